@@ -1,7 +1,7 @@
-//! What a check of a large model takes: time, and memory at its peak. `cargo bench --bench check` prints a line for each model and
-//! fails where a bound is passed.
+//! Cost of checking a large model: time and peak memory. `cargo bench --bench check` prints a line per model and fails if a bound
+//! is exceeded.
 //!
-//! Large files are holes: what is in them does not matter to a check, which passes over it.
+//! Large files are sparse. Their content does not matter, because a check skips it.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,12 +23,12 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// How often each model is checked; the fastest counts.
+/// Number of runs per model; the fastest counts.
 const RUNS: usize = 3;
 
 const GIGABYTE: u64 = 1 << 30;
 
-/// A model file, and what a check of it may take and must find.
+/// A model file, with the bounds and the expected result of its check.
 struct Subject {
     about: &'static str,
     path: PathBuf,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
             assert_eq!(report.status, subject.status, "{}: {}", subject.about, report.verdict);
         }
         let megabytes = peak.div_ceil(1_000_000);
-        // What is not optimized has no bound in time.
+        // Unoptimized builds have no time bound.
         let is_slow = time > subject.time && !cfg!(debug_assertions);
         let note = if is_slow || megabytes > subject.megabytes { "  over the bound" } else { "" };
         is_over |= !note.is_empty();
@@ -110,7 +110,7 @@ fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
     }
 }
 
-/// A model of so many nodes, each of which reads the one before.
+/// Creates a chain of nodes, each of which reads the previous one.
 fn chain(nodes: usize) -> ModelProto {
     let name = |position: usize| match position {
         0 => "x".to_owned(),
@@ -132,7 +132,7 @@ fn chain(nodes: usize) -> ModelProto {
     }))
 }
 
-/// A graph that adds a weight to its input.
+/// Creates a graph that adds a weight to its input.
 fn weighted() -> GraphProto {
     GraphProto {
         name: Some("weighted".to_owned()),
@@ -158,7 +158,7 @@ fn weight(bytes: u64) -> TensorProto {
     }
 }
 
-/// A model whose last bytes, the elements of its weight, are a hole in its file.
+/// Creates a model whose weight, the last bytes of the file, is a hole.
 fn with_hole(name: &str, bytes: u64) -> (&str, Vec<u8>, u64) {
     let tensor = [weight(bytes).encode_to_vec(), field(9, bytes, &[])].concat();
     let initializer = field(5, tensor.len() as u64 + bytes, &tensor);
@@ -168,7 +168,7 @@ fn with_hole(name: &str, bytes: u64) -> (&str, Vec<u8>, u64) {
     (name, head, length)
 }
 
-/// A model whose weight is a file beside it.
+/// Creates a model whose weight is in a file next to it.
 fn external(folder: &Path, bytes: u64) -> ModelProto {
     File::create(folder.join("weights.bin")).unwrap().set_len(bytes).unwrap();
     let entry = StringStringEntryProto { key: Some("location".to_owned()), value: Some("weights.bin".to_owned()) };
@@ -176,7 +176,7 @@ fn external(folder: &Path, bytes: u64) -> ModelProto {
     model(Some(GraphProto { initializer: vec![tensor], ..weighted() }))
 }
 
-/// Graphs in attributes of nodes of graphs.
+/// Creates nested graphs in attributes of nodes.
 fn nested(name: &str, depth: usize) -> (&str, Vec<u8>, u64) {
     let mut nested = Vec::new();
     for _ in 0..depth {

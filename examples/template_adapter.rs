@@ -1,5 +1,5 @@
-//! A template for an adapter in Rust: copy the file and fill in the two functions. A crate that can depend on
-//! onnx-conformance needs no adapter at all for its own tests; docs/runtimes.md shows them.
+//! Template for an adapter in Rust: copy the file and fill in the two functions. A crate that can depend on onnx-conformance
+//! needs no adapter for its own tests; see docs/runtimes.md.
 //!
 //!     onnx-conformance smoke --runtime target/debug/examples/template_adapter
 

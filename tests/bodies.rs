@@ -1,4 +1,4 @@
-//! Function operators: the kernel and the body that defines the operator give the same outputs on the vendored inputs.
+//! Function operators: the kernel and the operator's function body give the same outputs on the vendored inputs.
 
 use std::path::Path;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use onnx_conformance_harness::Harness;
 use onnx_conformance_subject::Builtin;
 
-/// The longest that one case may take.
+/// Time limit per case.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn main() -> ExitCode {

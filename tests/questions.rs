@@ -1,7 +1,7 @@
-//! The questions that users of ONNX ask of a model again and again, each answered in the first line of a check.
+//! Frequent questions of ONNX users about a model. The first line of a check answers each.
 //!
-//! The models are rebuilt from public threads, as small as shows the cause: microsoft/onnxruntime 20559, 19710 and 24479,
-//! onnx/onnx 5988, NVIDIA/TensorRT 4336.
+//! The models are minimal versions of those in public threads: microsoft/onnxruntime 20559, 19710 and 24479, onnx/onnx 5988,
+//! NVIDIA/TensorRT 4336.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use onnx_conformance::reference::proto::Message as _;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_report::models::{Answer, ModelReport, RuntimeVerdict, Status, Wanted, examine};
 
-/// What a check says of a model in ONNX's text syntax.
+/// Checks a model in ONNX's text syntax.
 fn ask(text: &str, wanted: &Wanted) -> ModelReport {
     let model = parse_model(text).unwrap_or_else(|error| panic!("{error} in {text}"));
     ask_of(&model.encode_to_vec(), wanted)
@@ -33,7 +33,7 @@ fn ir(ir: i64) -> Wanted {
     Wanted { ir: Some(ir), label: format!("IR {ir}"), ..Wanted::default() }
 }
 
-/// Holds the first line of an answer to the parts that it must have.
+/// Asserts that the first line of an answer contains these parts.
 fn check(text: &str, wanted: &Wanted, parts: &[&str]) -> ModelReport {
     let report = ask(text, wanted);
     for part in parts {
@@ -83,7 +83,7 @@ fn a_softmax_that_means_something_else_is_told_with_its_edit() {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"#;
     let report = check(text, &opset(12), &["opset 12:", "edit", "Softmax"]);
     assert_eq!(report.target.map(|target| target.answer), Some(Answer::Edits));
-    // Along the last axis both mean the same.
+    // Along the last axis, both versions agree.
     let last = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 3] y) { y = Softmax <axis = 1> (x) }"#;
     check(last, &opset(12), &["opset 12:"]);
 }
@@ -118,7 +118,7 @@ fn a_domain_that_is_imported_twice_is_told() {
     );
 }
 
-/// A node at an opset, another opset, and what the answer says.
+/// A node at an opset, another opset, and the parts of the answer.
 struct Row(&'static str, i64, i64, &'static [&'static str]);
 
 #[test]

@@ -1,4 +1,4 @@
-//! The backend tests of every ONNX release that is vendored, on the built-in executor, and what is known to be wrong with them.
+//! Backend tests of every vendored ONNX release on the built-in executor, and their known defects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use onnx_conformance_harness::run::{Event, Inspect, Outcome, judge, plan, run, r
 use onnx_conformance_subject::{Builtin, Host, Stop};
 use sha2::{Digest, Sha256};
 
-/// The longest that one case may take.
+/// Time limit per case.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn suite() -> Suite {
@@ -27,10 +27,10 @@ fn defects() -> Defects {
     Defects::parse(&Releases::embedded().unwrap().defects().unwrap()).unwrap()
 }
 
-/// Every release from 1.2.2 on, of which each judged test passes, and of which each distinct one is run once.
+/// Every judged test of all releases from 1.2.2 on passes. Each distinct test is run once.
 #[test]
 fn every_judged_test_of_every_release_passes() {
-    // The real networks are the same nine in every release, and tests/conformance.rs runs them, which takes most of its time.
+    // The real networks are the same nine in every release. tests/conformance.rs runs them, because they take most of its time.
     let (suite, filter) = (suite(), Filter::new(&["onnx-*/**", "!onnx-*/light/**"]).unwrap());
     let plan = plan(&suite, &filter, Variant::Runtime).unwrap();
     let judged = Mutex::new(BTreeSet::new());
@@ -60,8 +60,8 @@ fn every_judged_test_of_every_release_passes() {
     assert!(total > 30_000 && distinct < 7_000, "{distinct} models of {total} tests");
 }
 
-/// A defect is one: the test is in every release of its range and in that form in no other, does not pass as it is stored, unless
-/// that is one of several results, and is judged by what a release stores for the same graph and inputs.
+/// A defect is real. The test is in every release of its range, and in that form in no other. It does not pass as stored, unless
+/// that is one of several results, and it is judged by the outputs that another release stores for the same graph and inputs.
 #[test]
 fn every_defect_is_one() {
     let releases = Releases::embedded().unwrap();
@@ -83,7 +83,7 @@ fn every_defect_is_one() {
                 None => wrong.push(format!("{}: is not in {}", defect.test, releases.all()[number].release)),
             }
             let stored = VendoredCases::new(&releases, number, &none);
-            // What cannot be read does not pass either.
+            // Unreadable tests do not pass either.
             let Ok(case) = load(&stored, &releases, number, &defect.test) else { continue };
             let result = judge(&case, &host, &host.declaration());
             if (result.outcome == Outcome::Pass) != defect.is_one_of_several() {
@@ -111,7 +111,7 @@ fn load(cases: &VendoredCases, releases: &Releases, number: usize, test: &str) -
     cases.load(&CaseGroup { name }, &|_| true).map(|mut cases| cases.pop().unwrap())
 }
 
-/// Why the outputs of a later release are not those of the same graph and inputs.
+/// Returns why the outputs of a later release are not for the same graph and inputs.
 fn unlike(releases: &Releases, defect: &Defect, numbers: &[usize], later: &str) -> Vec<String> {
     let mended = releases.read_test(releases.find(later).unwrap(), &defect.test).unwrap().unwrap();
     let mut found = Vec::new();
@@ -134,7 +134,7 @@ fn unlike(releases: &Releases, defect: &Defect, numbers: &[usize], later: &str) 
     found
 }
 
-/// `docs/releases.md` names every test that is judged otherwise, and no other.
+/// `docs/releases.md` lists exactly the tests that are judged differently.
 #[test]
 fn every_defect_is_argued() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/releases.md");
@@ -150,7 +150,7 @@ fn every_defect_is_argued() {
     assert_eq!(argued, listed);
 }
 
-/// Exported, a release is again the files that it was taken from: releases.yaml has the digest of their checksums.
+/// An exported release equals its original files: releases.yaml has the digest of their checksums.
 #[test]
 fn what_is_exported_are_the_releases_own_files() {
     let (releases, suite) = (Releases::embedded().unwrap(), suite());
@@ -197,10 +197,10 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// What becomes of a file.
+/// A change of a file's content.
 type Change<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
 
-/// What is wrong in a folder of releases is named, with what to do.
+/// An error names the damage in a folder of releases, and the fix.
 #[test]
 fn a_folder_of_releases_that_is_damaged_is_refused() {
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx");

@@ -1,11 +1,11 @@
-//! The page of traps: what its table of open questions names are operators and versions that exist.
+//! Page of traps: its table of open questions names existing operators and versions.
 
 use std::fs;
 use std::path::Path;
 
 use onnx_conformance_reference::spec::Specs;
 
-/// The operators that a cell names, each with the version behind it, as in `AveragePool-10, 11`.
+/// Returns the operators in a cell, each with the version after it, as in `AveragePool-10, 11`.
 fn operators(cell: &str) -> Vec<(&str, Option<u32>)> {
     let words = cell.split([',', ';', ' ']).filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase()));
     let operator = |word| match str::split_once(word, '-') {

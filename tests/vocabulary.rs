@@ -1,4 +1,4 @@
-//! The document of cases and the format: every key and every name that op.yaml knows is explained.
+//! The document of cases and the format: it explains every key and name of op.yaml.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// The keys of objects and the names of enumerations in a JSON Schema.
+/// Collects the keys of objects and the names of enumerations in a JSON Schema.
 fn words(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Object(entries) => {
@@ -27,7 +27,7 @@ fn every_key_of_the_files_of_operators_is_explained() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs/cases.md")).unwrap();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    // Between backticks and in the examples alone: prose explains nothing.
+    // Only text in backticks and in the examples counts, not prose.
     let code = page.split('`').enumerate().filter(|(at, _)| at % 2 == 1).map(|(_, text)| text);
     let known: BTreeSet<&str> = code.flat_map(|text| text.split(|c| !is_word(c))).collect();
     let mut all = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Gives the module in a browser the stack that deep models take; one that is deeper yet ends in a trap.
+//! Sets a stack size for the browser module that deep models need; a model that is even deeper ends in a trap.
 
 fn main() {
     if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A published package holds the folder, which the checkout links to; without links, as on some systems, it is where it is.
+    // A published package contains `specs`. In a checkout it is a link, and where links are not supported, the original is used.
     let package = env::var("CARGO_MANIFEST_DIR")?;
     let package = Path::new(&package);
     let own = package.join("specs");
@@ -13,21 +13,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut files = Vec::new();
     walk(&root, &mut files)?;
     let mut rows = Vec::new();
-    // A browser makes no cases, and is sent what the program is.
+    // The browser build makes no cases, so it omits op.yaml to stay small.
     let is_browser = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32");
     for file in files.iter().filter(|file| !(is_browser && file.ends_with("op.yaml"))) {
         let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
         rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n"));
     }
-    // By the text of the path, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    // Sorts by the text of the path, which is the lookup key: `Path` would order ai.onnx/Abs before ai.onnx.ml.
     rows.sort();
     let table = format!("&[\n{}]\n", rows.concat());
     fs::write(Path::new(&env::var("OUT_DIR")?).join("specs.rs"), table)?;
     Ok(())
 }
 
-/// Collects the YAML files below `folder`, and has cargo watch it: a new file changes only its folder.
+/// Collects the YAML files below `folder`. Cargo watches each folder, too, because a new file changes only its folder.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder)? {

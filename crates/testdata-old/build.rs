@@ -1,5 +1,5 @@
-//! Embeds the files of this crate's releases by their paths below `testdata/onnx`, as a sorted table. A text is compressed, since
-//! it has the same words in every line, and called so: `1.10.0/index.txt.z`.
+//! Embeds the files of this crate's releases by their paths below `testdata/onnx`, as a sorted table. A text is compressed,
+//! because its lines are similar, and has the suffix `.z`: `1.10.0/index.txt.z`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -9,17 +9,18 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// The releases before ONNX 1.10; `onnx-conformance-testdata` has the others.
+/// True for releases before ONNX 1.10; `onnx-conformance-testdata` has the later ones.
 fn is_part(release: &str) -> bool {
     let minor = release.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
     minor.is_some_and(|minor| minor < 10)
 }
 
-/// Whether the files beside the releases, which say what they are, are this crate's.
+/// True if this crate contains the lists beside the releases, which describe them.
 const HAS_LISTS: bool = false;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A published package holds the folder, which the checkout links to; without links, as on some systems, it is where it is.
+    // A published package contains the folder. In a checkout it is a link, and where links are not supported, the original is
+    // used.
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let own = package.join("data");
     let root = if own.is_dir() { own } else { package.join("../../testdata/onnx") }.canonicalize()?;
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             rows.push(row(&root, &path)?);
         }
     }
-    // By the text of the name, by which it is looked up.
+    // Sorts by the text of the name, which is the lookup key.
     rows.sort();
     fs::write(Path::new(&env::var("OUT_DIR")?).join("files.rs"), format!("&[\n{}]\n", rows.concat()))?;
     Ok(())

@@ -1,13 +1,13 @@
-//! The tests of a small runtime: how a runtime written in Rust holds itself to the suite in its own `cargo test`.
+//! Tests of a small runtime: a runtime written in Rust runs the suite in its own `cargo test`.
 //!
-//! The runtime knows three operators on `float`, and has a mistake. `expectations.yaml` beside this file lists what it
-//! does not pass; take a line out, or repair the mistake, and the run fails.
+//! The runtime has three operators on `float`, and a bug. `expectations.yaml` next to this file lists its failures. If you remove
+//! a line, or fix the bug, the run fails.
 //!
 //!     cargo test --example rust_runtime                            # all tests
-//!     cargo test --example rust_runtime -- Neg                     # those of one operator
-//!     UPDATE_EXPECTATIONS=1 cargo test --example rust_runtime      # what it does is what is expected
+//!     cargo test --example rust_runtime -- Neg                     # tests of one operator
+//!     UPDATE_EXPECTATIONS=1 cargo test --example rust_runtime      # accepts the results
 //!
-//! In a crate of its own this file is `tests/conformance.rs`, with `harness = false` in Cargo.toml.
+//! In a separate crate, this file is `tests/conformance.rs`, with `harness = false` in Cargo.toml.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,13 +18,13 @@ use onnx_conformance_harness::{Declaration, ElementType, Harness, Phase, Request
 fn main() -> ExitCode {
     let expectations = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/rust_runtime/expectations.yaml");
     Harness::new(Small, expectations)
-        // A runtime with more to offer leaves this out, and is asked for everything.
+        // A more complete runtime omits this line and runs everything.
         .cases(&["ai.onnx/{Abs,Neg,Relu,Sign}-*/**", "onnx-1.23.2/node/test_{abs,neg,relu,sign}"])
         .again(|id| format!("cargo run -- show '{id}'"))
         .run()
 }
 
-/// A runtime for models of one node.
+/// A runtime for single-node models.
 struct Small;
 
 impl Runtime for Small {
@@ -43,7 +43,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     let graph = model.graph.ok_or_else(|| refused("the model has no graph"))?;
     let [node] = graph.node.as_slice() else { return Err(unsupported("graphs of several nodes")) };
     let operator = match node.op_type() {
-        // The mistake: infinity and NaN become a number.
+        // The bug: infinity and NaN become a number.
         "Abs" => |x: f64| x.abs().min(f64::from(f32::MAX)),
         "Neg" => |x: f64| -x,
         "Relu" => |x: f64| if x < 0.0 { 0.0 } else { x },
@@ -66,7 +66,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     Ok(Response::Outputs { values: vec![Value::Tensor(output)], cells: Vec::new() })
 }
 
-/// What is not there, in words that are the same for every case that needs it.
+/// Names the missing feature, with the same text for every case that needs it.
 fn unsupported(what: &str) -> Response {
     Response::Unsupported { what: what.to_owned(), message: format!("{what} is not supported") }
 }

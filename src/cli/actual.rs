@@ -1,4 +1,4 @@
-//! Actual outputs of the cases that fail, kept until they are written beside the expected ones.
+//! Actual outputs of failing cases, kept until they are written next to the expected ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,39 +13,39 @@ use onnx_conformance_cases::case::Case;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response};
 
-/// The most cases whose outputs are kept.
+/// Maximum number of cases whose outputs are kept.
 const MOST: usize = 1_000;
 
 /// The outputs of a request.
 struct Answer {
     /// The id of the request.
     id: String,
-    /// Whether a process of its own ran it.
+    /// True if the request ran in a separate process.
     is_alone: bool,
     values: Vec<Value>,
 }
 
-/// The outputs of each data set that was run, in order.
+/// Outputs of each executed data set, in order.
 type Sets = Vec<Vec<Value>>;
 
-/// A host that notes the outputs of another.
+/// A host that records the outputs of another host.
 pub(crate) struct Recorder<'a> {
     host: &'a dyn Host,
-    /// What the runtime says of itself, and what was found of it.
+    /// The runtime's declaration, completed by what was probed.
     declaration: Declaration,
-    /// The outputs of the requests of each thread, by the id of the request, until the case that they belong to has a result.
+    /// Outputs of the requests of each thread, by request id, until their case has a result.
     pending: Mutex<HashMap<ThreadId, Vec<Answer>>>,
-    /// The outputs of cases that fail, by id.
+    /// Outputs of failing cases, by id.
     failed: Mutex<BTreeMap<String, Sets>>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Notes what this host answers, which stands for a runtime with this declaration.
+    /// Records the answers of this host for a runtime with this declaration.
     pub(crate) fn new(host: &'a dyn Host, declaration: Declaration) -> Recorder<'a> {
         Recorder { host, declaration, pending: Mutex::default(), failed: Mutex::default() }
     }
 
-    /// The name and version of the runtime.
+    /// Returns the name and version of the runtime.
     pub(crate) fn runtime(&self) -> String {
         format!("{} {}", self.declaration.name, self.declaration.version)
     }
@@ -57,7 +57,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Keeps the outputs of a case that fails and forgets those of every other; called on the thread that ran the case.
+    /// Keeps the outputs of a failing case and drops all others. Must be called on the thread that ran the case.
     pub(crate) fn end_case(&self, case: &Case, result: &CaseResult) {
         let control = case.refusal.as_ref().map(|refusal| refusal.control.id.as_str());
         let mut sets = Vec::new();
@@ -76,12 +76,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The outputs of a case that fails, by data set, where it gave any.
+    /// Returns the outputs of a failing case by data set, if it has any.
     pub(crate) fn of_case(&self, id: &str) -> Option<Vec<Vec<Value>>> {
         lock(&self.failed).get(id).cloned()
     }
 
-    /// Writes the outputs of a case below its folder, as `actual/test_data_set_0/output_0.pb`; nothing where it gave none.
+    /// Writes the outputs of a case below its folder, as `actual/test_data_set_0/output_0.pb`. Does nothing if it has none.
     pub(crate) fn write(&self, folder: &Path, case: &Case) -> io::Result<()> {
         let Some(sets) = lock(&self.failed).remove(&case.id) else { return Ok(()) };
         for (set, values) in sets.iter().enumerate() {
@@ -110,7 +110,7 @@ impl Host for Recorder<'_> {
 
     fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
         let ran = self.host.run_alone(request)?;
-        // This run counts and not the earlier one.
+        // This run replaces the earlier one.
         if let Some(pending) = lock(&self.pending).get_mut(&current().id()) {
             pending.retain(|answer| answer.is_alone || answer.id != request.id);
         }

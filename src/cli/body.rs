@@ -1,4 +1,4 @@
-//! The function body that defines an operator, for the node of a case: upstream's node tests have a case and its expansion.
+//! Function body of the operator of a case. Upstream's node tests have a case and its expansion.
 
 use std::cmp::Reverse;
 
@@ -14,26 +14,25 @@ use onnx_conformance_cases::case::{Case, DataSet, Named};
 use onnx_conformance_cases::suite::{Filter, release_key};
 use onnx_conformance_report::coverage::is_default;
 
-/// What separates the name of a vendored case from that of its expansion.
+/// Separator in the name of a vendored expansion.
 const EXPANDED: &str = "_expanded";
 
-/// The body of an operator as a model, and the inputs of a case by the names that this model has for them.
+/// Function body of an operator as a model, and the inputs of a case under the model's input names.
 pub(crate) struct Body {
-    /// The vendored case that has the body.
+    /// The vendored case with the body.
     pub(crate) id: String,
     pub(crate) model: Bytes,
     pub(crate) inputs: Vec<Named>,
 }
 
-/// The node of a model that has no other, with its operator version and the types of its inputs.
+/// The only node of a model, with its operator version and input types.
 struct Call {
     node: NodeProto,
     spec: &'static OpSpec,
     types: Vec<ValueType>,
 }
 
-/// Finds the body among the vendored cases: that of one of the same operator version, with the same attributes, the same inputs
-/// given, and the same types.
+/// Finds the function body in a vendored case with the same operator version, attributes, present inputs, and types.
 pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> anyhow::Result<Body> {
     let call = call(case, data).context("--body is for a case of one node, whose inputs are all given to the graph")?;
     let version = call.spec.version.qualified();
@@ -44,7 +43,7 @@ pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> a
     let suite = sources.vendored()?;
     let values: Vec<Value> = given(&call.node, data).context("an input of the node has no value")?;
     let mut ids = suite.ids(&filter)?;
-    // The newest release first, whose tests are the ones that are run without a filter.
+    // The newest release first, since its tests are the default selection.
     let release = |id: &String| release_key(id.split('/').next().unwrap_or_default().trim_start_matches("onnx-"));
     ids.sort_by_cached_key(|id| Reverse(release(id)));
     for id in ids {
@@ -74,7 +73,7 @@ fn call(case: &Case, data: &DataSet) -> Option<Call> {
     Some(Call { node: node.clone(), spec, types })
 }
 
-/// The values of the node's inputs that are not left out.
+/// Returns the values of the node's inputs that are present.
 fn given(node: &NodeProto, data: &DataSet) -> Option<Vec<Value>> {
     let value = |name: &String| data.inputs.iter().find(|input| input.name == *name).map(|input| input.value.clone());
     node.input.iter().filter(|name| !name.is_empty()).map(value).collect()
@@ -89,7 +88,7 @@ impl Call {
             && self.types == other.types
     }
 
-    /// The attributes that are not at their default, by name.
+    /// Returns the attributes with a non-default value, by name.
     fn settings(&self) -> Vec<&AttributeProto> {
         let is_set = |attribute: &&AttributeProto| {
             self.spec.attributes.get(attribute.name()).is_none_or(|spec| !is_default(spec, attribute))
@@ -100,7 +99,7 @@ impl Call {
     }
 }
 
-/// An expansion that takes inputs of any shape, and the names of its inputs.
+/// Returns an expansion without shapes, so that it accepts inputs of any shape, and the names of its inputs.
 fn without_shapes(expanded: &Case) -> Option<(Bytes, Vec<String>)> {
     let mut model: ModelProto = decode::model(expanded.model.clone()).ok()?;
     let graph = model.graph.as_mut()?;

@@ -1,4 +1,4 @@
-//! `check`: whether models are valid, and what they are at other opsets and IR versions.
+//! `check`: checks if models are valid, and their behaviour at other opsets and IR versions.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -36,30 +36,30 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
 
-    /// What a runtime does with each node, as it was measured: onnxruntime, or onnxruntime@1.20.1; all for the newest version
-    /// of each runtime
+    /// Show the measured behaviour of a runtime for each node: onnxruntime, onnxruntime@1.20.1, or all for the newest version of
+    /// each runtime
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 
-    /// Start the runtime, and try each node on it of which no measurement says anything, as a model of its own; the runtime is
-    /// then an adapter's name or command line, as for `run`
+    /// Start the runtime, and run each node that no measurement covers on it as a model of its own. The runtime is then an
+    /// adapter's name or command line, as for `run`
     #[arg(long, requires = "runtime")]
     probe: bool,
 
-    /// Write nodes as models of their own below this folder: those that are not known to run on the runtime, or that have
-    /// findings, or those of --node
+    /// Write nodes as models of their own below this folder: those not known to run on the runtime, those with findings, or those
+    /// of --node
     #[arg(long, value_name = "DIR")]
     save_node: Option<PathBuf>,
 
-    /// Which nodes to write: a name, a position in the main graph, an output's name, or all
+    /// Nodes to write: a name, a position in the main graph, an output's name, or all
     #[arg(long, value_name = "NODE", requires = "save_node")]
     node: Vec<String>,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// End with exit code 1 for findings of this level or a worse one
+    /// Exit with code 1 for findings of this level or worse
     #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
     fail_on: FailOn,
 
@@ -76,39 +76,39 @@ pub(crate) struct Arguments {
     memory: usize,
 }
 
-/// Findings of one level that are kept of one model, and of all models together.
+/// Maximum number of findings per level to keep for one model, and for all models together.
 const FINDINGS: (usize, usize) = (10_000, 100_000);
 
-/// Findings of one level that are kept of each model, however many there are.
+/// Number of findings per level that are kept for each model in any case.
 const LEAST_FINDINGS: usize = 100;
 
-/// The forms of a report.
+/// Report formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Each model with its findings, worst first
     Text,
-    /// One line a model
+    /// One line per model
     Table,
-    /// What `docs/schema/check.json` describes
+    /// JSON as described by `docs/schema/check.json`
     Json,
     /// SARIF 2.1.0, for code hosts and editors
     Sarif,
     /// Markdown, for a comment or a summary
     Markdown,
-    /// A page that needs nothing but a browser
+    /// A self-contained HTML page
     Html,
 }
 
-/// The levels that a check can fail on.
+/// Levels at which a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// What breaks a rule, or cannot be what was asked for
+    /// Violated rules, and impossible conversions
     Error,
-    /// Warnings, too, and edits that what was asked for takes
+    /// Warnings, too, and edits that the conversion requires
     Warning,
     /// Notes, too
     Note,
-    /// Notes, and nodes of which no measurement says anything
+    /// Notes, and nodes that no measurement covers
     Unknown,
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             }
             let report = examine(file, &wanted, &arguments.limits(files.len(), &stop));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
-            // What was cut off is no verdict.
+            // A check that was cut off has no verdict.
             (!stop.is_set()).then_some(report)
         })
         .collect();
@@ -167,7 +167,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     })
 }
 
-/// The nodes that were named are there, and every file could be written.
+/// Fails if a named node does not exist or a file could not be written.
 fn check_saved(reports: &[ModelReport], names: &[String]) -> anyhow::Result<()> {
     let saved = || reports.iter().flat_map(|report| report.saved.iter().flatten());
     let is_missing = |name: &&String| *name != "all" && !saved().any(|node| node.asked.contains(name));
@@ -180,7 +180,7 @@ fn check_saved(reports: &[ModelReport], names: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Starts the runtimes that are named, each with what was measured of its version, or of the newest one measured.
+/// Starts the named runtimes, each with the measurement of its version, or else of the newest measured version.
 fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<RuntimeProbe>> {
     let all = Measurements::embedded();
     let start = |name: &String| {
@@ -207,7 +207,7 @@ fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<Ru
     names.iter().map(start).collect()
 }
 
-/// The measurements that are named.
+/// Returns the named measurements.
 fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
     let all = Measurements::embedded();
     let mut found = Vec::new();
@@ -235,7 +235,7 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
     Ok(found)
 }
 
-/// A bar on a terminal, for many models.
+/// Creates a progress bar for many models on a terminal.
 fn bar(models: usize) -> ProgressBar {
     if models < 10 || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -248,7 +248,7 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
-    /// What the check of one of so many models may use.
+    /// Returns the limits for checking one of this many models.
     fn limits(&self, models: usize, stop: &Stop) -> Limits {
         let (started, time, stop) = (Instant::now(), Duration::from_secs(u64::from(self.timeout)), stop.clone());
         let (of_one, of_all) = FINDINGS;
@@ -259,7 +259,7 @@ impl Arguments {
         }
     }
 
-    /// The report replaces no model, and no file that is no such report.
+    /// Fails if the report would replace a model, or a file that is not such a report.
     fn check_output(&self, models: &[PathBuf]) -> anyhow::Result<()> {
         let kind = match self.format {
             Format::Text | Format::Table => Kind::Text,
@@ -272,7 +272,7 @@ impl Arguments {
         Ok(OutputFiles::default().reading("a model", models.iter().map(PathBuf::as_path)).add(output, kind)?)
     }
 
-    /// What is asked of the models.
+    /// Returns the questions about the models.
     fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
         let mut wanted = self.target.wanted()?;
         if self.probe {

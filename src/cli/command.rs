@@ -1,4 +1,4 @@
-//! The subcommands, and what becomes of their errors.
+//! The subcommands and their error handling.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -24,43 +24,43 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say whether models are valid, and what they are at other opsets and IR versions.
+    /// Check if models are valid, and how they behave at other opsets and IR versions.
     Check(check::Arguments),
-    /// Show which cases end otherwise in one results file than in another.
+    /// Show the cases whose outcome differs between two results files.
     Compare(compare::Arguments),
-    /// Print what makes a shell complete the words of this program.
+    /// Print a shell completion script.
     Completions(manual::CompletionArguments),
-    /// Bring a model to another opset or IR version, and prove on the built-in executor that it gives the same.
+    /// Convert a model to another opset or IR version, and verify on the built-in executor that the outputs stay the same.
     Convert(convert::Arguments),
-    /// Show which operator versions and type cells the cases run through, and which they leave out.
+    /// Show which operator versions and type cells the cases cover, and which they miss.
     Coverage(coverage::Arguments),
-    /// Show what changed between two versions of an operator, or between two opsets.
+    /// Show the changes between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
-    /// Say what an outcome means, or a rule of `check` or of an operator.
+    /// Explain an outcome, or a rule of `check` or of an operator.
     Explain(explain::Arguments),
     /// Write cases as ordinary ONNX test folders, with a manifest.
     Export(export::Arguments),
-    /// List what was found of runtimes, show a finding, or print an issue about it.
+    /// List the findings about runtimes, show a finding, or print an issue for it.
     Finding(finding::Arguments),
     /// Run a runtime for the first time and write its expectation file.
     Init(init::Arguments),
-    /// List the ids of the cases that the filters choose.
+    /// List the ids of the cases that the filters select.
     List(list::Arguments),
-    /// Write manual pages: of this program, and of each of its subcommands.
+    /// Write manual pages of this program and its subcommands.
     Man(manual::ManArguments),
-    /// Show which versions of which runtimes were measured, and what they do, in numbers.
+    /// Show the measured versions of runtimes and a summary of their results.
     Measured(measured::Arguments),
-    /// Put the results of several shards together.
+    /// Merge the results of several shards.
     Merge(merge::Arguments),
-    /// Show a version of an operator: signature, types, what runtimes do with it, cases, traps, findings.
+    /// Show a version of an operator: signature, types, results of runtimes, cases, traps, findings.
     Op(op::Arguments),
-    /// Write a page and a compatibility matrix from results files.
+    /// Write a site with a compatibility matrix from measurements and results files.
     Report(report::Arguments),
-    /// Run cases and compare the outcomes with what is expected.
+    /// Run cases and compare the outcomes with the expectations.
     Run(run::Arguments),
-    /// Show a case: its model, its inputs and what is expected.
+    /// Show a case: its model, its inputs and the expected outputs.
     Show(show::Arguments),
-    /// Run a few small models that show whether an adapter is right, and say what is wrong.
+    /// Run a few small models to check an adapter, and report its errors.
     Smoke(smoke::Arguments),
     /// Print the value of every node of a case on the built-in executor.
     Trace(trace::Arguments),
@@ -75,18 +75,18 @@ fn run() -> u8 {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
-            // Nothing is left to be done where even this cannot be printed.
+            // If even this cannot be printed, there is nothing left to do.
             let _ = print::line(&versions());
             return exit::SUCCESS;
         }
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
-            // Nothing is left to be done where even this cannot be printed.
+            // If even this cannot be printed, there is nothing left to do.
             let _ = error.print();
             return code;
         }
     };
-    // Where nobody listens, a signal ends the program at once.
+    // If no handler can be installed, a signal ends the program at once.
     let _ = interrupt::listen();
     let done = arguments.command.run();
     remove_temporary();
@@ -105,7 +105,7 @@ fn run() -> u8 {
 
 impl Command {
     fn run(&self) -> anyhow::Result<u8> {
-        // A check opens it for several models.
+        // `check` starts them for several models only.
         if !matches!(self, Command::Check(_)) {
             pool::open()?;
         }
@@ -134,12 +134,12 @@ impl Command {
     }
 }
 
-/// What `--version` prints: the versions of the program, of the suite and of ONNX, and the digest that results name.
+/// Returns the output of `--version`: the versions of the program, of the suite and of ONNX, and the digest that results contain.
 fn versions() -> String {
     let mut text = format!("onnx-conformance {}\nsuite {SUITE_VERSION}", env!("CARGO_PKG_VERSION"));
     let Ok(releases) = Releases::embedded() else { return text };
     if let [oldest, .., newest] = releases.all() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\nONNX {} to {}", oldest.release, newest.release);
     }
     if let Ok(digest) = Suite::project(None, Generated::embedded()).and_then(|suite| suite.digest()) {

@@ -1,4 +1,4 @@
-//! `compare`: what changed between two runs.
+//! `compare`: the changes between two runs.
 
 use std::path::PathBuf;
 
@@ -11,23 +11,23 @@ use onnx_conformance_report::compare::Comparison;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The results file of the older run
+    /// Results file of the older run
     #[arg(value_name = "OLD")]
     old: PathBuf,
 
-    /// The results file of the newer run
+    /// Results file of the newer run
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
-    /// Compare files that are cut off or have no result of some cases, too
+    /// Compare files even if they are truncated or some cases have no result
     #[arg(long)]
     allow_incomplete: bool,
 
-    /// In which form the changes are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Print at most this many cases of each kind; 0 for all. JSON has all
+    /// Print at most this many cases of each kind; 0 for all. JSON always has all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
 }

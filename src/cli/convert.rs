@@ -1,4 +1,4 @@
-//! `convert`: a model at another opset or IR version, proved on the built-in executor before it is written.
+//! `convert`: converts a model to another opset or IR version, and verifies it on the built-in executor before writing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,19 +32,19 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
 
-    /// On how many inputs that are made up both models are run and compared
+    /// Number of made-up inputs on which both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Run and compare both models on the inputs in this folder too: `input_0.pb` and so on, in it or in folders in it
+    /// Also run and compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 
-    /// Where to write the model; without it, only tell what would be done
+    /// Write the model to this file. Without it, only print the planned changes
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write over a file that exists
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 
@@ -102,7 +102,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// The model in a file, without the elements of its large tensors.
+/// Scans the model in a file, without the elements of its large tensors.
 fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Scan> {
     let scan = match scan(file, &allowance.limits()) {
         Ok(scan) => scan,
@@ -117,7 +117,7 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
     }
 }
 
-/// What the arguments ask for.
+/// Returns the conversion target of the arguments.
 fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
     let wanted = arguments.target.wanted()?;
     if !wanted.is_something() {
@@ -130,7 +130,7 @@ fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
     Ok(wanted.target(model))
 }
 
-/// What is to be written is another file than the model, which its external data belongs to as well.
+/// Fails if the output is the model itself or a file of its external data.
 fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()> {
     let Some(output) = &arguments.output else { return Ok(()) };
     let shown = output.display();
@@ -157,7 +157,7 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Says in one line what the conversion is, and below it each edit.
+/// Prints a one-line summary of the conversion, followed by each edit.
 fn tell(conversion: &Conversion) -> anyhow::Result<()> {
     let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.is_of_model());
     let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `coverage`: what the chosen cases reach of what there is to reach, and what they leave out.
+//! `coverage`: what the selected cases cover, and what they miss.
 
 use std::time::Duration;
 
@@ -24,29 +24,29 @@ pub struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
 
-    /// How to print; JSON has the totals, what is missing and what is confirmed by what
+    /// Output format. JSON has the totals, the missing items and the evidence
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 
-    /// Print the totals alone, and not what is missing
+    /// Print only the totals, without the missing items
     #[arg(long)]
     totals: bool,
 
-    /// Print the cases whose outputs nothing confirms but the built-in executor, instead of what is missing
+    /// Print the cases whose outputs only the built-in executor confirms, instead of the missing items
     #[arg(long, conflicts_with = "totals")]
     unconfirmed: bool,
 
-    /// Print how many elements the largest value of each operator's cases has, instead of what is missing
+    /// Print the element counts of the largest values of each operator's cases, instead of the missing items
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed"])]
     sizes: bool,
 
-    /// Print what `convert` does with the cases of each operator version at every opset where the operator has another, as it was
-    /// counted: as they are, edited, refused, wrong
+    /// Print the recorded results of `convert` for the cases of each operator version, at every opset where the operator has
+    /// another version: as they are, edited, refused, wrong
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
     conversions: bool,
 }
 
-/// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
+/// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
@@ -107,7 +107,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Prints a line for each pair of an operator version and an opset, then the totals.
+/// Prints a line per pair of an operator version and an opset, then the totals.
 fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
     let chosen = Conversions::chosen(filter);
     if chosen.is_empty() {
@@ -121,7 +121,7 @@ fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// The exclusions of the folder that the cases are made from, or those that the program was built with.
+/// Returns the exclusions in the folder of the specs, or else the embedded ones.
 fn exclusions(arguments: &Arguments) -> anyhow::Result<Exclusions> {
     let path = arguments.selection.sources.specs.as_ref().map(|folder| folder.join("exclusions.yaml"));
     let Some(path) = path.filter(|path| path.exists()) else { return Ok(Exclusions::embedded()?) };

@@ -1,4 +1,4 @@
-//! `diff`: what changed between two versions of an operator, or between two opsets.
+//! `diff`: the changes between two versions of an operator, or between two opsets.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -12,31 +12,31 @@ use crate::cli::usage::Usage;
 use onnx_conformance_harness::exit;
 use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 
-/// How many columns two texts side by side take where no terminal says its width.
+/// Width of two texts side by side in columns, if there is no terminal with a width.
 const WIDTH: usize = 160;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The operator; with its domain where that is not ai.onnx, as in ai.onnx.ml/Scaler
+    /// The operator, with its domain if that is not ai.onnx, as in ai.onnx.ml/Scaler
     #[arg(required_unless_present = "opset")]
     operator: Option<String>,
 
-    /// The opset to compare from; the operator's version there is meant
+    /// Opset to compare from, which selects the operator's version
     #[arg(requires = "to")]
     from: Option<u32>,
 
-    /// The opset to compare to
+    /// Opset to compare to
     to: Option<u32>,
 
     /// Compare every operator between two opsets
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "operator")]
     opset: Option<Vec<u32>>,
 
-    /// The domain that --opset is about
+    /// Domain of --opset
     #[arg(long, default_value = "ai.onnx", requires = "opset")]
     domain: String,
 
-    /// Of --opset, only the changes that mention this text
+    /// With --opset: show only the changes that mention this text
     #[arg(long, value_name = "TEXT", requires = "opset")]
     grep: Option<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["opset", "format"])]
     text: bool,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }
@@ -83,7 +83,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// An operator that does not exist is an error that names the nearest one.
+/// Fails if the operator does not exist, and suggests the nearest name.
 fn check_operator(specs: &Specs, domain: &str, name: &str) -> anyhow::Result<()> {
     if specs.versions(domain, name).next().is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `explain`: what an outcome means, or a rule of models or of an operator.
+//! `explain`: the meaning of an outcome, or of a rule of models or of an operator.
 
 use anyhow::bail;
 use clap::Args;
@@ -15,8 +15,8 @@ use onnx_conformance_harness::run::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1; all outcomes and rules of
-    /// `check` are listed without one
+    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1. Without
+    /// it, all outcomes and rules of `check` are listed
     #[arg(value_name = "OUTCOME|RULE")]
     subject: Option<String>,
 }
@@ -60,7 +60,7 @@ fn list() -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// A rule of an operator, with the cases that show it and those that break it.
+/// Prints a rule of an operator, with the cases that show it and those that violate it.
 fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
     let version = op::version(operator)?;
     let catalog = OperatorCatalog::embedded();
@@ -89,7 +89,7 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// What an outcome means, and what to do next.
+/// Returns the meaning of an outcome, and the next step.
 fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Pass => ("every output is right, or the refusal that must come came", "There is nothing to do."),

@@ -16,7 +16,7 @@ use onnx_conformance_harness::run::plan;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder that the cases go to; not there yet, or empty
+    /// Output folder, which must be new or empty
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 

@@ -1,4 +1,4 @@
-//! The cases that fail unexpectedly, as files: a model, its inputs, and the expected and actual outputs.
+//! Unexpectedly failing cases as files: a model, its inputs, and the expected and actual outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,17 +12,17 @@ use onnx_conformance_cases::suite::{Suite, SuiteError, export_case};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::run::{CaseResult, Confirm};
 
-/// The most cases that are written.
+/// Maximum number of cases to write.
 const MOST: usize = 100;
 
-/// The name of the program in a folder, which no ordinary test folder has.
+/// File name of the program. Ordinary test folders have no such file.
 const REPRODUCER: &str = "reproduce.py";
 
 /// A Python program that runs the case in its folder.
 const REPRODUCE: &str = include_str!("reproduce.py");
 
-/// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be
-/// written is no reason to lose what the run has to say.
+/// Writes the first hundred cases, each into a separate folder below `folder`, and prints a note. Errors of writing do not end
+/// the run, so that its results are not lost.
 pub(crate) fn write_failures(
     folder: &Path,
     suite: &Suite,
@@ -39,7 +39,7 @@ pub(crate) fn write_failures(
     let written = suite.find_each(&ids, &mut |mut case| {
         evidence.confirm(&mut case);
         let mut home = home(folder, &case.id);
-        // Two ids may have one path.
+        // Two ids may have the same path.
         while !taken.insert(home.clone()) {
             home.as_mut_os_string().push("~");
         }
@@ -69,7 +69,7 @@ pub(crate) fn write_failures(
     }
 }
 
-/// A folder with files is replaced where an earlier run has written it, and never another.
+/// Fails if a folder with files was not written by an earlier run, so that no other folder is replaced.
 fn check_own(home: &Path) -> Result<(), SuiteError> {
     let io = |error| SuiteError::Io { path: home.to_owned(), error };
     let mut has_files = false;
@@ -83,10 +83,10 @@ fn check_own(home: &Path) -> Result<(), SuiteError> {
     Err(SuiteError::File { path: home.to_owned(), rule })
 }
 
-/// What happened to a case, in words, with the commands that run it again.
+/// Describes the outcome of a case, with the commands that re-run it.
 fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
     let mut text = format!("# {}\n\n{}: ", escape::markdown(&case.id), escape::markdown(runtime));
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "**{}**", result.outcome);
     if !result.message.is_empty() {
         let _ = write!(text, "\n{}\n", escape::markdown(&escape::message(&result.message)));
@@ -106,7 +106,7 @@ fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
     text
 }
 
-/// Where a case is written: its id, with `_` for what not every file system takes.
+/// Returns the folder of a case: its id, with `_` for characters that some file systems do not allow.
 fn home(folder: &Path, id: &str) -> PathBuf {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-=,+@".contains(c);
     let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));

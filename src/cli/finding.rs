@@ -1,4 +1,4 @@
-//! `finding`: what was found of runtimes, one finding, or the issue that tells a project of it.
+//! `finding`: findings about runtimes, a single finding, or the text of an issue for it.
 
 use anyhow::bail;
 use clap::Args;
@@ -16,24 +16,24 @@ use onnx_conformance_report::issue::issue;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The finding: its id, with its runtime where several have it; all are listed without one
+    /// Id of the finding, with its runtime if several have it. Without it, all findings are listed
     #[arg(value_name = "ID")]
     finding: Option<String>,
 
-    /// Print an issue in markdown, with a program that shows it
+    /// Print an issue in markdown, with a program that reproduces it
     #[arg(long, requires = "finding")]
     issue: bool,
 
-    /// List the findings of this runtime alone
+    /// List only the findings about this runtime
     #[arg(long, value_name = "NAME", conflicts_with = "finding")]
     runtime: Option<String>,
 
-    /// List the required cases that the newest measured version of the runtime fails and no finding is about
+    /// List the required cases that fail on the newest measured version of the runtime and have no finding
     #[arg(long, requires = "runtime", conflicts_with = "history")]
     unexplained: bool,
 
-    /// Say since which measured version each runtime passes all required cases that these patterns choose, and how many fail in
-    /// the versions in which they do not all pass
+    /// Show since which measured version each runtime passes all required cases that these patterns select, and the number of
+    /// failures in the other versions
     #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with = "finding")]
     history: Vec<String>,
 }
@@ -83,20 +83,20 @@ fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// The required failures of the newest measured version of a runtime that no finding is about.
+/// Prints the required failures of the newest measured version of a runtime that have no finding.
 fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
     let measurement = Measurements::embedded().newest(runtime)?;
     let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} is measured", line(runtime))))?;
     let found = all.unexplained(measurement);
-    for (case, outcome) in &found {
-        print::line(&format!("{outcome} {}", line(&case.id)))?;
+    for (id, outcome) in &found {
+        print::line(&format!("{outcome} {}", line(id)))?;
     }
     let version = measurement.version();
     print::note(&format!("{} required failures of {runtime} {version} have no finding", found.len()));
     Ok(exit::SUCCESS)
 }
 
-/// Since when each runtime, or one, passes the required cases that the patterns choose.
+/// Prints since which version each runtime, or one of them, passes the required cases that the patterns select.
 fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
     let mut histories = History::of(&Filter::new(patterns)?)?;
     histories.retain(|history| runtime.is_none_or(|name| history.runtime == name));

@@ -1,4 +1,4 @@
-//! `init`: the first expectation file of a runtime, from a run or from the results of one.
+//! `init`: creates the first expectation file of a runtime, from a run or from its results.
 
 use std::path::{Path, PathBuf};
 
@@ -37,42 +37,41 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Where the file is written [default: expectations/<runtime>.yaml, and expectations/<runtime>/<version>.yaml for a
-    /// measurement]
+    /// Output file [default: expectations/<runtime>.yaml, and expectations/<runtime>/<version>.yaml for a measurement]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Hold the runtime to what is recommended, too
+    /// Count recommended cases, too
     #[arg(long)]
     strict: bool,
 
-    /// Measure case by case: the file says `exact: true`, the runtime's version, date, platform and suite, and what was measured
-    /// stands beside it
+    /// Measure case by case: the file has `exact: true` and the runtime's version, date, platform and suite, with digests of the
+    /// measured cases next to it
     #[arg(long)]
     exact: bool,
 
-    /// Measure the cases of this pattern alone (once for each pattern; one with a leading ! excludes); implies --exact
+    /// Measure only the cases of this pattern (once per pattern; one with a leading ! excludes); implies --exact
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
-    /// Take the results of a run of the whole suite, or of the scope, from this file, and run nothing
+    /// Read the results of a run of the whole suite, or of the scope, from this file, and run nothing
     #[arg(long, value_name = "RESULTS", conflicts_with_all = ["runtime", "results"])]
     from: Option<PathBuf>,
 
-    /// With --from: bring the file up to date if there is one, keeping reasons and comments
+    /// With --from: update an existing file, keeping reasons and comments
     #[arg(long, requires = "from")]
     update: bool,
 
-    /// Write one line a case, as JSON, to this file
+    /// Write one line of JSON per case to this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 }
 
-/// What a run of all cases that a file is about has given.
+/// Results of a run of all cases that a file covers.
 struct Outcomes {
     header: Header,
     accepted: Option<Accepted>,
-    /// By id.
+    /// Sorted by id.
     results: Vec<CaseResult>,
 }
 
@@ -101,7 +100,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
-    /// Refuses outputs that are read by the command or exist and are of another kind.
+    /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
         let mut files = OutputFiles::default().reading("the file of --from", self.from.as_deref());
         if let Some(path) = &self.results {
@@ -118,7 +117,7 @@ impl Arguments {
         if self.is_exact() { measured_path(runtime) } else { default_path(runtime) }
     }
 
-    /// Runs the cases; the exit code of a run without cases, or that was stopped.
+    /// Runs the cases. Returns the exit code if there are no cases or the run was stopped.
     fn run(&self, suite: &Suite, filter: &Filter) -> anyhow::Result<Result<Outcomes, u8>> {
         let evidence = self.source.evidence()?;
         let plan = plan(suite, filter, Variant::Runtime)?.confirmed_by(&evidence);
@@ -157,7 +156,7 @@ impl Arguments {
         Ok(Ok(Outcomes { header, accepted, results }))
     }
 
-    /// The results of a whole run of this suite.
+    /// Reads the results of a whole run of this suite.
     fn read(&self, path: &Path, suite: &Suite, filter: &Filter) -> anyhow::Result<Outcomes> {
         let place = path.display();
         let mut read = results_file::read(path)?;
@@ -183,7 +182,7 @@ impl Arguments {
         Ok(Outcomes { header: read.header, accepted, results: read.results })
     }
 
-    /// Writes a file that is new, and returns how many entries it has.
+    /// Writes a new file, and returns its number of entries.
     fn write_first(&self, path: &Path, outcomes: &Outcomes) -> anyhow::Result<usize> {
         let Outcomes { header, accepted, results } = outcomes;
         let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
@@ -199,7 +198,7 @@ impl Arguments {
         Ok(expectations.expect.len())
     }
 
-    /// Brings a file up to date, and returns how many entries it has.
+    /// Updates a file, and returns its number of entries.
     fn bring_up_to_date(&self, path: &Path, mut outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
         let text = onnx_conformance_cases::case::read_text(path)?;

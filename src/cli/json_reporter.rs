@@ -1,4 +1,4 @@
-//! The reporter for programs: one value of JSON at the end of a run.
+//! Reporter for programs: a single JSON value at the end of a run.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::cli::print;
 use onnx_conformance_harness::expectations::Conclusion;
 use onnx_conformance_report::reporter::{Finished, ReportError, Reporter};
 
-/// Prints the end of a run as JSON.
+/// Prints the summary of a run as JSON.
 #[derive(Debug, Default)]
 pub(crate) struct JsonReporter;
 

@@ -1,4 +1,4 @@
-//! The cases that failed unexpectedly in the last run, for `run --failed`.
+//! Unexpected failures of the last run, for `run --failed`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use onnx_conformance_harness::whole_file::write_whole;
 /// The first line of the file.
 const FIRST_LINE: &str = "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n";
 
-/// The file, in the folder of failures.
+/// Returns the path of the file in the folder of failures.
 fn path(folder: &Path) -> PathBuf {
     folder.join("last.txt")
 }
 
-/// Notes the ids, a line each. A folder that cannot be written is no reason to lose what the run has to say.
+/// Writes the ids, one per line. Errors of writing do not end the run, so that its results are not lost.
 pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
     if failures.is_empty() && !path(folder).exists() {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
         return;
     }
     let mut text = FIRST_LINE.to_owned();
-    // An id with a line break in it would be two.
+    // An id with a line break would become two ids.
     for result in failures.iter().filter(|result| !result.id.contains('\n')) {
         text.push_str(&result.id);
         text.push('\n');
@@ -41,7 +41,7 @@ pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
     }
 }
 
-/// The ids that were noted, as patterns.
+/// Returns the recorded ids, as patterns.
 pub(crate) fn patterns(folder: &Path) -> anyhow::Result<Vec<String>> {
     let path = path(folder);
     let place = path.display();

@@ -1,4 +1,4 @@
-//! The time and the memory that a whole command may take: options of the commands that read and run one model.
+//! Time and memory limits of a whole command: options of the commands that read and run one model.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,26 +13,26 @@ use crate::cli::options;
 use crate::cli::runtime::seconds;
 use onnx_conformance_cases::case::{MOST_BINARY, read_file};
 
-/// What a command may take.
+/// Limits of a command.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOptions {
-    /// Give up after this many seconds, all that is read and run together
+    /// Give up after this many seconds, including all reading and running
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Give up when the model, its inputs and what is computed take more memory than this; 0 for no limit
+    /// Give up when the model, its inputs and computed values take more memory than this; 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
     memory: usize,
 }
 
 impl LimitOptions {
-    /// Begins to count the time.
+    /// Starts the clock.
     pub(crate) fn start(&self) -> Allowance {
         Allowance { started: Instant::now(), timeout: self.timeout, memory: self.memory }
     }
 }
 
-/// The time and the memory that are left to a command.
+/// Remaining time and memory of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     started: Instant,
@@ -41,28 +41,28 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// The end of the time.
+    /// Returns the deadline.
     pub(crate) fn deadline(&self) -> Deadline {
         let (started, timeout) = (self.started, self.timeout);
         Deadline::new(move || started.elapsed() > timeout)
     }
 
-    /// The time that is left.
+    /// Returns the remaining time.
     pub(crate) fn time_left(&self) -> Duration {
         self.timeout.saturating_sub(self.started.elapsed())
     }
 
-    /// The bytes that may be taken at one time.
+    /// Returns the maximum number of bytes in use at a time.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The same for a check.
+    /// Returns the limits of a check.
     pub(crate) fn limits(&self) -> Limits {
         Limits { bytes: self.memory, deadline: self.deadline(), ..Limits::default() }
     }
 
-    /// Reads a file that fits into the memory.
+    /// Reads a file that fits into the memory limit.
     pub(crate) fn read(&self, path: &Path) -> anyhow::Result<Bytes> {
         let context = || path.display().to_string();
         let size = std::fs::metadata(path).with_context(context)?.len();
@@ -72,7 +72,7 @@ impl Allowance {
         Ok(read_file(path, MOST_BINARY).with_context(context)?.into())
     }
 
-    /// The error of a command that would take more, because of this.
+    /// Returns the error of a command that exceeds a limit, with its cause.
     pub(crate) fn over(&self, cause: &str) -> anyhow::Error {
         if self.deadline().is_over() {
             return anyhow!(

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 }
@@ -43,7 +43,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// A case with what is recorded of it without making it; a test of a release has nothing but its id.
+/// Describes a case from its record, without making it. A test of a release has only its id.
 fn listed(id: &str) -> Value {
     let version = CaseId::parse(id).version();
     let recorded = version.and_then(|version| recorded_cases(&version).iter().find(|case| case.id == id));

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what shells and readers of manuals know of the command line.
+//! `completions` and `man`: shell completion scripts and manual pages.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct CompletionArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Write the pages of the program and of each subcommand into this folder, instead of printing the program's
+    /// Write the pages of the program and its subcommands into this folder, instead of printing the program's page
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

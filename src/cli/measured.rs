@@ -1,4 +1,4 @@
-//! `measured`: which versions of which runtimes were measured, and what they do, in numbers.
+//! `measured`: the measured versions of runtimes, and a summary of their results.
 
 use clap::Args;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
@@ -14,15 +14,15 @@ use onnx_conformance_report::overview::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The runtimes; all that were measured without any
+    /// The runtimes [default: all measured runtimes]
     #[arg(value_name = "RUNTIME")]
     runtimes: Vec<String>,
 
-    /// The opset at which operators are counted
+    /// Opset at which operators are counted
     #[arg(long, value_name = "N", default_value_t = 21)]
     opset: u32,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 }

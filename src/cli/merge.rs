@@ -1,4 +1,4 @@
-//! `merge`: the results of the parts of a run, as one file.
+//! `merge`: combines the results of the parts of a run into one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,12 +24,12 @@ use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
 use onnx_conformance_report::terminal::Show;
 
-/// The most ids that are named of those that are missing.
+/// Maximum number of missing ids to name.
 const NAMED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Results files of one suite, one runtime and one variant, as the shards of a run write them
+    /// Results files with the same suite, runtime and variant, such as the shards of a run
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
 
@@ -91,13 +91,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
-    /// The terminal, and every report that is asked for.
+    /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let terminal = Box::new(TerminalReporter::new(Show::at_most(self.show))) as Box<dyn Reporter>;
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 
-    /// Refuses outputs that are read by the command or exist and are of another kind.
+    /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
         let mut files = OutputFiles::default()
             .reading("one of the files to merge", self.files.iter().map(PathBuf::as_path))
@@ -106,7 +106,7 @@ impl Arguments {
         self.reports.check(files)
     }
 
-    /// The header of the whole, and all results, by id.
+    /// Returns the combined header, and all results by id.
     fn read(&self) -> anyhow::Result<(Header, Vec<CaseResult>)> {
         let reads: Vec<(String, Read)> = self
             .files
@@ -133,7 +133,7 @@ impl Arguments {
         Ok((header, all.into_values().map(|(_, result)| result).collect()))
     }
 
-    /// The cases of the suite that should have a result and have none.
+    /// Returns the cases of the suite that should have a result but have none.
     fn missing(&self, header: &Header, results: &[CaseResult]) -> anyhow::Result<Vec<String>> {
         let suite = self.source.open()?;
         if suite.digest()? != header.digest {
@@ -147,7 +147,7 @@ impl Arguments {
     }
 }
 
-/// What the filters of a run chose, whatever the variant.
+/// Returns the filter of a run, for any variant.
 fn filter_of(header: &Header) -> anyhow::Result<Filter> {
     let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
     Ok(Filter::new(&filters)?.within(header.selected.within.clone()))

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand.
+//! Command line: one file per subcommand.
 
 mod actual;
 mod body;

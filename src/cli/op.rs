@@ -1,4 +1,4 @@
-//! `op`: a version of an operator, as its page of the site shows it.
+//! `op`: a version of an operator, with the content of its site page.
 
 use anyhow::bail;
 use clap::Args;
@@ -14,11 +14,11 @@ use onnx_conformance_report::site::Column;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The operator, at the opset behind @ or in its newest version: Sum@13, Softmax, ai.onnx.ml/Scaler@1
+    /// The operator, at the opset after @ or in its newest version: Sum@13, Softmax, ai.onnx.ml/Scaler@1
     #[arg(value_name = "OPERATOR[@OPSET]")]
     operator: String,
 
-    /// What these runtimes do, in the newest version that was measured or in the one behind @ [default: every measured runtime]
+    /// Show the results of these runtimes, in the newest measured version or the one after @ [default: every measured runtime]
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// The version that a name means: `Sum@13`, `Sum-13`, `ai.onnx.ml/Scaler`.
+/// Returns the version for a name: `Sum@13`, `Sum-13`, `ai.onnx.ml/Scaler`.
 pub(crate) fn version(text: &str) -> anyhow::Result<OperatorVersion> {
     let specs = Specs::embedded();
     let (plain, opset) = match text.split_once('@') {

@@ -1,4 +1,4 @@
-//! Options that several subcommands share.
+//! Options shared by several subcommands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
 
-/// Largest size of a list of filters in bytes.
+/// Maximum size of a list of filters in bytes.
 const MAX_LIST: usize = 64 << 20;
 
-/// How something is printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// For people
@@ -28,19 +28,19 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Which cases.
+/// Selection of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; one with a leading ! excludes
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
 
-    /// Read filters from this file, too, or from standard input for -: one a line; blank lines and those that begin with # are
-    /// left out
+    /// Read more filters from this file, or from standard input for -, one per line. Blank lines and lines that begin with # are
+    /// skipped
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 
-    /// Choose among the tests of this ONNX release, such as 1.7.0, or 1.8 for 1.8.0 and 1.8.1
+    /// Select from the tests of this ONNX release, such as 1.7.0, or 1.8 for 1.8.0 and 1.8.1
     #[arg(long, value_name = "RELEASE")]
     release: Vec<String>,
 
@@ -48,35 +48,35 @@ pub(crate) struct Selection {
     pub(crate) sources: Sources,
 }
 
-/// Where the cases come from.
+/// Sources of cases.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Sources {
-    /// Take the cases from a folder of ordinary ONNX test folders, or one that `export` wrote, instead of the project's
+    /// Read the cases from a folder of ordinary ONNX test folders, or one that `export` wrote, instead of the project's cases
     #[arg(long, value_name = "DIR")]
     pub(crate) suite: Option<PathBuf>,
 
-    /// Make the cases from the op.yaml files below this folder instead of those the program was built with
+    /// Generate the cases from the op.yaml files below this folder instead of the embedded ones
     #[arg(long, value_name = "DIR", conflicts_with = "suite")]
     pub(crate) specs: Option<PathBuf>,
 
-    /// Take the tests of ONNX's releases and the data of models from this folder, `testdata` of a checkout, instead of those that
-    /// the program was built with
+    /// Read the tests of ONNX's releases and the data of models from this folder, `testdata` of a checkout, instead of the
+    /// embedded ones
     #[arg(long, value_name = "DIR", env = "ONNX_CONFORMANCE_TESTDATA")]
     pub(crate) testdata: Option<PathBuf>,
 }
 
 impl Selection {
-    /// Opens the suite that is meant.
+    /// Opens the selected suite.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         self.sources.open()
     }
 
-    /// The op.yaml files that the cases from specs are made from.
+    /// Returns the op.yaml files of the cases from specs.
     pub(crate) fn operators(&self) -> anyhow::Result<OperatorCatalog> {
         self.sources.operators()
     }
 
-    /// The patterns of the command line and of `--from`, whose file is read.
+    /// Returns the patterns of the command line, and those in the file of `--from`.
     pub(crate) fn patterns(&self) -> anyhow::Result<Vec<String>> {
         let mut patterns = self.filters.clone();
         if let Some(path) = &self.from {
@@ -88,17 +88,17 @@ impl Selection {
         Ok(patterns)
     }
 
-    /// The file of `--from`.
+    /// Returns the file of `--from`.
     pub(crate) fn list(&self) -> Option<&Path> {
         self.from.as_deref()
     }
 
-    /// The filter as far as it chooses tests of the releases that are named.
+    /// Restricts the filter to the tests of the named releases.
     pub(crate) fn narrowed(&self, filter: Filter) -> anyhow::Result<Filter> {
         Ok(filter.within(self.groups()?))
     }
 
-    /// The groups of the releases that are named, of which each is there.
+    /// Returns the groups of the named releases, or an error if one does not exist.
     pub(crate) fn groups(&self) -> anyhow::Result<Vec<String>> {
         if self.release.is_empty() {
             return Ok(Vec::new());
@@ -122,7 +122,7 @@ impl Selection {
     }
 }
 
-/// The patterns in a file, each tried on its own, so that one that is wrong is named with its line.
+/// Reads the patterns in a file. Each one is parsed separately, so that an invalid one is reported with its line.
 fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
@@ -149,7 +149,7 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 impl Sources {
-    /// Opens the suite that is meant.
+    /// Opens the selected suite.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
             return Ok(Suite::of_folder(folder)?);
@@ -170,27 +170,27 @@ impl Sources {
         }
     }
 
-    /// Returns whether the cases are those that come with the project, of which `records/` and the expectation files tell.
+    /// Returns true if the cases are the project's own, which are covered by `records/` and the expectation files.
     pub(crate) fn is_project(&self) -> bool {
         self.origin() == SuiteOrigin::Project
     }
 
-    /// What other runtimes confirm; nothing where the cases are made from other files than the project's.
+    /// Returns the confirming runtimes; none if the cases come from other files than the project's.
     pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes<'static>> {
         Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
     }
 
-    /// The releases whose tests are among the cases.
+    /// Returns the releases with tests among the cases.
     fn releases(&self) -> anyhow::Result<Arc<Releases>> {
         Ok(Releases::below(self.testdata.as_deref())?)
     }
 
-    /// Opens the project's suite, whatever suite is meant.
+    /// Opens the project's suite, whatever suite is selected.
     pub(crate) fn vendored(&self) -> anyhow::Result<Suite> {
         Ok(Suite::project(self.testdata.as_deref(), Generated::embedded())?)
     }
 
-    /// The op.yaml files that the cases from specs are made from.
+    /// Returns the op.yaml files of the cases from specs.
     pub(crate) fn operators(&self) -> anyhow::Result<OperatorCatalog> {
         Ok(match &self.specs {
             Some(folder) => read_operators(folder)?,
@@ -199,22 +199,22 @@ impl Sources {
     }
 }
 
-/// A number of things, 0 or more.
+/// Parses a number, 0 or more.
 pub(crate) fn count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
 }
 
-/// An amount of memory in megabytes, as bytes; 0 stands for no limit.
+/// Parses a memory size in megabytes and returns bytes; 0 means no limit.
 pub(crate) fn megabytes(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count.saturating_mul(1_000_000) })
 }
 
-/// How many of something are shown, where 0 stands for all.
+/// Parses the maximum number of items to show; 0 means all.
 pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
-/// What a file says is expected of a runtime; nothing besides passing where there is no such file.
+/// Reads the expectations of a runtime from a file. If there is no file, every case is expected to pass.
 pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
     if !path.exists() {
         return Ok(Expectations::none(runtime));

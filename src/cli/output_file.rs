@@ -1,4 +1,4 @@
-//! Files that a command writes: never one that it reads, and never one of another kind.
+//! Output files of a command. They are never files that it reads, and never replace files of another kind.
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read as _};
@@ -11,13 +11,13 @@ use same_file::Handle;
 use crate::cli::usage::Usage;
 use onnx_conformance_report::models::ModelFile;
 
-/// The bytes at the beginning of a file that show its kind.
+/// Number of leading bytes that identify the kind of a file.
 const HEAD: u64 = 4096;
 
 /// The kind of a file that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Results, a line of JSON for each case.
+    /// Results, one line of JSON per case.
     Results,
     /// A report in `JUnit` XML.
     Junit,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The name of such a file.
+    /// Returns the name of the kind in messages.
     const fn name(self) -> &'static str {
         match self {
             Kind::Results => "results file",
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether an existing file is of this kind, by its first bytes or its extension. An empty file is of every kind.
+    /// Returns true if an existing file is of this kind, by its first bytes or its extension. An empty file is of every kind.
     fn is_of(self, path: &Path) -> io::Result<bool> {
         let mut head = Vec::new();
         File::open(path)?.take(HEAD).read_to_end(&mut head)?;
@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// Returns whether a file holds a model, whatever its name.
+/// Returns true if a file contains a model, whatever its name.
 fn is_model(path: &Path) -> bool {
     ModelFile::open(path).is_ok_and(|file| scan(&file, &Limits::default()).is_ok())
 }
@@ -103,8 +103,8 @@ pub(crate) struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// The files of a command that writes none yet, and reads these; `what` names them: `the model`. One that cannot be opened is an
-    /// error of its reader.
+    /// Adds files that the command reads. `what` names them in messages: `the model`. A file that cannot be opened is skipped:
+    /// its reader reports the error.
     pub(crate) fn reading<'a>(mut self, what: &str, paths: impl IntoIterator<Item = &'a Path>) -> OutputFiles {
         let regular = paths.into_iter().filter(|path| fs::metadata(path).is_ok_and(|found| found.is_file()));
         let handles = regular.filter_map(|path| Handle::from_path(path).ok());
@@ -112,10 +112,10 @@ impl OutputFiles {
         self
     }
 
-    /// Takes a file to write.
+    /// Adds a file to write.
     ///
-    /// Fails where it is read by the command, is written by it twice, or exists and is of another kind. What holds nothing, such
-    /// as a pipe or a terminal, may be written in any case.
+    /// Fails if the command reads it, writes it twice, or it exists and is of another kind. Streams such as a pipe or a terminal
+    /// are always allowed, because they hold no data that could be lost.
     pub(crate) fn add(&mut self, path: &Path, kind: Kind) -> Result<(), Usage> {
         let shown = path.display();
         let place = place(path);
@@ -145,7 +145,7 @@ impl OutputFiles {
     }
 }
 
-/// Returns whether the file is a stream, in which writing replaces no bytes.
+/// Returns true if the file is a stream, where writing replaces no bytes.
 fn is_stream(found: &Metadata) -> bool {
     #[cfg(unix)]
     fn is(kind: FileType) -> bool {
@@ -159,7 +159,7 @@ fn is_stream(found: &Metadata) -> bool {
     is(found.file_type())
 }
 
-/// The path without links, as far as it exists.
+/// Resolves the links in a path, as far as it exists.
 fn place(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let new = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
@@ -170,7 +170,7 @@ fn place(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Creates `files`, and returns the error of a command that reads and writes these.
+    /// Creates `files`, and returns the error of a command with these inputs and outputs.
     fn check(files: &[(&str, &str)], reads: &[&str], writes: &[(&str, Kind)]) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -1,4 +1,4 @@
-//! What wrong outputs look like, of the failures that are shown: a pattern of the values, or what another version of the operator gives.
+//! Patterns of the wrong outputs of printed failures: a pattern of the values, or a match with another version of the operator.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use onnx_conformance_report::groups::failure_groups;
 use onnx_conformance_report::pattern::pattern;
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
 
-/// The most groups whose worst case is looked at.
+/// Maximum number of groups whose worst case is examined.
 const MOST: usize = 30;
 
-/// How long another version may take.
+/// Time limit of another version.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How near the outputs of another version are to those that came.
+/// Tolerance between the outputs of another version and the actual ones.
 const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
 
-/// Adds to the message of the worst case of each group what its outputs look like. A case that cannot be made again stays as it is.
+/// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be made again stay unchanged.
 pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
     let wrong = [Outcome::Mismatch, Outcome::WrongShape];
     let worst: Vec<String> = failure_groups(results)
@@ -36,7 +36,7 @@ pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &
         .collect();
     let ids: Vec<&str> = worst.iter().map(String::as_str).collect();
     let mut found = Vec::new();
-    // What is wrong with a case is told where it is run.
+    // Errors of a case are reported when it runs.
     let _ = suite.find_each(&ids, &mut |case| {
         found.extend(outputs.of_case(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
         Ok(())
@@ -61,7 +61,7 @@ fn looks_like(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
     })
 }
 
-/// The version of the operator whose kernel gives what came: the case's model, at its opset.
+/// Returns the version of the operator whose kernel gives the actual outputs, by running the case's model at its opset.
 fn other_version(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
     let version = CaseId::parse(&case.id).version()?;
     let model = decode::model(case.model.clone()).ok()?;

@@ -1,4 +1,4 @@
-//! The threads of a command, and the stack of its main work.
+//! Threads of a command, and the stack of its main work.
 
 use std::num::NonZeroUsize;
 use std::thread::{Builder, available_parallelism};
@@ -8,17 +8,17 @@ use rayon::ThreadPoolBuilder;
 
 use crate::cli::usage::Usage;
 
-/// The variable that sets the number of threads, as rayon reads it.
+/// Environment variable with the number of threads, which rayon also reads.
 const THREADS: &str = "RAYON_NUM_THREADS";
 
-/// The most threads.
+/// Maximum number of threads.
 const MAX_THREADS: usize = 1_024;
 
-/// The stack of the main work in bytes: the system's may be much smaller.
+/// Stack size of the main work in bytes. The system's default may be much smaller.
 const STACK: usize = 8 << 20;
 
-/// Starts the threads of a command that works on many things at a time. Without it, they would start at the first use, and end the
-/// program where they cannot.
+/// Starts the threads of a command that works in parallel. Otherwise they would start on first use, and the program would abort
+/// if they cannot.
 pub(crate) fn open() -> anyhow::Result<()> {
     let count = threads(std::env::var(THREADS).ok().as_deref())?;
     ThreadPoolBuilder::new().num_threads(count).build_global().map_err(|error| {
@@ -28,12 +28,12 @@ pub(crate) fn open() -> anyhow::Result<()> {
     })
 }
 
-/// Starts no thread: what works on many things at a time does so on the thread that called.
+/// Starts no threads: parallel work runs on the calling thread.
 pub(crate) fn none() -> anyhow::Result<()> {
     Ok(ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?)
 }
 
-/// The number of threads that a value of the variable stands for: the number of processors for none.
+/// Returns the number of threads for a value of the variable, by default the number of processors.
 fn threads(value: Option<&str>) -> Result<usize, Usage> {
     let processors = || available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
     let Some(text) = value.filter(|value| !value.is_empty()) else { return Ok(processors()) };
@@ -44,7 +44,7 @@ fn threads(value: Option<&str>) -> Result<usize, Usage> {
     }
 }
 
-/// Does the main work of the program on a thread with a stack of its own size, or where it stands if no thread can be started.
+/// Runs the main work on a thread with its own stack size, or on the current thread if no thread can be started.
 pub(crate) fn on_own_stack<T: Send>(work: impl Fn() -> T + Send + Sync) -> T {
     std::thread::scope(|scope| {
         match Builder::new().name("main".to_owned()).stack_size(STACK).spawn_scoped(scope, &work) {

@@ -1,4 +1,4 @@
-//! Printing: the only place that writes to the terminal, and that decides what becomes of what cannot be written.
+//! Printing: the only module that writes to the terminal and handles output that cannot be written.
 
 use std::error::Error;
 use std::io::{ErrorKind, Write, stdout};
@@ -15,8 +15,8 @@ use onnx_conformance_cases::suite::SuiteError;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::ExpectationError;
 
-/// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the
-/// exit code is what it is, whoever reads.
+/// Prints text to standard output. A reader that closed the pipe, as in `run | head`, has no effect on written files and the exit
+/// code.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
     plain(&escape::lines(text))
 }
@@ -26,19 +26,19 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     plain(&escape::json(&serde_json::to_string_pretty(value)?))
 }
 
-/// Prints text with colours of our own, all else in it escaped already, to standard output; the colours go where they would not be
-/// seen.
+/// Prints text with our own colours to standard output. All other text in it must be escaped already. The colours are removed if
+/// the output does not show them.
 pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
     printed(writeln!(anstream::stdout().lock(), "{text}"))
 }
 
-/// Prints text without colours. A stream that looks for them takes seconds for the ids of all cases.
+/// Prints text without colours. A stream that searches for colours would take seconds for the ids of all cases.
 fn plain(text: &str) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     printed(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
 }
 
-/// Prints what needs no more escaping, as it is.
+/// Prints bytes that need no escaping.
 pub(crate) fn raw(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     printed(out.write_all(bytes).and_then(|()| out.flush()))
@@ -51,12 +51,12 @@ fn printed(written: std::io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// Prints to standard error. Where that is closed or full, nobody is left to be told so.
+/// Prints to standard error. If that is closed or full, there is nobody left to notify.
 fn complain(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Prints an error and what caused it. One that has a place in a file is shown with its line and a caret.
+/// Prints an error and its causes. An error with a place in a file is shown with its line and a caret.
 pub(crate) fn error(error: &anyhow::Error) {
     match error.chain().find_map(|cause| placed(cause)).and_then(graphical) {
         Some(report) => complain(&report),
@@ -64,7 +64,7 @@ pub(crate) fn error(error: &anyhow::Error) {
     }
 }
 
-/// The error as one that has labels in a text.
+/// Returns the error as a diagnostic with labels in a text.
 fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
     fn as_diagnostic<'a, T: Diagnostic + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
         error.downcast_ref::<T>().map(|error| error as &dyn Diagnostic)
@@ -78,20 +78,20 @@ fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
         .filter(|error| error.labels().is_some())
 }
 
-/// The report of an error; the stream that it is printed to takes the colours off where nobody would see them.
+/// Formats the report of an error. The output stream removes the colours if they are not shown.
 fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let render = |theme: GraphicalTheme| {
         let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
         handler.render_report(&mut text, error).is_ok().then_some(text)
     };
-    // The file that the error is about is shown, too. Where it holds what must not be printed, there are no colours.
+    // The report also shows the file of the error. If the file has characters that must be escaped, there are no colours.
     let plain = render(GraphicalTheme::unicode_nocolor())?;
     let escaped = escape::lines(&plain);
     if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped.into_owned()) }
 }
 
-/// Prints a note for people, which is no result.
+/// Prints a note, which is not part of the results, to standard error.
 pub(crate) fn note(text: &str) {
     complain(&escape::lines(text));
 }

@@ -1,4 +1,4 @@
-//! How far a run is, for people who wait.
+//! Progress of a run.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use crate::cli::print;
 use onnx_conformance_harness::run::Summary;
 use onnx_conformance_report::terminal;
 
-/// Where standard error is no terminal, a line is printed this often.
+/// Interval of progress lines if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// A bar on standard error or, where that is no terminal, a line every few seconds.
+/// A progress bar on standard error, or a line every few seconds if that is not a terminal.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -20,7 +20,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins a run of `selected` cases.
+    /// Starts the progress of `selected` cases.
     pub fn new(selected: usize) -> Progress {
         let bar = ProgressBar::new(u64::try_from(selected).unwrap_or(u64::MAX));
         let style = ProgressStyle::with_template("{bar:32} {pos}/{len} cases, {eta} left  {wide_msg}");
@@ -30,11 +30,11 @@ impl Progress {
         Progress { bar, selected, last_line: Instant::now() }
     }
 
-    /// Shows how many cases have ended, and how.
+    /// Shows the number of finished cases by outcome.
     pub fn show(&mut self, summary: &Summary) {
         if !self.bar.is_hidden() {
             self.bar.set_position(u64::try_from(summary.total()).unwrap_or(u64::MAX));
-            // The bar draws itself at most 20 times a second, the text is made each time.
+            // The bar draws itself at most 20 times a second, but the text is formatted on each call.
             if summary.total().is_multiple_of(16) {
                 self.bar.set_message(terminal::counts(summary));
             }
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }

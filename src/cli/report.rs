@@ -1,4 +1,4 @@
-//! `report`: the site, from the committed measurements and from results files beside them.
+//! `report`: writes the site, from the committed measurements and from results files.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -13,24 +13,24 @@ use onnx_conformance_cases::suite::{Generated, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_report::site::{Column, Extra, write_site};
 
-/// The bytes of a front page that show whose it is.
+/// Number of leading bytes of a front page that identify the site.
 const HEAD: u64 = 1 << 10;
 
 /// Title of the front page.
 const TITLE: &str = "<title>ONNX, measured</title>";
 
-/// What the site shows, and where it is written.
+/// Content and output folder of the site.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Results files of `run --results`, each shown as a runtime beside those that are measured already
+    /// Results files of `run --results`, each shown as a runtime next to the measured ones
     #[arg(value_name = "RESULTS")]
     files: Vec<PathBuf>,
 
-    /// Show how the standard's own texts differ between versions, too, from an installed `onnx` package
+    /// Also show the differences between the standard's own texts of versions, from an installed `onnx` package
     #[arg(long)]
     text: bool,
 
-    /// The folder that the site is written into; index.html is its front page
+    /// Output folder. index.html is the front page
     #[arg(short, long, value_name = "DIR", default_value = "target/report")]
     output: PathBuf,
 }
@@ -39,7 +39,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     write(arguments, Extra::default())
 }
 
-/// The site replaces an earlier one, and no other files.
+/// Fails if the folder contains files other than an earlier site.
 fn check_folder(folder: &Path) -> Result<(), Usage> {
     let mut front = String::new();
     let _ = File::open(folder.join("index.html")).and_then(|file| file.take(HEAD).read_to_string(&mut front));
@@ -50,7 +50,7 @@ fn check_folder(folder: &Path) -> Result<(), Usage> {
     Err(Usage(format!("{} is neither empty nor an earlier report; name a new folder by -o", folder.display())))
 }
 
-/// Writes the site, with what is said of the suite itself and with the program for the browser, where there are such.
+/// Writes the site, with the optional information about the suite itself and the program for the browser.
 pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     check_folder(&arguments.output)?;
     if arguments.text {

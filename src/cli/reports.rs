@@ -1,4 +1,4 @@
-//! The reports that a run writes to files.
+//! Report files of a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::usage::Usage;
 use onnx_conformance_report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
-/// Which files are written.
+/// Options for report files.
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// Write a report to a file: junit=FILE for `JUnit` XML of every case, markdown=FILE for a summary as for a job of a CI
-    /// service, badge=FILE for what shields.io makes a badge of; may be given several times
+    /// Write a report to a file: junit=FILE for `JUnit` XML of every case, markdown=FILE for a summary for a CI job, badge=FILE
+    /// for shields.io. May be given several times
     #[arg(long = "report", value_name = "FORMAT=FILE")]
     reports: Vec<ReportFile>,
 }
 
-/// A form of report and the file that it goes to: `junit=junit.xml`.
+/// A report format and its output file: `junit=junit.xml`.
 #[derive(Clone, Debug)]
 struct ReportFile {
     format: Format,
@@ -49,7 +49,7 @@ impl FromStr for ReportFile {
 }
 
 impl ReportOptions {
-    /// The reports replace nothing that is read or written besides, and no file of another kind.
+    /// Fails if a report would replace a file that is otherwise read or written, or that is of another kind.
     pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
         self.reports.iter().try_for_each(|ReportFile { format, path }| {
             let kind = match format {
@@ -61,7 +61,7 @@ impl ReportOptions {
         })
     }
 
-    /// A reporter for each file.
+    /// Returns a reporter per file.
     pub(crate) fn reporters(&self) -> impl Iterator<Item = Box<dyn Reporter>> {
         self.reports.iter().map(|ReportFile { format, path }| match format {
             Format::Junit => Box::new(JunitReporter::new(path)) as Box<dyn Reporter>,

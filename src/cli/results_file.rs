@@ -14,20 +14,20 @@ use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_report::reporter::{ReportError, Reporter};
 use onnx_conformance_report::terminal;
 
-/// Largest size of a results file that is read, in bytes.
+/// Maximum size of a results file to read, in bytes.
 const MAX_SIZE: u64 = 512 << 20;
 
-/// Where this process is going to write results, and no other does meanwhile.
+/// A place for results, locked by this process until it writes them.
 #[derive(Debug)]
 pub(crate) struct ResultsPlace {
     path: PathBuf,
-    /// What the path names before results are written.
+    /// The existing file at the path, locked until results are written.
     locked: File,
-    /// The file, where it was made only to be locked.
+    /// The file, if it was only created to be locked.
     _placeholder: Option<Placeholder>,
 }
 
-/// An empty file that goes away where no results took its place.
+/// An empty file that is removed unless results replace it.
 #[derive(Debug)]
 struct Placeholder(PathBuf);
 
@@ -44,18 +44,18 @@ impl Drop for Placeholder {
 pub(crate) struct ResultsFile {
     path: PathBuf,
     file: File,
-    /// Who found the old file before the new one was in its place is still to find it locked.
+    /// Keeps the old file locked, for processes that opened it before it was replaced.
     _old: File,
 }
 
 impl ResultsPlace {
-    /// Takes a file for itself, without changing it yet.
+    /// Locks a file without changing it yet.
     pub(crate) fn lock(path: &Path) -> anyhow::Result<ResultsPlace> {
         let place = || path.display().to_string();
         let new = File::options().read(true).write(true).create_new(true).open(path);
         let placeholder = new.is_ok().then(|| Placeholder(path.to_owned()));
         let file = new.or_else(|_| File::options().read(true).write(true).create(true).truncate(false).open(path));
-        // What cannot be read, as a pipe, may still be written.
+        // Files that cannot be read, such as pipes, may still be written.
         let file = file.or_else(|_| File::options().write(true).create(true).truncate(false).open(path));
         let file = file.with_context(place)?;
         match file.try_lock() {
@@ -70,11 +70,11 @@ impl ResultsPlace {
         Ok(ResultsPlace { path: path.to_owned(), locked: file, _placeholder: placeholder })
     }
 
-    /// Puts a file with the header and these results in the place of what is there.
+    /// Replaces the file by one with the header and these results.
     pub(crate) fn begin(self, header: &Header, results: &[CaseResult]) -> anyhow::Result<ResultsFile> {
         let write = || {
             let mut file = WholeFile::beside(&self.path)?;
-            // Nobody else knows the file yet, so that only a file system without locks can refuse.
+            // No other process knows the file yet, so this only fails if the file system has no locks.
             let _ = file.file().try_lock();
             write_header(&mut file, header)?;
             results.iter().try_for_each(|result| write_result(&mut file, result))?;
@@ -85,7 +85,7 @@ impl ResultsPlace {
     }
 }
 
-/// Writes each result as soon as it is known.
+/// Writes each result as soon as it is available.
 impl Reporter for ResultsFile {
     fn case_ended(&mut self, result: &CaseResult, _verdict: Verdict) -> Result<(), ReportError> {
         write_result(&mut self.file, result).map_err(|error| unwritten(&self.path, error))
@@ -96,14 +96,14 @@ fn unwritten(path: &Path, error: ResultsError) -> ReportError {
     ReportError { place: format!("{}: the results cannot be written", path.display()), error: error.into() }
 }
 
-/// Reads a results file, and tells people what is missing in it.
+/// Reads a results file, and prints a note if it is incomplete.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let place = || path.display().to_string();
     let (file, size) = open_regular(path).with_context(place)?;
     if size > MAX_SIZE {
         bail!("{}: is larger than the {MAX_SIZE} bytes that are read; run the cases in parts (--shard)", place());
     }
-    // The file may grow while it is read.
+    // The file may grow during reading.
     let read = read_results(&mut BufReader::new(file.take(MAX_SIZE))).with_context(place)?;
     if read.is_torn {
         print::note(&format!("{}: the last line is cut off, and left out", place()));
@@ -111,7 +111,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     Ok(read)
 }
 
-/// Two runs are of the same suite and runtime.
+/// Fails unless two runs have the same suite and runtime.
 pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
     if old.runtime != new.runtime {
         let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));

@@ -1,4 +1,4 @@
-//! `run`: cases on a runtime, and how their outcomes compare with what is expected.
+//! `run`: runs cases on a runtime, and compares their outcomes with the expectations.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -43,31 +43,31 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Run a part of the cases: the second of four is 2/4, and all four are the whole
+    /// Run a part of the cases, such as 2/4 for the second of four parts
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
-    /// How the cases are put: runtime, constants, initializers, all-constants or dynamic-shapes [default: runtime]
+    /// Variant of the cases: runtime, constants, initializers, all-constants or dynamic-shapes [default: runtime]
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 
-    /// Run what failed, did not run or is new since this results file, and take the rest from it
+    /// Run the cases that failed, did not run or are new since this results file, and take the other results from it
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
-    /// With --resume: take failures from the file, too, and run only what did not run or is new
+    /// With --resume: also take failures from the file, and run only cases that did not run or are new
     #[arg(long, requires = "resume")]
     keep_failures: bool,
 
-    /// Run what failed unexpectedly in the last run, as the folder of --failures has it
+    /// Run the unexpected failures of the last run, as recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
     failed: bool,
 
-    /// How the end of the run is printed
+    /// Output format of the summary
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 
-    /// Write one line a case, as JSON, to this file [default: the one of --resume]
+    /// Write one line of JSON per case to this file [default: the one of --resume]
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reports: ReportOptions,
 
-    /// Write each case that fails unexpectedly and is printed as a test folder below this one
+    /// Write each printed unexpected failure as a test folder below this one
     #[arg(long, value_name = "DIR", default_value = "target/failures")]
     failures: PathBuf,
 
@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     show: usize,
 }
 
-/// Leaves the cases that the expectation file was measured on, where it says so.
+/// Restricts the plan to the cases that the expectation file was measured on, if it names any.
 fn keep_scope(plan: &mut Plan<'_>, gate: &Gate) {
     if gate.scope().is_empty() {
         return;
@@ -118,7 +118,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::NOTHING);
     }
     if let Some(path) = &arguments.resume {
-        // The lock makes a file that is missing.
+        // Locking creates a missing file.
         open_regular(path).with_context(|| path.display().to_string())?;
     }
     let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
@@ -145,7 +145,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let within = arguments.selection.groups()?;
     let selected = Selected { cases: plan.selected, filters: patterns, within, shard: arguments.shard, variant };
-    // The digest takes longer than a case.
+    // Computing the digest takes longer than a case.
     let is_kept = place.is_some() || arguments.gate.update_expectations;
     let digest = if is_kept { suite.digest()? } else { String::new() };
     let header = Header::new(declaration.clone(), digest, selected);
@@ -185,7 +185,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::of(tally.conclusion()))
 }
 
-/// Rewrites the expectation file to the results of a whole run.
+/// Updates the expectation file to the results of a whole run.
 fn update(
     gate: &Gate,
     tally: &GateResult,
@@ -202,7 +202,7 @@ fn update(
 }
 
 impl Arguments {
-    /// The terminal, and every report that is asked for.
+    /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let show = Show { most: self.show, command: self.command() };
         let terminal: Box<dyn Reporter> = match self.format {
@@ -212,7 +212,7 @@ impl Arguments {
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 
-    /// What the filters choose, and the variant that they or `--variant` name.
+    /// Returns the filter of the patterns, and the variant given by them or by `--variant`.
     fn filter(&self, patterns: &[String]) -> anyhow::Result<(Filter, Variant)> {
         let (mut plain, mut named) = (Vec::new(), self.variant);
         for pattern in patterns {
@@ -225,7 +225,7 @@ impl Arguments {
         Ok((self.selection.narrowed(Filter::new(&plain)?)?, named.unwrap_or_default()))
     }
 
-    /// Options that do not go together.
+    /// Rejects incompatible options.
     fn check(&self, filter: &Filter) -> Result<(), Usage> {
         let part = match () {
             () if !filter.is_everything() => "the filters",
@@ -239,11 +239,11 @@ impl Arguments {
         Ok(())
     }
 
-    /// Refuses outputs that are read by the command or exist and are of another kind.
+    /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
         let files = OutputFiles::default().reading("the file of --from", self.selection.list());
         let mut results = files.reading("an expectation file", self.gate.expectations.as_deref());
-        // A file that is taken up is read before it is replaced.
+        // The file to resume is read before it is replaced.
         if let Some(path) = &self.results {
             results.add(path, Kind::Results)?;
         }
@@ -254,7 +254,7 @@ impl Arguments {
         self.results.as_deref().or(self.resume.as_deref())
     }
 
-    /// The results of an earlier run that stand: the passes, or all, among the cases of this one.
+    /// Returns the results of an earlier run that are kept: the passes, or all, among the cases of this run.
     fn kept(&self, read: Read, header: &Header, chosen: &BTreeSet<String>) -> anyhow::Result<Vec<CaseResult>> {
         let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
         results_file::check_same(&place, &read.header, header)?;
@@ -273,7 +273,7 @@ impl Arguments {
         Ok(kept)
     }
 
-    /// The command line that this run was started with, but for filters and where things are written.
+    /// Returns the command line of this run, without filters and output files.
     fn command(&self) -> String {
         let mut words = vec![format!("onnx-conformance run{}", self.runtime.as_arguments())];
         let folders = [("--suite", &self.selection.sources.suite), ("--specs", &self.selection.sources.specs)];
@@ -287,7 +287,7 @@ impl Arguments {
         words.join(" ")
     }
 
-    /// Says how the expectations come to be what this run did, where they are not.
+    /// Prints how to update the expectations to the results of this run, if they differ.
     fn suggest_update(&self, tally: &GateResult, gate: &Gate) {
         if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
             return;

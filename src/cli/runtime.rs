@@ -1,4 +1,4 @@
-//! Which runtime is run, and how: options that several subcommands share.
+//! Choice of the runtime, and limits of its processes: options shared by several subcommands.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -16,21 +16,21 @@ use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
 
-/// The built-in executor's name.
+/// Name of the built-in executor.
 pub(crate) const BUILTIN: &str = Builtin::NAME;
 
-/// The most cases at a time.
+/// Maximum number of cases at a time.
 const MOST_JOBS: usize = 1_024;
 
-/// What is run.
+/// Options for the runtime.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., or last a folder in adapters/) or the path of
-    /// one (./adapters/onnxruntime), with a provider as in onnxruntime:cuda or without, or the command line of an adapter
+    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., last a folder in adapters/), its path
+    /// (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda, or the command line of an adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
-    /// Run so many cases at a time, at most 1024, an adapter's each in a process of its own [default: the number of processors]
+    /// Run this many cases at a time, at most 1024. With an adapter, each has its own process [default: the number of processors]
     #[arg(short, long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
 
@@ -38,25 +38,25 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Stop a case that takes more memory than this, with an adapter all of a process; 0 for no limit
+    /// Stop a case that takes more memory than this, measured as all memory of the process for an adapter; 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::count, allow_negative_numbers = true)]
     memory: usize,
 
-    /// Give up when so many of an adapter's processes in a row have ended without an answer
+    /// Give up when this many processes of an adapter in a row have ended without an answer
     #[arg(long, value_name = "N", default_value = "200", value_parser = options::count, allow_negative_numbers = true)]
     restarts: usize,
 
-    /// Give each case a process of its own, so that none can break another; slow
+    /// Run each case in its own process, so that none can affect another; slow
     #[arg(long)]
     isolate: bool,
 
-    /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
+    /// Print each message of an adapter that violates the protocol or could be improved, and fail
     #[arg(long)]
     validate: bool,
 }
 
 impl RuntimeOptions {
-    /// A runtime with the options that a run has without any, but for the time that a case may take.
+    /// Creates the default options for a runtime, with a time limit per case.
     pub(crate) fn plain(runtime: &str, timeout: Duration) -> RuntimeOptions {
         RuntimeOptions {
             runtime: runtime.to_owned(),
@@ -69,7 +69,7 @@ impl RuntimeOptions {
         }
     }
 
-    /// Starts the runtime; `stop` ends it early.
+    /// Starts the runtime. `stop` ends it early.
     pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
         if self.runtime == BUILTIN {
             let memory = self.memory().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
@@ -79,7 +79,8 @@ impl RuntimeOptions {
         self.start(&Adapters::installed_and_here(), stop)
     }
 
-    /// Starts the runtime as [`RuntimeOptions::open`] does; an adapter in the current folder, which may be anybody's, by its path alone.
+    /// Starts the runtime like [`RuntimeOptions::open`], but runs an adapter below the current folder only if its path is given:
+    /// anybody may have put it there.
     pub(crate) fn open_trusted(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
         if self.runtime == BUILTIN { self.open(stop) } else { self.start(&Adapters::installed(), stop) }
     }
@@ -97,7 +98,7 @@ impl RuntimeOptions {
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
 
-    /// The suite, of which only cases are loaded that fit into the memory of a case.
+    /// Restricts the suite to cases that fit into the memory limit of a case.
     pub(crate) fn within_memory(&self, suite: Suite) -> Suite {
         match self.memory() {
             Some(memory) => suite.within(memory),
@@ -105,7 +106,7 @@ impl RuntimeOptions {
         }
     }
 
-    /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
+    /// Returns the options that select the runtime as part of a command line; empty for the built-in executor.
     pub(crate) fn as_arguments(&self) -> String {
         if self.runtime == BUILTIN {
             return String::new();
@@ -119,7 +120,7 @@ impl RuntimeOptions {
         format!(" --runtime {quote}{}{quote}", self.runtime)
     }
 
-    /// The bytes that a case may take, where there is a limit.
+    /// Returns the memory limit of a case in bytes, if there is one.
     fn memory(&self) -> Option<u64> {
         let memory = u64::try_from(self.memory).unwrap_or(u64::MAX);
         (memory > 0).then(|| memory.saturating_mul(1_000_000))
@@ -139,23 +140,23 @@ impl RuntimeOptions {
     }
 }
 
-/// A number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
+/// Parses a number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
     jobs.ok_or_else(|| format!("a whole number from 1 to {MOST_JOBS}"))
 }
 
-/// A time that is longer than nothing.
+/// Parses a positive duration.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    // A deadline that far away is none.
+    // A deadline that far away never expires.
     duration
         .filter(|duration| !duration.is_zero())
         .map(|duration| duration.min(Duration::from_hours(24 * 365)))
         .ok_or_else(|| "a number of seconds above 0".to_owned())
 }
 
-/// The exit code of a run that was stopped before its last case. Finished results are kept.
+/// Returns the exit code of a run that was stopped before its last case. Finished results are kept.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
         bail!("{reason}; finished results are kept, the other cases have none");

@@ -1,4 +1,4 @@
-//! A session: running a plan, each event to the reporters, and how it ends before its last case.
+//! A session: runs a plan, sends each event to the reporters, and handles early ends.
 
 use std::time::{Duration, Instant};
 
@@ -12,29 +12,29 @@ use onnx_conformance_harness::run::{CaseResult, Event, Inspect, Plan, run_inspec
 use onnx_conformance_report::reporter::{Reporter, Started};
 use onnx_conformance_subject::{Host as _, Stop, StopReason};
 
-/// What is to be run, on what.
+/// The plan and the runtime of a session.
 pub(crate) struct Session<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) runtime: &'a Recorder<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) expectations: &'a ExpectationMatcher,
-    /// The results of an earlier run that are reported again; the results file has them already.
+    /// Results of an earlier run to report again. The results file already has them.
     pub(crate) kept: Vec<CaseResult>,
     /// The results file.
     pub(crate) file: Option<ResultsFile>,
 }
 
-/// The end of a run in which every case ended.
+/// End of a run in which every case ended.
 pub(crate) struct Ended {
-    /// The results against the expectations; nothing is known yet of the expectations themselves.
+    /// The results compared with the expectations. The expectation entries themselves are not checked yet.
     pub(crate) gate: GateResult,
-    /// How long it took.
+    /// Duration.
     pub(crate) elapsed: Duration,
 }
 
 impl Session<'_> {
-    /// Runs the plan and reports each event but the last, which is the caller's. Of a run that is interrupted, finished results
-    /// are kept, and the exit code is returned instead.
+    /// Runs the plan and reports each event except the last, which is up to the caller. If the run is interrupted, finished
+    /// results are kept, and the exit code is returned instead.
     pub(crate) fn run(self, mut reporters: Vec<Box<dyn Reporter + '_>>) -> anyhow::Result<Result<Ended, u8>> {
         let (started, mut gate, mut failure) = (Instant::now(), GateResult::default(), None);
         let declaration = self.runtime.declaration();
@@ -63,7 +63,7 @@ impl Session<'_> {
             if let (Event::Finished(result), Some(verdict), None) = (&event, verdict, &failure)
                 && let Err(error) = reporters.case_ended(result, verdict)
             {
-                // What cannot be kept need not be run.
+                // If results cannot be stored, more cases need not run.
                 let error = anyhow::Error::from(error);
                 self.stop.set(StopReason::Failed(format!("{error:#}")));
                 failure = Some(error);

@@ -1,4 +1,4 @@
-//! `show`: a case, printed for people.
+//! `show`: prints a case.
 
 use anyhow::bail;
 use clap::Args;
@@ -18,14 +18,14 @@ use onnx_conformance_report::describe_case::describe;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The id of the case, or a glob, of whose cases the first is shown
+    /// The id of the case, or a glob, which shows its first case
     #[arg(value_name = "CASE")]
     case: String,
 
     #[command(flatten)]
     sources: options::Sources,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 }
@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// How the case fails in the newest measured version of each runtime, with the finding that says why.
+/// Describes the failures of the case in the newest measured version of each runtime, with the finding for each.
 fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
     let (measurements, findings, mut lines) = (Measurements::embedded(), Findings::embedded()?, Vec::new());
     for (runtime, _) in measurements.runtimes() {
@@ -63,7 +63,7 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
     Ok(lines)
 }
 
-/// How a case failed in a measurement; nothing where it passed, was not put to the runtime, or has changed since.
+/// Returns the failure of a case in a measurement; `None` if it passed, was not given to the runtime, or has changed since.
 fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
     let version = CaseId::parse(&case.id).version();
     let recorded = version.as_ref().and_then(|it| recorded_cases(it).iter().find(|recorded| recorded.id == case.id));
@@ -77,7 +77,7 @@ fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
     (outcome != Outcome::Pass).then_some(outcome)
 }
 
-/// Returns the case of this id, or the first one that a glob chooses; an error names the nearest id.
+/// Returns the case with this id, or the first that a glob selects. An error suggests the nearest id.
 pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open()?;
     let found = match suite.find(id)? {
@@ -92,7 +92,7 @@ pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case>
     bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
 }
 
-/// Returns the first case that a glob chooses, and notes how many there are; nothing for what is no glob.
+/// Returns the first case that a glob selects, and prints the number of cases; `None` if the pattern is not a glob.
 fn first_chosen(suite: &Suite, pattern: &str) -> anyhow::Result<Option<Case>> {
     let Some(filter) = Filter::new(&[pattern]).ok().filter(|_| is_glob(pattern)) else { return Ok(None) };
     let ids = suite.ids(&filter)?;

@@ -1,4 +1,4 @@
-//! `smoke`: whether an adapter follows the protocol, in words.
+//! `smoke`: checks if an adapter follows the protocol, and explains errors.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Write each model that is not ok, with its inputs and what is expected, as a test folder below this one
+    /// Write each model that is not ok, with its inputs and expected outputs, as a test folder below this one
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! The standard's own text of operator versions, from an installed `onnx` package: it stays upstream's, and is not part of this program.
+//! The standard's own text of operator versions, read from an installed `onnx` package. It is upstream's and not part of this
+//! program.
 
 use std::process::Command;
 
@@ -14,7 +15,7 @@ use onnx_conformance_subject::Adapters;
 /// A Python program that prints the texts of all versions as JSON.
 const PROGRAM: &str = include_str!("standard_text.py");
 
-/// Asks the Python that adapters run in, or the one of the system, for the texts.
+/// Runs the adapters' Python, or the system's, to get the texts.
 pub(crate) fn standard_texts() -> anyhow::Result<StandardTexts> {
     let python = Adapters::installed().python;
     let name = python.display().to_string();
@@ -32,7 +33,7 @@ pub(crate) fn standard_texts() -> anyhow::Result<StandardTexts> {
     serde_json::from_slice(&ran.stdout).with_context(|| format!("--text: {name} answered something else than texts"))
 }
 
-/// The lines of a version's text.
+/// Returns the lines of a version's text.
 pub(crate) fn of_version<'a>(texts: &'a StandardTexts, version: &OperatorVersion) -> anyhow::Result<&'a [String]> {
     let name = version.qualified();
     let lines = texts.get(&name).with_context(|| {
@@ -43,7 +44,8 @@ pub(crate) fn of_version<'a>(texts: &'a StandardTexts, version: &OperatorVersion
     Ok(lines)
 }
 
-/// Two texts side by side, with numbered lines, so many columns wide. What is the same is left out but for a line before and behind.
+/// Formats two texts side by side with line numbers, in `width` columns. Equal lines are omitted except one before and after a
+/// change.
 pub(crate) fn side_by_side(old: &[String], new: &[String], width: usize) -> String {
     let column = width.saturating_sub(17).max(40) / 2;
     let mut text = String::new();
@@ -85,7 +87,7 @@ pub(crate) fn side_by_side(old: &[String], new: &[String], width: usize) -> Stri
     text
 }
 
-/// A line in parts of at most so many characters, cut at spaces where there are such.
+/// Splits a line into parts of at most `width` characters, at spaces if possible.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     for word in line.split_inclusive(' ') {

@@ -1,4 +1,4 @@
-//! Did you mean: the nearest name to one that selects nothing.
+//! Did you mean: suggests the nearest name for a pattern that selects nothing.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::cli::print;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Suite;
 
-/// Says that the patterns select no case, with the nearest name there is to each.
+/// Prints that the patterns select no case, with the nearest name for each.
 pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
     print::note("no case matches");
     for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
@@ -16,7 +16,7 @@ pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
     }
 }
 
-/// Returns the nearest other pattern to one that selects nothing: of an operator, or the id of a case of the operator version.
+/// Returns the nearest pattern for one that selects nothing: an operator, or the id of a case of the operator version.
 pub(crate) fn near_pattern(suite: &Suite, pattern: &str) -> Option<String> {
     near(suite, pattern).filter(|near| near.trim_end_matches("/**") != pattern.trim_end_matches("/**"))
 }
@@ -47,7 +47,7 @@ fn near(suite: &Suite, pattern: &str) -> Option<String> {
     nearest(plain, names.into_iter()).map(str::to_owned)
 }
 
-/// The candidate that takes the fewest changes of a letter, if those are few.
+/// Returns the candidate with the smallest edit distance, if that is small.
 pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wanted.to_lowercase();
     let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());

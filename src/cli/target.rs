@@ -1,4 +1,4 @@
-//! The opsets and the IR version that a model is held to or brought to: options that several subcommands share.
+//! Target opsets and IR version of a model: options shared by several subcommands.
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -7,28 +7,28 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical
 use crate::cli::usage::Usage;
 use onnx_conformance_report::models::Wanted;
 
-/// Opsets and an IR version.
+/// Opsets and IR version.
 #[derive(Debug, Args)]
 pub(crate) struct TargetOptions {
-    /// The opset, of a domain that is named or of ai.onnx: 13, or ai.onnx.ml=2; once for each domain
+    /// Opset of ai.onnx, or of a named domain: 13, or ai.onnx.ml=2; may be given once per domain
     #[arg(long, value_name = "N|DOMAIN=N")]
     opset: Vec<String>,
 
-    /// The IR version
+    /// IR version
     #[arg(long, value_name = "N")]
     ir: Option<i64>,
 
-    /// Opsets and IR version that an ONNX release knows, such as 1.12; what is older stays
+    /// Opsets and IR version of an ONNX release, such as 1.12. Older numbers stay unchanged
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["opset", "ir"])]
     release: Option<String>,
 
-    /// Change the numbers alone: a node that would have to change stands against it
+    /// Change only the version numbers. Fails if a node would have to change
     #[arg(long)]
     relabel_only: bool,
 }
 
 impl TargetOptions {
-    /// What is asked for.
+    /// Returns the request.
     pub(crate) fn wanted(&self) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted { relabel_only: self.relabel_only, ir: self.ir, ..Wanted::default() };
         if let Some(name) = &self.release {
@@ -64,7 +64,7 @@ impl TargetOptions {
     }
 }
 
-/// The release of this name; of `1.12` the last patch.
+/// Returns the release with this name. `1.12` means its last patch.
 fn release(name: &str) -> anyhow::Result<Release> {
     let releases = &Specs::embedded().releases()?.releases;
     let below = format!("{name}.");

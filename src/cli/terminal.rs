@@ -1,4 +1,4 @@
-//! The reporter for people at a terminal: progress on standard error, the failures and the totals on standard output.
+//! Terminal reporter: progress on standard error, failures and totals on standard output.
 
 use crate::cli::{Progress, print};
 use onnx_conformance_harness::expectations::Verdict;
@@ -6,7 +6,7 @@ use onnx_conformance_harness::run::{CaseResult, Summary};
 use onnx_conformance_report::reporter::{Finished, ReportError, Reporter, Started};
 use onnx_conformance_report::terminal::{Show, closing};
 
-/// Reports to the terminal.
+/// Reporter for the terminal.
 #[derive(Debug)]
 pub struct TerminalReporter {
     show: Show,
@@ -15,7 +15,7 @@ pub struct TerminalReporter {
 }
 
 impl TerminalReporter {
-    /// A reporter that prints what `show` says of the cases that fail.
+    /// Creates a reporter that prints failures with the settings of `show`.
     pub fn new(show: Show) -> TerminalReporter {
         TerminalReporter { show, summary: Summary::default(), progress: None }
     }

@@ -21,11 +21,11 @@ use onnx_conformance_report::describe_case::{describe_expected, shown};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The id of the case
+    /// Id of the case
     #[arg(value_name = "CASE")]
     case: String,
 
-    /// Run the function body that defines the operator in the operator's place, as the vendored cases have it
+    /// Replace the operator by the function body that defines it, as in the vendored cases
     #[arg(long)]
     body: bool,
 
@@ -61,7 +61,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Runs a model and prints its inputs, and each node's outputs once it has run. A run that fails ends with its error.
+/// Runs a model and prints its inputs, then each node's outputs as soon as it has run. Ends with the error of a failing run.
 fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) -> anyhow::Result<()> {
     for input in inputs {
         print::line(&format!("  input {} = {}", line(&input.name), shown(&input.value)))?;
@@ -100,7 +100,7 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) ->
     Ok(())
 }
 
-/// The outputs of a node: `y = Abs(x)`, then each value.
+/// Prints the outputs of a node: `y = Abs(x)`, then each value.
 fn print_step(step: &Step<'_>) -> anyhow::Result<()> {
     let indent = "  ".repeat(step.depth + 1);
     let node = step.node;

@@ -1,11 +1,11 @@
-//! Command lines that cannot be carried out.
+//! Errors of invalid command lines.
 
-/// A command line whose parts do not go together.
+/// Incompatible arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-/// A command line by which no case is chosen.
+/// Arguments that select no case.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Nothing(pub(crate) String);

@@ -1,4 +1,4 @@
-//! The runs that prove a conversion: on inputs from a folder, and on inputs that are made up.
+//! Runs that verify a conversion, on inputs from a folder and on made-up inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use onnx_conformance_cases::case::{MOST_BINARY, Named, read_file};
 use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
 
-/// What both models are run on.
+/// Settings of the runs.
 pub(crate) struct Verification<'a> {
-    /// The file of the model before, beside which its external data is.
+    /// File of the original model. Its external data is in the same folder.
     pub(crate) model: &'a Path,
-    /// How many inputs are made up.
+    /// Number of made-up inputs.
     pub(crate) count: usize,
     /// A folder of inputs.
     pub(crate) inputs: Option<&'a Path>,
-    /// What all runs together may take.
+    /// Limits of all runs together.
     pub(crate) allowance: Allowance,
 }
 
-/// Runs the model in `file`, whose graph is `graph`, and what `convert` makes of the file, and compares; the converted model is
-/// returned with the proof.
+/// Runs the model in `file`, whose graph is `graph`, and the result of `convert` on the file, and compares the outputs. Returns
+/// the proof and the converted model.
 pub(crate) fn verify(
     verification: &Verification,
     graph: Option<&GraphProto>,
@@ -48,7 +48,7 @@ pub(crate) fn verify(
             RunFailure::Model(_) => made = 0,
         }
     }
-    // What cannot be read is an error before anything runs.
+    // Unreadable inputs are an error before anything runs.
     for folder in &folders {
         of_folder(folder, &wanted)?;
     }
@@ -74,7 +74,7 @@ fn over(verification: &Verification, why: &str) -> anyhow::Error {
         .context("the proof did not end; --verify 0 does without it")
 }
 
-/// The folder, and the folders in it, as far as they hold inputs.
+/// Returns the folder and its subfolders, as far as they contain inputs.
 fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -88,7 +88,7 @@ fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The inputs in a folder.
+/// Reads the inputs in a folder.
 fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
     let mut inputs = Vec::new();
     for (position, input) in wanted.iter().enumerate() {
@@ -106,7 +106,7 @@ fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialI
     Ok((folder.display().to_string(), inputs))
 }
 
-/// The outputs of a model on the built-in executor, while so many bytes are held besides.
+/// Runs a model on the built-in executor while `held` other bytes are in use, and returns its outputs.
 fn run(
     model: &Bytes,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! `check --runtime` on models of one node, against what onnxruntime 1.22.1 was seen to do with the very model.
+//! `check --runtime` on single-node models, compared with the actual behaviour of onnxruntime 1.22.1 on the same models.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::check::validate;
 use crate::models::Folder;
 use crate::program::call;
 
-/// The verdict on a model of one node, and what is said of the node.
+/// Returns the verdict on a single-node model, and the answer for the node.
 fn answer(opset: u32, inputs: &str, outputs: &str, node: &str) -> (String, Value) {
     let text = format!("<ir_version: 8, opset_import: [\"\": {opset}]> g ({inputs}) => ({outputs}) {{ {node} }}");
     let folder = Folder::new();
@@ -23,7 +23,8 @@ fn answer(opset: u32, inputs: &str, outputs: &str, node: &str) -> (String, Value
     (runtime["verdict"].as_str().unwrap().to_owned(), runtime["kinds"][0].clone())
 }
 
-/// The runtime runs both: a scale and a bias along the last axis, and the trace of a matrix. Only other shapes and equations fail.
+/// The runtime runs both: a scale and a bias along the last axis, and the trace of a matrix. Only other shapes and equations
+/// fail.
 #[test]
 fn some_failing_cases_do_not_keep_a_model_from_loading() {
     let (verdict, node) = answer(
@@ -42,7 +43,7 @@ fn some_failing_cases_do_not_keep_a_model_from_loading() {
     }
 }
 
-/// `to` chooses T2: a finding about texts is none about float16.
+/// `to` selects T2: a finding about strings does not apply to float16.
 #[test]
 fn the_type_that_an_attribute_chooses_is_compared() {
     let (verdict, node) = answer(13, "double[3] x", "float16[3] y", "y = Cast <to = 10> (x)");
@@ -52,7 +53,7 @@ fn the_type_that_an_attribute_chooses_is_compared() {
     assert_eq!(node["finding"]["id"], "onnxruntime/cast-negative-zero-is-false", "{node:#}");
 }
 
-/// A case that transforms and transforms back says nothing of a node that only transforms.
+/// A case with a transform and its inverse does not cover a single transform.
 #[test]
 fn a_case_of_two_nodes_has_the_settings_of_both() {
     let (verdict, node) = answer(20, "double[1, 5, 1] x", "double[1, 5, 2] y", "y = DFT (x)");
@@ -62,7 +63,7 @@ fn a_case_of_two_nodes_has_the_settings_of_both() {
     assert_eq!(node["finding"]["id"], "onnxruntime/dft-inverse-scaled-in-float", "{node:#}");
 }
 
-/// The runtime gives `["e", "", "a", ""]`. No case of strings has this rank, and those with int32 positions count, too.
+/// The runtime gives `["e", "", "a", ""]`. No string case has this rank, and those with int32 indices count, too.
 #[test]
 fn a_neighbouring_type_of_positions_counts() {
     let (verdict, node) = answer(13, "string[3, 2] x, int64[2] i", "string[2, 2] y", "y = Gather <axis = 0> (x, i)");
@@ -70,7 +71,7 @@ fn a_neighbouring_type_of_positions_counts() {
     assert_eq!(node["finding"]["id"], "onnxruntime/gather-strings", "{node:#}");
 }
 
-/// The runtime does not clip the input of the cell gate. Required cases do not reach it, a recommended one does.
+/// The runtime does not clip the input of the cell gate. Only a recommended case covers this.
 #[test]
 fn a_failure_with_the_setting_of_the_node_is_no_likely_run() {
     let (verdict, node) = answer(
@@ -83,7 +84,7 @@ fn a_failure_with_the_setting_of_the_node_is_no_likely_run() {
     assert_eq!(node["finding"]["id"], "onnxruntime/lstm-clip", "{node:#}");
 }
 
-/// The runtime is ended by SIGSEGV.
+/// The runtime dies of SIGSEGV.
 #[test]
 fn an_input_with_an_empty_name_is_a_setting() {
     let (verdict, node) = answer(
@@ -102,7 +103,7 @@ fn what_every_case_fails_does_not_run() {
     assert!(verdict == "wrong-somewhere" && node["finding"]["id"] == "onnxruntime/nonzero-scalar", "{node:#}");
 }
 
-/// The runtime loads both, and fails when it runs them.
+/// The runtime loads both, and fails at run time.
 #[test]
 fn what_fails_when_it_runs_is_not_what_does_not_load() {
     let (verdict, node) = answer(

@@ -1,4 +1,4 @@
-//! Files that `check` and `convert` meet and that are no good models: each has an answer, soon, and nothing is half-written.
+//! Invalid model files for `check` and `convert`: each gets a quick answer, and nothing is half-written.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use onnx_conformance::reference::proto::encode::field;
 use crate::models::{Folder, identity, raw};
 use crate::program::call;
 
-/// A model whose last bytes, the elements of an initializer, are not written: the file has them as a hole.
+/// Creates a model whose last initializer's elements are missing: they are a hole in the file.
 fn with_hole(elements: u64) -> (Vec<u8>, u64) {
     let mut model = identity();
     let mut graph = model.graph.take().unwrap();

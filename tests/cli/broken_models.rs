@@ -1,4 +1,4 @@
-//! Models that no runtime can run: each is an outcome, never a pass and never the end of the run.
+//! Models that no runtime can run: each is an outcome, never a pass, and never ends the run.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use onnx_conformance_cases::generate::Random;
 use crate::models::{Folder, external, identity, model, node, raw, with_initializer};
 use crate::program::call;
 
-/// Runs a folder of one case and holds the message against a text.
+/// Runs a folder with a single case and checks its message.
 fn fails(model: &[u8], message: &str) {
     let folder = Folder::new();
     folder.add("case", model);
@@ -134,7 +134,7 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     let folder = Folder::new();
     let case = folder.add("case", &with_initializer(external("data")).encode_to_vec());
     let data = case.join("data");
-    // A sparse file, of which the elements are 12 bytes.
+    // A sparse file. Only 12 of its bytes are elements.
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
     let message = "gives it 1099511627776 bytes, but its elements take 12";
     let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);

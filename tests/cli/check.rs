@@ -1,4 +1,4 @@
-//! `check` as its users call it: on files and folders, in every form, with exit codes that a CI job can tell apart.
+//! `check` from a user's view: on files and folders, in every format, with exit codes for CI jobs.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const EXPORTED: &str = "testdata/exporters";
 const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
 const TWICE: &str = "testdata/exporters/skl2onnx/boosting_opset14.onnx";
 
-/// The report in JSON, which the schema describes.
+/// Returns the JSON report, validated against the schema.
 fn report(arguments: &[&str], code: i32) -> Value {
     let called = call(&[&["check", "--format", "json"], arguments].concat()).expect(code, "\"models\"");
     let report: Value = serde_json::from_str(&called.out).unwrap();
@@ -133,7 +133,7 @@ fn what_runtimes_were_measured_to_do_is_told_in_every_form() {
     }
 }
 
-/// Two classes that both have votes are what a finding is about; a forest of three classes is not.
+/// The finding is about two classes that both have votes. It does not apply to a forest of three classes.
 #[test]
 fn an_answer_names_the_finding_of_its_case_and_of_no_other() {
     let folder = Folder::new();
@@ -149,7 +149,7 @@ fn an_answer_names_the_finding_of_its_case_and_of_no_other() {
     };
     let two = kind(&folder.file("exported"));
     assert_eq!(two["verdict"], "wrong", "{two:#}");
-    // Of the three like cases that fail, the first has labels of its own, which two findings tell apart.
+    // Three similar cases fail. The first one has its own labels, which distinguish the two findings.
     let first = "ai.onnx.ml/TreeEnsembleClassifier-3/two_classes/classlabels_int64s=beyond_32_bits/T1=float";
     assert_eq!(two["case"], first, "{two:#}");
     assert_eq!(two["finding"]["id"], "onnxruntime/treeensembleclassifier-two-integer-labels", "{two:#}");

@@ -1,4 +1,4 @@
-//! Every command line that the documents, the program's messages and the page print is one that the program takes.
+//! Every command line that the documents, the program's messages and the page print is valid.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use onnx_conformance::reference::proto::{Message as _, OperatorSetIdProto};
 use crate::models::{Folder, identity};
 use crate::program::{call, command, finish};
 
-/// The documents whose commands are run, below the project's folder; every `.md` in those that are folders.
+/// Documents whose commands are run, below the project's folder. Folders stand for all their `.md` files.
 const DOCUMENTS: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs", "adapters", "examples"];
 
-/// Where messages of the program and the page are written.
+/// Sources of the messages of the program and the page.
 const SOURCES: [&str; 2] = ["src", "crates/browser/src"];
 
-/// Words that stand for something, each with what a user would put there.
+/// Placeholders, each with sample values.
 const PLACEHOLDERS: [(&str, &[&str]); 21] = [
     ("ID", &[CASE]),
     ("${id}", &[CASE]),
@@ -40,7 +40,7 @@ const PLACEHOLDERS: [(&str, &[&str]); 21] = [
     ("mine.jsonl", &["results.jsonl"]),
 ];
 
-/// Options whose value is another word than its placeholder says: the command, the option, and the value.
+/// Option values that differ from their placeholder: command, option, and value.
 const VALUES: [(&str, &str, &str); 10] = [
     ("run", "--runtime", "builtin"),
     ("smoke", "--runtime", "builtin"),
@@ -54,20 +54,20 @@ const VALUES: [(&str, &str, &str); 10] = [
     ("report", "-o", "made"),
 ];
 
-/// The cases that stand for any selection of a command that runs, measures or writes cases.
+/// Sample selection for commands that run, measure or write cases.
 const CASES: &str = "ai.onnx/Abs-13/**";
 
-/// The case that stands for any.
+/// Sample case.
 const CASE: &str = "ai.onnx/Abs-13/known_values/T=float";
 
-/// A command line, and where it is printed.
+/// A command line and its location.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Printed {
     line: String,
     place: String,
 }
 
-/// Returns the files below a folder, or the file itself, whose names end so.
+/// Returns the files below a folder, or the file itself, with one of these name endings.
 fn files(path: &Path, endings: &[&str]) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
@@ -95,12 +95,12 @@ fn of_document(text: &str, place: &str) -> Vec<Printed> {
     found
 }
 
-/// Returns the commands between backticks on a line.
+/// Returns the commands in backticks on a line.
 fn in_backticks(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).filter(|code| code.starts_with("onnx-conformance ")).collect()
 }
 
-/// Returns the command lines of a source file of the program or the page, whose own values stand as `{...}`.
+/// Returns the command lines of a source file of the program or the page, where inserted values appear as `{...}`.
 fn of_source(text: &str, place: &str) -> Vec<Printed> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("//!")) {
@@ -116,7 +116,7 @@ fn of_source(text: &str, place: &str) -> Vec<Printed> {
     found
 }
 
-/// Splits a line as a shell does; what a redirection names is left out.
+/// Splits a line into words like a shell. Targets of redirections are omitted.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
@@ -135,8 +135,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Puts values in the place of words that stand for some, the executor in the place of runtimes that a test does not start, and a
-/// part of the suite in the place of what a command selects; returns the patterns that it selects, too.
+/// Replaces placeholders by sample values, unavailable runtimes by the built-in executor, and selections by a small part of the
+/// suite. Also returns the original patterns.
 fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
     let line = line.replace("MODULE:CLASS", "module").replace("'{}'", CASE).replace("${{ matrix.shard }}", "1");
     let printed = words(&line).split_off(1);
@@ -178,7 +178,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
     (arguments, patterns)
 }
 
-/// Returns whether a word behind this one is a pattern over ids of cases.
+/// Returns true if a word after this one is a pattern over case ids.
 fn is_pattern(before: &str, word: &str) -> bool {
     let is_id =
         word.starts_with('!') || word.starts_with("ai.onnx") || word.starts_with("onnx-") || word.starts_with("**");
@@ -187,7 +187,7 @@ fn is_pattern(before: &str, word: &str) -> bool {
             || ["--keep-failures", "--unconfirmed", "--conversions", "--sizes"].contains(&before))
 }
 
-/// A folder with all that the commands name.
+/// Creates a folder with everything that the commands name.
 fn folder() -> Folder {
     let folder = Folder::new();
     let mut model = identity();
@@ -210,7 +210,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Puts into a folder what one of the commands needs, without copying it.
+/// Links the files that a command needs into a folder.
 fn link(from: &Folder, to: &Folder) {
     for entry in fs::read_dir(from.path()).unwrap() {
         let entry = entry.unwrap();
@@ -225,7 +225,7 @@ fn link(from: &Folder, to: &Folder) {
     }
 }
 
-/// Returns every command line that is printed somewhere, as it is run, with the places that print it.
+/// Returns every printed command line, as it is run, with its locations.
 fn printed() -> BTreeMap<(Vec<String>, Vec<String>), Vec<Printed>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found: BTreeMap<(Vec<String>, Vec<String>), Vec<Printed>> = BTreeMap::new();
@@ -244,7 +244,7 @@ fn printed() -> BTreeMap<(Vec<String>, Vec<String>), Vec<Printed>> {
     found
 }
 
-/// Runs a command line in a folder of its own, and lists what it selects; returns what is wrong with it.
+/// Runs a command line in its own folder, and lists its selection. Returns the error, if any.
 fn fault(arguments: &[String], patterns: &[String], prepared: &Folder) -> Option<String> {
     if !patterns.is_empty() {
         let listed = call(&[&["list".to_owned()], patterns].concat());

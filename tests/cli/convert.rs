@@ -1,4 +1,4 @@
-//! `convert`: what it prints, what it writes, and what it refuses.
+//! `convert`: its printed output, written files, and refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::program::call;
 const SUM: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
     g (float[2, n] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
 
-/// A model in a folder.
+/// Writes a model into a folder.
 fn written(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("model.onnx");
     fs::write(&path, parse_model(text).unwrap().encode_to_vec()).unwrap();

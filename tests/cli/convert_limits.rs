@@ -1,4 +1,4 @@
-//! The limits of `convert` and `trace`: one deadline for all that is read and run, and memory in proportion to the model.
+//! Limits of `convert` and `trace`: a single deadline for all reading and running, and memory in proportion to the model.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use onnx_conformance::reference::proto::{Message as _, ModelProto, NodeProto};
 use crate::models::{Folder, raw};
 use crate::program::{Called, call, command};
 
-/// A loop without an end.
+/// An infinite loop.
 fn endless() -> ModelProto {
     let text = r#"<ir_version: 8, opset_import: ["" : 16]>
         g (float[3] x) => (float[3] y) <bool yes = {1}> {
@@ -56,7 +56,7 @@ fn doubling() -> ModelProto {
     model
 }
 
-/// The call, which ends soon after a second.
+/// Calls the program, which must end shortly after a second.
 fn soon(arguments: &[&str]) -> Called {
     let started = Instant::now();
     let called = call(arguments);
@@ -103,7 +103,7 @@ fn the_memory_of_a_conversion_has_a_limit() {
     called.expect(4, "model.onnx: the file alone has 3145");
 }
 
-/// A model that adds so many bytes of weights.
+/// Creates a model with this many bytes of weights.
 fn with_weights(bytes: usize) -> ModelProto {
     let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (int64[1] i) => (float[1] y) { y = Gather (w, i) }"#;
     let mut model = parse_model(text).unwrap();
@@ -113,7 +113,7 @@ fn with_weights(bytes: usize) -> ModelProto {
     model
 }
 
-/// The greatest resident memory of a call, in bytes.
+/// Returns the peak resident memory of a call, in bytes.
 #[cfg(target_os = "linux")]
 fn peak(arguments: &[&str]) -> u64 {
     let mut child = command(arguments).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap();

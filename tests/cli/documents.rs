@@ -1,11 +1,11 @@
-//! What the documents say that the program prints.
+//! Program output in the documents.
 
 use std::fs;
 use std::path::Path;
 
 use crate::program::call;
 
-/// Every command of the book's first page that is shown with its output gives this output.
+/// Every command with output on the book's first page gives that output.
 #[test]
 fn the_first_page_shows_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! Files without end, patterns without bottom, and machines with little of everything.
+//! Endless files, deeply nested patterns, and machines with few resources.
 
 #![cfg(target_os = "linux")]
 
@@ -53,7 +53,7 @@ fn a_pattern_that_nests_without_end_is_named_with_its_place() {
     assert!(called.err.contains("it has more than 64 braces"), "{called:?}");
 }
 
-/// Calls the program below a limit of the shell.
+/// Calls the program under a limit of the shell.
 fn call_within(limit: &str, arguments: &[&str]) -> Called {
     let program = command(arguments);
     let mut shell = Command::new("bash");

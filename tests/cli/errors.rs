@@ -1,9 +1,9 @@
-//! What is printed where something is wrong: each thing once, with a way out.
+//! Error messages: each fact once, with a fix.
 
 use crate::models::Folder;
 use crate::program::call;
 
-/// The parts of a message, as far as they are said for themselves.
+/// Returns the separate statements of a message.
 fn parts(text: &str) -> Vec<&str> {
     let parts = text.split(['\n', ';']).flat_map(|line| line.split(": ")).map(str::trim);
     parts.filter(|part| part.len() > 3 && *part != "error").collect()

@@ -1,4 +1,4 @@
-//! Holding a run against what is expected.
+//! Comparison of a run with expectations.
 
 use crate::models::{Folder, identity, model, node};
 use crate::program::{Called, call};

@@ -1,4 +1,4 @@
-//! Files that people own: replaced as a whole or not at all.
+//! Files owned by users: replaced as a whole or not at all.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +11,7 @@ use onnx_conformance::reference::proto::Message as _;
 use crate::models::Folder;
 use crate::program::{Called, call, command, finish};
 
-/// The beginning of an older results file.
+/// First line of an older results file.
 const OLD: &str = "{\"format\":1}\n";
 
 /// Calls the program where no file can grow, as on a full disk.
@@ -23,7 +23,7 @@ fn call_on_full_disk(arguments: &[&str]) -> Called {
     finish(shell)
 }
 
-/// A folder with a case that passes and one that fails, and how many files are in it.
+/// Creates a folder with a passing and a failing case.
 fn with_failure() -> Folder {
     let folder = Folder::with_identity("good");
     folder.add("bad", b"no model");
@@ -102,7 +102,7 @@ fn two_updates_lose_nothing_of_each_other() {
     let mut command = command(&[&update[..], &["--results", "/dev/stdout"]].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    // The first line comes after the expectations were read.
+    // The first line is printed after the expectations were read.
     out.read_line(&mut String::new()).unwrap();
     let entry = "  - {cases: x@constants, outcome: error}\n";
     fs::write(&file, format!("runtime: builtin\nexpect:\n{entry}")).unwrap();

@@ -1,4 +1,4 @@
-//! Choosing many cases, and by mistake none.
+//! Selecting many cases, and accidentally none.
 
 use crate::models::Folder;
 use crate::program::{call, call_with_input};

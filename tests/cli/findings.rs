@@ -1,4 +1,4 @@
-//! Findings: listed, joined with cases, and since when cases pass.
+//! Findings: listed, joined with cases, and the history of cases.
 
 use onnx_conformance_harness::measure::Measurements;
 

@@ -1,4 +1,4 @@
-//! Running ordinary test folders, and what is written of it.
+//! Runs of ordinary test folders, and the files they write.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use onnx_conformance_harness::run::{Outcome, Read, read_results};
 use crate::models::Folder;
 use crate::program::call;
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

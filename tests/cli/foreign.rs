@@ -1,11 +1,11 @@
-//! The program in somebody else's repository.
+//! The program in another project's repository.
 
 use std::fs;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Folders that are called like ours do not take the place of ours.
+/// Folders with the same names as ours do not replace ours.
 #[test]
 fn a_repository_with_folders_of_the_same_names_runs_the_suite() {
     let home = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Listing, showing, comparing, and being told what is wrong.
+//! Listing, showing, comparing, help and error messages.
 
 use std::fs;
 
@@ -36,12 +36,12 @@ fn a_wrong_command_line_is_bad_usage() {
     call(&["--version"]).expect(0, env!("CARGO_PKG_VERSION"));
 }
 
-/// The subcommands, as `--help` lists them.
+/// Returns the subcommands listed by `--help`.
 fn subcommands() -> Vec<String> {
     let all = call(&["--help"]).expect(0, "Commands:\n").out;
     let (_, list) = all.split_once("Commands:\n").unwrap();
     let names = list.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
-    // What is further in goes on with the line above.
+    // Indented lines continue the line above.
     let names = names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }

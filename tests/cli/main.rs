@@ -1,4 +1,4 @@
-//! The command line as its users meet it: what it prints, what it refuses, and how it exits.
+//! The command line from a user's view: output, refusals, and exit codes.
 
 mod answers;
 mod bad_models;

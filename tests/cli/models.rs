@@ -1,4 +1,4 @@
-//! Small models, right and wrong, and test folders that hold them.
+//! Small models, valid and invalid, and test folders with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use onnx_conformance::reference::types::ValueType;
 use onnx_conformance::reference::value::Value;
 use tempfile::TempDir;
 
-/// A folder of test folders, which goes away with the value.
+/// A temporary folder of test folders.
 pub(crate) struct Folder {
     home: TempDir,
 }
@@ -23,7 +23,7 @@ impl Folder {
         Folder { home: TempDir::new().unwrap() }
     }
 
-    /// A folder with one case that passes.
+    /// Creates a folder with one passing case.
     pub(crate) fn with_identity(name: &str) -> Folder {
         let folder = Folder::new();
         folder.add(name, &identity().encode_to_vec());
@@ -34,12 +34,12 @@ impl Folder {
         self.home.path()
     }
 
-    /// The path of a file as an argument.
+    /// Returns the path of a file as an argument.
     pub(crate) fn file(&self, name: &str) -> String {
         self.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The folder as an argument.
+    /// Returns the folder as an argument.
     pub(crate) fn argument(&self) -> String {
         self.path().to_str().unwrap().to_owned()
     }
@@ -67,7 +67,7 @@ pub(crate) fn three() -> Value {
     Value::Tensor(Tensor::of_floats(ElementType::Float, &[3], &[1.0, 2.0, 3.0]).unwrap())
 }
 
-/// A node of ONNX's own domain.
+/// Creates a node of ONNX's own domain.
 pub(crate) fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     NodeProto {
@@ -78,7 +78,7 @@ pub(crate) fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodePro
     }
 }
 
-/// A model from the input `x` to the output `y`, three floats each.
+/// Creates a model from the input `x` to the output `y`, three floats each.
 pub(crate) fn model(opset: i64, nodes: Vec<NodeProto>) -> ModelProto {
     let info = |name: &str| ValueInfoProto {
         name: Some(name.to_owned()),
@@ -113,7 +113,7 @@ pub(crate) fn with_initializer(tensor: TensorProto) -> ModelProto {
     model
 }
 
-/// A tensor of floats with these bytes, whatever its dims.
+/// Creates a float tensor with this many bytes, whatever its dims.
 pub(crate) fn raw(dims: &[i64], bytes: usize) -> TensorProto {
     TensorProto {
         dims: dims.to_vec(),
@@ -123,13 +123,13 @@ pub(crate) fn raw(dims: &[i64], bytes: usize) -> TensorProto {
     }
 }
 
-/// A tensor of three floats that are kept in another file.
+/// Creates a tensor of three floats stored in another file.
 pub(crate) fn external(location: &str) -> TensorProto {
     let entry = StringStringEntryProto { key: Some("location".to_owned()), value: Some(location.to_owned()) };
     TensorProto { data_location: Some(1), external_data: vec![entry], raw_data: None, ..raw(&[3], 0) }
 }
 
-/// Three floats, the last of which is not that of [`three`].
+/// Three floats, the last of which differs from [`three`].
 pub(crate) fn four() -> Value {
     Value::Tensor(Tensor::of_floats(ElementType::Float, &[3], &[1.0, 2.0, 4.0]).unwrap())
 }

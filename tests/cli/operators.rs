@@ -1,4 +1,4 @@
-//! Operators, outcomes and rules in words, and what shells and programs are told.
+//! Descriptions of operators, outcomes and rules, completion scripts, and JSON output.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::snapshot::{check, without_paragraphs};
 
 #[test]
 fn a_version_of_an_operator_is_shown() {
-    // What runtimes do changes with every measurement.
+    // Results of runtimes change with every measurement.
     let measured = ["measured, ", "types over versions\n", "findings, "];
     let called = call(&["op", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
     for head in measured {

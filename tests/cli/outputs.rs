@@ -1,4 +1,4 @@
-//! Files that are written: never one that is read, and never one of another kind.
+//! Output files are never files that are read, and never replace files of another kind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use onnx_conformance::reference::types::ValueType;
 use crate::models::{Folder, external, identity, model, node, raw, with_initializer};
 use crate::program::call;
 
-/// The files of a folder by name.
+/// Returns the files of a folder by name.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
@@ -115,7 +115,7 @@ fn a_failure_has_its_external_data() {
     run(&folder.argument(), &failures.argument());
     let copied = failures.path().join("far");
     assert_eq!(fs::read(copied.join("data/w.bin")).unwrap(), fs::read(case.join("data/w.bin")).unwrap());
-    // By its manifest, which has the digest of the file.
+    // Found by the digest of the file in the folder's manifest.
     run(copied.to_str().unwrap(), &failures.file("again"));
 }
 
@@ -134,7 +134,7 @@ fn what_is_read_counts_for_the_memory_of_a_case() {
     assert!(told.out.contains("unexpected: out-of-memory weights\n    the model and its data have 200"), "{told:?}");
     assert!(told.out.contains("1 pass, 2 out-of-memory"), "{told:?}");
     assert!(!run("10").out.contains("out-of-memory weights"));
-    // Such a case fails without files of its own.
+    // Such a case fails without its own files.
     assert!(!failures.path().join("expected").exists());
 }
 
@@ -152,7 +152,7 @@ fn weights_and_expected_outputs_count_while_a_case_runs() {
         let failures = folder.file("failures");
         call(&["run", "--suite", &folder.argument(), "--memory", memory, "--failures", &failures]).expect(code, text)
     };
-    // The file of the model, what is expected, and what is computed.
+    // Counts the model file, the expected outputs, and the computed values.
     run("10", 0, "1 pass");
     run("7", 1, "unexpected: out-of-memory zeros\n    node for 'y' (Neg)");
 }

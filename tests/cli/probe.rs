@@ -42,7 +42,7 @@ fn names_of_saved_nodes_are_shortened_and_stay_apart() {
     let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: Vec<String> = files.collect();
     assert!(files.len() == 2 && files.iter().all(|name| name.len() < 110), "{files:?} {told:?}");
-    // A branch in a branch, 30 times.
+    // Branches nested 30 deep.
     let mut body = "z0 = Neg (x)".to_owned();
     for level in 0..30 {
         let next = level + 1;
@@ -58,7 +58,7 @@ fn names_of_saved_nodes_are_shortened_and_stay_apart() {
     assert_eq!(fs::read_dir(&out).unwrap().count(), 2 + 61);
 }
 
-/// How many dimensions a declaration has.
+/// Returns the number of dimensions in a declaration.
 fn rank(info: &ValueInfoProto) -> usize {
     let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref().unwrap().value else { panic!("{info:?}") };
     tensor.shape.as_ref().unwrap().dim.len()
@@ -76,7 +76,7 @@ fn a_node_is_a_model_with_what_is_known_of_it() {
     assert_eq!((product.ir_version(), product.opset_import.len()), (8, 2));
     call(&["check", &folder.file("nodes/two.0-MatMul-13.onnx")]).expect(0, "valid");
 
-    // The second time nothing changes, and a file of somebody else stays.
+    // A second run changes nothing, and a foreign file is kept.
     call(&["check", &model, "--save-node", &out, "--node", "all"]).expect(0, "nodes/two.1-Relu-13.onnx: ");
     folder.write("nodes/two.1-Relu-13.onnx", "mine");
     call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "it is there, and is another");
@@ -152,7 +152,7 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
     assert!(missing.out.is_empty(), "{}", missing.out);
 }
 
-/// A runtime in the shell, whose answer to every model is what the command prints.
+/// Creates a shell runtime that answers every model with the output of this command.
 #[cfg(unix)]
 fn shell(folder: &Folder, command: &str) -> String {
     let script = format!(
@@ -179,7 +179,7 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     assert!(told.out.contains("shell 1: will not load: "), "{}", told.out);
     let runtime = shell(&folder, "kill -9 $$");
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "crashes (probed): ");
-    // One float, whatever was asked for.
+    // Always a single float, whatever was requested.
     let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
   printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
     let runtime = shell(&folder, one);
@@ -190,7 +190,7 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot be started");
 }
 
-/// A program that a folder of somebody else has starts only where its path is named.
+/// A program in somebody else's folder runs only if its path is named.
 #[cfg(unix)]
 #[test]
 fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
@@ -215,7 +215,7 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
     probe("./adapters/onnxruntime").expect(4, says);
     assert!(started.exists());
     fs::remove_file(&started).unwrap();
-    // A run takes what is installed, then what is here, and says which.
+    // `smoke` uses an installed adapter, or else one of the current folder, and prints which.
     call(&["smoke", "--runtime", "onnxruntime"]).expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml says"));
     assert!(started.exists());
     fs::remove_file(&started).unwrap();

@@ -1,10 +1,10 @@
-//! Calling the program.
+//! Calls the program.
 
 use std::ffi::OsStr;
 use std::io::{Seek as _, Write as _};
 use std::process::Command;
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug)]
 pub(crate) struct Called {
     /// The exit code.
@@ -15,7 +15,7 @@ pub(crate) struct Called {
     pub(crate) err: String,
 }
 
-/// The program in the project's folder.
+/// Creates a command for the program in the project's folder.
 pub(crate) fn command<T: AsRef<OsStr>>(arguments: &[T]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("ONNX_CONFORMANCE_TESTDATA");
@@ -27,7 +27,7 @@ pub(crate) fn call<T: AsRef<OsStr>>(arguments: &[T]) -> Called {
     finish(command(arguments))
 }
 
-/// Calls the program, and gives it text on standard input.
+/// Calls the program with text on standard input.
 pub(crate) fn call_with_input<T: AsRef<OsStr>>(arguments: &[T], input: &str) -> Called {
     let file = tempfile::tempfile().unwrap();
     (&file).write_all(input.as_bytes()).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn call_with_input<T: AsRef<OsStr>>(arguments: &[T], input: &str) -> 
     finish(command)
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends.
 pub(crate) fn finish(mut command: Command) -> Called {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -48,14 +48,14 @@ pub(crate) fn finish(mut command: Command) -> Called {
 }
 
 impl Called {
-    /// The call ended well or with findings, which depend on what was measured.
+    /// Expects success or findings, which depend on the measurements.
     pub(crate) fn expect_verdict(self, text: &str) -> Called {
         let code = self.code;
         assert!(code == 0 || code == 1, "exit code {code}\n{}", self.err);
         self.expect(code, text)
     }
 
-    /// Holds the call against its exit code and a text that it must print.
+    /// Expects an exit code and a text in the output.
     pub(crate) fn expect(self, code: i32, text: &str) -> Called {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         assert!(

@@ -1,4 +1,4 @@
-//! Files that tell others of a run, and what changed between two.
+//! Report files of a run, and the comparison of two runs.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Results files: taken up again, cut off, locked, full.
+//! Results files: resumed, truncated, locked, full.
 
 use std::fs::{self, File};
 

@@ -1,4 +1,4 @@
-//! Parts of a run, put together again.
+//! Parts of a run, and their merged results.
 
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
@@ -8,7 +8,7 @@ use crate::program::call;
 
 const CASES: &str = "ai.onnx/{Abs,Sign}-13/**";
 
-/// Runs the parts, and returns the files of their results.
+/// Runs the parts, and returns their results files.
 fn parts(folder: &Folder, of: usize) -> Vec<String> {
     let run = |number: usize| {
         let file = folder.file(&format!("{number}.jsonl"));

@@ -1,4 +1,4 @@
-//! Signals in the middle of what a command does.
+//! Signals while a command is running.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::models::{Folder, identity, raw, with_initializer};
 use crate::program::{call, command};
 
-/// Waits until something is so, as long as the program runs.
+/// Waits until a condition holds or the program ends.
 fn wait_for(child: &mut Child, is_so: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_mins(1);
     while !is_so() && child.try_wait().unwrap().is_none() {
@@ -25,7 +25,7 @@ fn start(arguments: &[&str]) -> Child {
     command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Returns true if this process, and so the program that it starts, ignores a signal, as SIGHUP below nohup.
+/// Returns true if this process, and so the program that it starts, ignores a signal, such as SIGHUP under nohup.
 fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -68,7 +68,7 @@ fn a_check_of_a_folder_ends_with_the_first_signal_and_tells_what_is_done() {
     }
     let (models, nodes) = (folder.file("models"), folder.file("nodes"));
     let mut child = start(&["check", &models, "--format", "table", "--save-node", &nodes, "--node", "all"]);
-    // The models that are cut off are not told.
+    // Interrupted models are not reported.
     wait_for(&mut child, || fs::read_dir(&nodes).is_ok_and(|files| files.count() > 20));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();

@@ -1,5 +1,5 @@
-//! The site of a run's results beside what is measured. It is written once, of results that are good, of results that are torn, of
-//! another suite's, and of a runtime whose messages are hostile.
+//! The site of a run's results next to the measurements. It is written once, for good results, truncated results, results of
+//! another suite, and results of a runtime with hostile messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::models::Folder;
 use crate::program::{Called, call};
 
-/// A message that would end the script that holds it.
+/// A message that would end its script element.
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- \u{2028}";
 
-/// A case that shows a rule, the rule, and where it is written.
+/// A case that shows a rule, the rule, and its location.
 const OF_A_RULE: [&str; 3] = [
     "ai.onnx/Resize-19/round_prefer_floor/T1=float,T2=float",
     "C9: nearest_mode rounds down",
     "specs/ai.onnx/Resize/op.yaml:",
 ];
 
-/// The site, the results that it is of, and what writing it said.
+/// The site, its results, and the output of the call that wrote it.
 struct Site {
     folder: PathBuf,
     good: PathBuf,
@@ -45,7 +45,7 @@ static SITE: LazyLock<Site> = LazyLock::new(|| {
     Site { folder: home.join("site"), good: home.join("good.jsonl"), called }
 });
 
-/// The results of another runtime, on which every case crashes with a hostile message.
+/// Returns the results of another runtime, on which every case crashes with a hostile message.
 fn with_hostile_messages(results: &str) -> String {
     let mut text = String::new();
     for line in results.lines() {
@@ -62,7 +62,7 @@ fn with_hostile_messages(results: &str) -> String {
     text
 }
 
-/// The data of a page: what the file hands over.
+/// Returns the data of a page from its script.
 fn data(name: &str) -> Value {
     let text = fs::read_to_string(SITE.folder.join("data").join(format!("{name}.js"))).unwrap();
     let start = text.find(", ").unwrap() + 2;

@@ -1,13 +1,14 @@
-//! Whole texts that people read, beside what is kept of them in `snapshots/`.
+//! Printed texts, compared with the accepted ones in `snapshots/`.
 //!
-//! A text that changes on purpose is accepted with `INSTA_UPDATE=always cargo test --test cli`, or with `cargo insta review`.
+//! To accept intended changes, run `INSTA_UPDATE=always cargo test --test cli`, or `cargo insta review`.
 
 use insta::{Settings, assert_snapshot};
 use regex::Regex;
 
 use crate::models::Folder;
 
-/// The text is the one that is kept under this name, but for what [`Called`](crate::program::Called) cannot know: see [`redacted`].
+/// Asserts that the text equals the snapshot of this name. Parts that [`Called`](crate::program::Called) cannot know must be
+/// removed before: see [`redacted`].
 #[track_caller]
 pub(crate) fn check(name: &str, text: &str) {
     let mut settings = Settings::clone_current();
@@ -16,14 +17,14 @@ pub(crate) fn check(name: &str, text: &str) {
     settings.bind(|| assert_snapshot!(name, text));
 }
 
-/// A text without what differs from run to run: the path of the folder, times, and the program's version.
+/// Removes the parts of a text that differ between runs: the path of the folder, times, and the program's version.
 pub(crate) fn redacted(text: &str, folder: &Folder) -> String {
     let text = text.replace(&folder.argument(), "FOLDER").replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let seconds = Regex::new(r#"(in |time=")[0-9]+\.[0-9]+"#).unwrap();
     seconds.replace_all(&text, "${1}SECONDS").into_owned()
 }
 
-/// A text in paragraphs without those whose first line begins so.
+/// Removes the paragraphs whose first line begins with one of the heads.
 pub(crate) fn without_paragraphs(text: &str, heads: &[&str]) -> String {
     let stays = |paragraph: &&str| !heads.iter().any(|head| paragraph.starts_with(head));
     text.split("\n\n").filter(stays).collect::<Vec<_>>().join("\n\n")

@@ -1,4 +1,4 @@
-//! Standard output and standard error that nobody reads, or that are full.
+//! Closed or full standard output and standard error.
 
 use std::fs;
 use std::io::pipe;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::models::Folder;
 use crate::program::{call, command};
 
-/// A folder with a case that passes and one that fails, and the results of a run.
+/// Creates a folder with a passing and a failing case, and the results of a run.
 fn with_results() -> (Folder, String) {
     let folder = Folder::with_identity("good");
     folder.add("bad", b"no model");
@@ -16,7 +16,7 @@ fn with_results() -> (Folder, String) {
     (folder, results)
 }
 
-/// The exit code where the reader of standard output has gone away.
+/// Returns the exit code when the reader of standard output has closed it.
 fn code_unread(mut command: Command) -> Option<i32> {
     let (reader, writer) = pipe().unwrap();
     drop(reader);

@@ -1,4 +1,4 @@
-//! Ids, names and messages that try to pass for something else.
+//! Ids, names and messages that imitate other output.
 
 #![cfg(unix)]
 
@@ -8,10 +8,10 @@ use crate::models::{Folder, model, node};
 use crate::program::{call, command, finish};
 use onnx_conformance::reference::proto::Message as _;
 
-/// The name of a case that clears the screen and claims a pass.
+/// Name of a case that clears the screen and claims a pass.
 const NAME: &str = "a\u{1b}[2J\nunexpected: crash |`b`| <c>";
 
-/// The same as a terminal is to show it.
+/// The same name as a terminal should show it.
 const SHOWN: &str = "a\\u{1b}[2J\\nunexpected: crash |`b`| <c>";
 
 fn folder() -> Folder {
@@ -76,7 +76,7 @@ fn a_report_keeps_its_form() {
     assert!(compared.out.lines().any(|line| line == row), "{compared:?}");
 }
 
-/// Python imports what it finds first, and looks into the current folder first.
+/// Python first imports files of the current folder.
 #[test]
 fn a_text_of_the_standard_runs_no_file_of_the_current_folder() {
     let folder = Folder::new();
@@ -87,7 +87,7 @@ fn a_text_of_the_standard_runs_no_file_of_the_current_folder() {
     let mut command = command(&["diff", "ai.onnx/Relu", "13", "14", "--text"]);
     command.current_dir(folder.path()).env("ONNX_CONFORMANCE_PYTHON", "python3");
     let called = finish(command);
-    // Where Python has no package onnx, it says so.
+    // If Python has no onnx package, the error says so.
     assert!(called.code == 0 || called.err.contains("No module named 'onnx'"), "{called:?}");
     assert!(!started.exists());
 }

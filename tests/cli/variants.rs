@@ -1,4 +1,4 @@
-//! Cases in other forms.
+//! Variants of cases.
 
 use crate::program::call;
 

@@ -1,4 +1,4 @@
-//! What converts: this project, or a program that is compared with it.
+//! The converter under test: this project, or a program to compare it with.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use onnx_conformance::check::convert::{Refusal, Target, convert};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 
-/// What became of a model.
+/// Result of a conversion.
 pub(crate) enum Converted {
-    /// The model at the other opset, and whether a node had to change.
+    /// The converted model, and whether a node had to change.
     Model {
         model: Box<ModelProto>,
         is_edited: bool,
@@ -18,10 +18,10 @@ pub(crate) enum Converted {
     Crashed,
 }
 
-/// This project's conversion, or processes that convert: `CONVERT_WITH="python3 tests/convert/version_converter.py"`.
+/// This project's conversion, or external processes: `CONVERT_WITH="python3 tests/convert/version_converter.py"`.
 ///
-/// A process reads requests, a line `OPSET LENGTH` and a model of so many bytes, and answers each by `ok LENGTH` and a model, or by
-/// `refused REASON`. One that ends instead has crashed, and is started again.
+/// A process reads requests: a line `OPSET LENGTH`, then a model of that many bytes. It answers with `ok LENGTH` and a model, or
+/// with `refused REASON`. A process that ends instead has crashed, and is restarted.
 pub(crate) struct Converter {
     command: Option<String>,
     idle: Mutex<Vec<Process>>,
@@ -38,18 +38,18 @@ impl Converter {
         Converter { command: std::env::var("CONVERT_WITH").ok(), idle: Mutex::default() }
     }
 
-    /// Whether it is this project's.
+    /// Returns true for this project's converter.
     pub(crate) fn is_own(&self) -> bool {
         self.command.is_none()
     }
 
-    /// Brings a model to the opset of a domain.
+    /// Converts a model to an opset of a domain.
     pub(crate) fn convert(&self, model: &ModelProto, domain: &str, target: &Target) -> Converted {
         let Some(command) = &self.command else {
             return match convert(model, target) {
                 Ok(conversion) => {
                     let is_edited = conversion.edits.iter().any(|edit| !edit.is_of_model());
-                    // The file that is written holds the model that was made.
+                    // The written file contains the converted model.
                     let file = model.encode_to_vec();
                     let written = conversion.file(model, &file).unwrap().bytes(&file);
                     let read = decode::model(written.into()).unwrap();

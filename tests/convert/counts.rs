@@ -1,4 +1,4 @@
-//! How many cases of a version were converted to another, and `records/conversions.txt`, which `coverage` shows.
+//! Counts of converted cases per pair of versions, and `records/conversions.txt`, which `coverage` shows.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
-/// The first lines of the record.
+/// First lines of the record.
 const HEAD: &str = "\
 # Written by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --test convert`: of the cases of an operator version, brought to an
 # opset, how many are the same there, how many are edited, and how many are refused. Those that gave something else: none.
 ";
 
-/// What became of a case, converted.
+/// Result of a converted case.
 pub(crate) enum Outcome {
     Right {
         is_edited: bool,
@@ -20,12 +20,12 @@ pub(crate) enum Outcome {
     Refused(String),
     Different(String),
     DoesNotRun(String),
-    /// Valid before, and no longer.
+    /// Valid before the conversion, but not after it.
     Invalid(String),
     Crashed,
 }
 
-/// What became of the cases of a version at another.
+/// Results of the cases of a version at another version.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     same: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Counts {
     crashed: usize,
 }
 
-/// By operator version and opset.
+/// Counts by operator version and opset.
 pub(crate) type Pairs = BTreeMap<(OperatorVersion, u32), Counts>;
 
 impl Counts {
@@ -62,7 +62,7 @@ impl Counts {
     }
 }
 
-/// The sums of all pairs.
+/// Sums of all pairs.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     same: usize,
@@ -96,7 +96,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Every pair with its counts and the reasons of refusals, then what is wrong.
+/// Formats every pair with its counts and the reasons of refusals, followed by the errors.
 pub(crate) fn report(pairs: &Pairs) -> String {
     let mut text = String::new();
     for (pair @ (version, since), counts) in pairs {
@@ -108,7 +108,7 @@ pub(crate) fn report(pairs: &Pairs) -> String {
     text + &wrong(pairs).join("\n")
 }
 
-/// The cases that give something else, do not run, or are no longer valid.
+/// Lists the cases with different outputs, that do not run, or that are no longer valid.
 pub(crate) fn wrong(pairs: &Pairs) -> Vec<String> {
     let of_pair = |((version, since), counts): (&(OperatorVersion, u32), &Counts)| {
         let different = counts.different.iter().map(|it| format!("{version} at {since} differs: {it}"));
@@ -119,12 +119,12 @@ pub(crate) fn wrong(pairs: &Pairs) -> Vec<String> {
     pairs.iter().flat_map(of_pair).collect()
 }
 
-/// The file of the record.
+/// Returns the path of the record.
 pub(crate) fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("records/conversions.txt")
 }
 
-/// The text of the record.
+/// Formats the record.
 pub(crate) fn record(pairs: &Pairs) -> String {
     let row = |((version, since), counts): (&(OperatorVersion, u32), &Counts)| {
         format!("{} {since} {} {} {}\n", version.qualified(), counts.same, counts.edited, counts.refused())
@@ -132,7 +132,8 @@ pub(crate) fn record(pairs: &Pairs) -> String {
     HEAD.to_owned() + &pairs.iter().map(row).collect::<String>()
 }
 
-/// Compares some cases with the record of all: the same pairs, and no case converted where none was, or refused where none was.
+/// Compares some cases with the record of all: it must have the same pairs. No case may be converted or refused if the record has
+/// none of that kind.
 pub(crate) fn hold(pairs: &Pairs) {
     let again = "write it anew by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --test convert`";
     let text = std::fs::read_to_string(path()).unwrap();

@@ -1,13 +1,13 @@
-//! Conversions, proved by the suite: every case of every operator version is brought to each opset at which its operator has a
-//! version of its own, up and down, and gives its expected outputs there, or is refused for a stated reason.
+//! Conversions, verified by the suite. Every case of every operator version is converted to each opset where its operator has
+//! another version, up and down. It gives its expected outputs there, or is refused for a stated reason.
 //!
 //! | environment | does |
 //! |---|---|
-//! | `CONVERT_ALL=1` | takes every case instead of some |
-//! | `CONVERT_ONLY=Softmax,Clip` | takes these operators, and prints the reasons of refusals |
-//! | `CONVERT_RECORD=1` | writes the counts of each pair to records/conversions.txt; with `CONVERT_ALL` alone |
-//! | `CONVERT_WITH=COMMAND` | has another program convert, and counts what it does |
-//! | `CONVERT_REPORT=FILE` | writes the counts with the reasons of refusals, and what is wrong |
+//! | `CONVERT_ALL=1` | uses every case instead of some |
+//! | `CONVERT_ONLY=Softmax,Clip` | uses these operators, and prints the reasons of refusals |
+//! | `CONVERT_RECORD=1` | writes the counts of each pair to records/conversions.txt; only with `CONVERT_ALL` |
+//! | `CONVERT_WITH=COMMAND` | tests another converter, and counts its results |
+//! | `CONVERT_REPORT=FILE` | writes the counts with the reasons of refusals, and the errors |
 
 mod converter;
 mod counts;
@@ -27,17 +27,17 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
 use rayon::prelude::*;
 
-/// How many cases of an operator version are taken unless all are.
+/// Number of cases to use per operator version, unless all are.
 const SOME: usize = 24;
 
-/// Of so many cases one is checked before and after, unless all are taken or some operators.
+/// One of this many cases is checked before and after, unless all cases or certain operators are requested.
 const CHECKED: usize = 8;
 
 fn target(version: &OperatorVersion, since: u32) -> Target {
     Target { opsets: BTreeMap::from([(version.domain.clone(), i64::from(since))]), ..Target::default() }
 }
 
-/// What a converted model does with the inputs of its case.
+/// Runs a converted model on the inputs of its case.
 fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
     let bytes = model.encode_to_vec().into();
     for data in &case.data {
@@ -62,7 +62,7 @@ fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
     Outcome::Right { is_edited }
 }
 
-/// Why a model that was valid is none any more.
+/// Returns why a valid model is no longer valid.
 fn invalid(converter: &Converter, case: &Case, before: &ModelProto, after: &ModelProto) -> Option<String> {
     let is_looked_at =
         converter.is_own() && (are_all_taken() || selected().is_some() || case.id.len().is_multiple_of(CHECKED));
@@ -87,7 +87,7 @@ fn try_form(converter: &Converter, case: &Case, version: &OperatorVersion, since
     }
 }
 
-/// A case as it is, and, where a value would have to be known, with its inputs as constants.
+/// Tries a case as it is and, if it is refused, with its inputs as initializers.
 fn try_case(converter: &Converter, case: &Case, version: &OperatorVersion, since: u32) -> Outcome {
     match try_form(converter, case, version, since) {
         Outcome::Refused(reason) => match vary(case, Variant::Initializers) {
@@ -107,7 +107,7 @@ fn are_all_taken() -> bool {
     std::env::var_os("CONVERT_ALL").is_some()
 }
 
-/// Every case of a version that must give outputs; of many, those at equal distances.
+/// Returns the cases of a version that must give outputs. If there are many, takes every n-th one.
 fn cases_of(operators: &OperatorCatalog, version: &OperatorVersion) -> Vec<Case> {
     let made = cases(operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
     let mut judged: Vec<Case> =
@@ -126,9 +126,9 @@ fn count(
 ) -> Vec<((OperatorVersion, u32), Counts)> {
     let all: Vec<u32> = Specs::embedded().versions(&version.domain, &version.name).collect();
     let mut others: Vec<u32> = all.iter().copied().filter(|since| *since != version.since).collect();
-    // Below its first version the operator is expanded or replaced, or there is none.
+    // Below its first version the operator is expanded or replaced, or does not exist.
     others.extend(all.first().map(|first| first - 1).filter(|before| *before > 0));
-    // Another program is compared at what it offers: the opsets of ONNX's first domain.
+    // Another converter is only compared on the domain it supports: ONNX's own.
     if others.is_empty() || (!converter.is_own() && version.domain != DEFAULT_DOMAIN) {
         return Vec::new();
     }

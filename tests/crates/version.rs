@@ -1,8 +1,8 @@
-//! The build script of the crates of runtimes: the version of the runtime, as `Cargo.lock` has it, in `RUNTIME_VERSION`.
+//! Build script of the crates of runtimes: sets `RUNTIME_VERSION` to the runtime's version in `Cargo.lock`.
 
 use std::{env, fs};
 
-/// The crate of the runtime that each crate here is the adapter of.
+/// Each adapter crate, and its runtime's crate.
 const RUNTIMES: [(&str, &str); 3] =
     [("tract-runtime", "tract-onnx"), ("rten-runtime", "rten"), ("candle-runtime", "candle-onnx")];
 

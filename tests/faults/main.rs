@@ -1,6 +1,5 @@
-//! What the harness makes of an adapter that does wrong: none may hang it, lose results that are there, or pass for a
-//! skip or a pass. The adapter is this same program, called with `adapter` and the name of its fault. The tests look at
-//! processes as Linux shows them.
+//! Behaviour of the harness with faulty adapters. None may hang it, lose existing results, or be counted as a skip or a pass. The
+//! adapter is this same program, called with `adapter` and the name of its fault. The tests use Linux's view of processes.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,4 +1,4 @@
-//! The check of a model stays within its memory, whatever the model is.
+//! The check of a model stays within its memory limit, whatever the model contains.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use onnx_conformance_report::models::{Wanted, examine_source};
 
 use crate::{MEMORY, alone};
 
-/// Memory of a check.
+/// Memory limit of a check.
 const BYTES: usize = 64 << 20;
 
-/// Memory of a check and of its report in four forms.
+/// Memory limit of a check and its report in four formats.
 const MAX_BYTES: usize = 2 * BYTES;
 
-/// Time of a check.
+/// Time limit of a check.
 const TIME: Duration = Duration::from_secs(2);
 
 fn import(domain: &str, version: i64) -> OperatorSetIdProto {
@@ -58,13 +58,13 @@ fn model(graph: GraphProto, functions: Vec<FunctionProto>) -> Vec<u8> {
     model.encode_to_vec()
 }
 
-/// So many nodes of one operator, each reading the one before.
+/// Creates a chain of nodes of one operator, each reading the previous one.
 fn chain(operator: &str, count: usize) -> Vec<NodeProto> {
     let name = |at: usize| if at == 0 { "x".to_owned() } else { format!("v{at}") };
     (0..count).map(|at| node(operator, name(at), name(at + 1))).collect()
 }
 
-/// So many nodes that read what nothing makes.
+/// Creates nodes that read undefined values.
 fn broken(count: usize) -> Vec<NodeProto> {
     (0..count).map(|at| node("Neg", format!("q{at}"), format!("v{}", at + 1))).collect()
 }
@@ -90,7 +90,8 @@ fn call(name: &str) -> NodeProto {
     NodeProto { domain: Some("l".to_owned()), ..node(name, "x".to_owned(), "y".to_owned()) }
 }
 
-/// Models that asked for memory as their names, dimensions, findings and calls multiply, and what is said of them.
+/// Returns models whose names, dimensions, findings or calls multiply, and a text of their report. They once exhausted the
+/// memory.
 fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let long = "n".repeat(2 << 20);
     let named = GraphProto { name: Some(long.clone()), ..graph(broken(3000), scalar(), "v1") };
@@ -184,7 +185,7 @@ fn a_check_stays_within_its_memory() {
         let started = Instant::now();
         Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME), ..Limits::default() }
     };
-    // The specs are read once.
+    // Loads the specs, which are read only once.
     let _ =
         examine_source("m.onnx", &model(graph(chain("Neg", 1), scalar(), "v1"), Vec::new()), None, &wanted, &limits());
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! Small models that cost much: each ends soon after its time, or at the limit of bytes.
+//! Small but expensive models: each ends soon after its time limit, or at the memory limit.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use crate::alone;
 
 const TIME: Duration = Duration::from_millis(200);
 
-/// What a model that ends at its deadline may take beside it: the harness and other tests share the machine.
+/// Time that a model may take beyond its deadline, since the harness and other tests share the machine.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// How often a model is run that is over its time: another program may have had the processor.
+/// Number of runs of a model that exceeds its time, since another program may have used the processor.
 const RUNS: usize = 5;
 
-/// The time of a model of which nothing but its bytes is asked.
+/// Time limit of models that only test memory.
 const LONG: Duration = Duration::from_mins(2);
 
-/// A graph without inputs in ONNX's text syntax, and what its error says.
+/// A graph without inputs in ONNX's text syntax, and its expected error.
 struct Row {
     what: &'static str,
     body: &'static str,
@@ -153,7 +153,7 @@ fn a_small_model_costs_what_its_limits_say() {
 #[test]
 fn an_elementwise_kernel_needs_no_wide_copy() {
     let _alone = alone();
-    // 4 MB of int8 in and out; as i128 they would be 64 MB each.
+    // 4 MB of int8 in and out. As i128 they would be 64 MB each.
     let body = "s = Constant <value_ints = [4194304]> () x = ConstantOfShape <value = int8[1] {1}> (s) y = Abs (x)";
     assert_eq!(outcome("int8", body, 10 << 20, LONG).0, Ok(1));
     assert!(outcome("int8", body, 6 << 20, LONG).0.is_err());

@@ -1,4 +1,4 @@
-//! Hostile models: a case's model with one thing blown up at a time.
+//! Hostile models: the model of a case with one property inflated at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::value::{Sequence, Value};
 use onnx_conformance_cases::case::Case;
 
-/// About how many elements the largest input of a hostile model has.
+/// Approximate number of elements of the largest input.
 const ELEMENTS: usize = 1 << 22;
 
-/// A size that fits in memory, also as that of a window, and one that overflows what is computed from it.
+/// A size that fits in memory, even as a window size, and one that overflows computations.
 const EXTREMES: [i64; 2] = [1 << 11, i64::MAX];
 
 /// A model and its inputs.
 pub(crate) struct Hostile {
-    /// What was blown up.
+    /// The inflated property.
     pub(crate) what: String,
     pub(crate) model: Bytes,
     pub(crate) inputs: BTreeMap<String, Value>,
 }
 
-/// The hostile models made from a case; `all` of them blow up each axis of each input, too.
+/// Creates hostile models from a case. With `all`, each axis of each input is inflated, too.
 pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     let Some(data) = case.data.first() else { return Vec::new() };
     let Ok(model) = ModelProto::decode(case.model.clone()) else { return Vec::new() };
@@ -42,7 +42,7 @@ pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     }
     for (what, extreme, model) in extreme_attributes(&model) {
         let model = Bytes::from(model.encode_to_vec());
-        // What overflows needs no large inputs.
+        // Overflow needs no large inputs.
         let large = largest.clone().map(|(_, inputs)| (format!("{what}, large inputs"), inputs));
         let large = large.filter(|_| all || extreme == EXTREMES[0]);
         let small = (what, inputs.clone());
@@ -53,7 +53,7 @@ pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     made
 }
 
-/// The model with shapes undeclared, so that any fit.
+/// Removes the declared shapes from the model, so that any shape fits.
 fn without_shapes(mut model: ModelProto) -> ModelProto {
     if let Some(graph) = &mut model.graph {
         for info in graph.input.iter_mut().chain(&mut graph.output) {
@@ -69,8 +69,8 @@ fn without_shapes(mut model: ModelProto) -> ModelProto {
 
 type Inputs = BTreeMap<String, Value>;
 
-/// Each dimension made so large that the largest input has about [`ELEMENTS`] elements: by its size wherever it stands, so
-/// that what must agree does, and by its place.
+/// Enlarges each dimension until the largest input has about [`ELEMENTS`] elements: once by size, so that dimensions that must
+/// agree still do, and once by position.
 fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     let tensors = || inputs.iter().filter_map(|(name, value)| Some((name, value.as_tensor()?)));
     let mut made = Vec::new();
@@ -105,7 +105,7 @@ fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     made
 }
 
-/// All dimensions of all inputs made so large that the largest has about [`ELEMENTS`] elements.
+/// Enlarges all dimensions of all inputs until the largest has about [`ELEMENTS`] elements.
 fn all_dimensions(inputs: &Inputs) -> Option<(String, Inputs)> {
     let room = |tensor: &Tensor| root(ELEMENTS / tensor.len().max(1), tensor.rank());
     let factor = inputs.values().filter_map(Value::as_tensor).map(room).min()?;
@@ -121,14 +121,14 @@ fn all_dimensions(inputs: &Inputs) -> Option<(String, Inputs)> {
     Some((format!("all dimensions times {factor}"), large))
 }
 
-/// The greatest number, 1 or more, whose power is at most `room`.
+/// Returns the largest number, at least 1, whose power is at most `room`.
 fn root(room: usize, power: usize) -> usize {
     let power = u32::try_from(power).unwrap_or(u32::MAX).max(1);
     let fits = |number: &usize| number.checked_pow(power).is_some_and(|product| product <= room);
     if power == 1 { room.max(1) } else { (1..=room).take_while(fits).last().unwrap_or(1) }
 }
 
-/// Each small input of integers or floats set to each of the extremes.
+/// Sets each small input of integers or floats to each of the extremes.
 fn extreme_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     let mut made = Vec::new();
     for (name, value) in inputs {
@@ -153,7 +153,7 @@ fn extreme_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     made
 }
 
-/// Each attribute of each node set to each of the extremes.
+/// Sets each attribute of each node to each of the extremes.
 fn extreme_attributes(model: &ModelProto) -> Vec<(String, i64, ModelProto)> {
     let mut made = Vec::new();
     let nodes = model.graph.as_ref().map_or(&[][..], |graph| &graph.node);
@@ -180,7 +180,7 @@ fn extreme_attributes(model: &ModelProto) -> Vec<(String, i64, ModelProto)> {
     made
 }
 
-/// The elements of a tensor, over and over, in another shape.
+/// Repeats the elements of a tensor to fill another shape.
 fn tiled(tensor: &Tensor, shape: Vec<usize>) -> Tensor {
     let count: usize = shape.iter().product();
     if tensor.element_type() == ElementType::String {
@@ -193,7 +193,7 @@ fn tiled(tensor: &Tensor, shape: Vec<usize>) -> Tensor {
     Tensor::from_bytes(tensor.element_type(), shape, bytes.into()).unwrap()
 }
 
-/// A sequence of many more items.
+/// Repeats the items of a sequence many times.
 fn longer(sequence: &Sequence) -> Sequence {
     let items = sequence.items.iter().cycle().take(if sequence.items.is_empty() { 0 } else { 1 << 16 }).cloned();
     Sequence { item_type: sequence.item_type.clone(), items: Arc::new(items.collect()) }

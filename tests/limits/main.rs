@@ -1,8 +1,8 @@
-//! The limits hold: the newest kernel of every operator, driven by inputs and attributes blown up from the operator's own cases,
-//! ends within twice the memory and twice the time that it is given.
+//! The limits hold: the newest kernel of every operator is run with inflated inputs and attributes of the operator's own cases.
+//! It ends within twice its memory and twice its time limit.
 //!
-//! `LIMITS_ONLY=ai.onnx/Conv` drives the operators that begin so, and `LIMITS_ALL=1` every case of every version instead of
-//! one case an operator, which takes hours.
+//! `LIMITS_ONLY=ai.onnx/Conv` runs the operators with this prefix. `LIMITS_ALL=1` runs every case of every version instead of one
+//! case per operator, which takes hours.
 
 mod check;
 mod hostile;
@@ -31,17 +31,17 @@ use inflate::{Hostile, hostile};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What a run is given.
+/// Limits of a run.
 const BYTES: usize = 64 << 20;
 const TIME: Duration = Duration::from_millis(500);
 
-/// The tests measure the memory of the whole program, so one runs at a time.
+/// Returns a lock, so that one test runs at a time: they measure the memory of the whole program.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a run took besides its inputs.
+/// Cost of a run without its inputs.
 struct Cost {
     time: Duration,
     bytes: usize,
@@ -71,7 +71,7 @@ fn measure(hostile: &Hostile) -> Cost {
     Cost { time: started.elapsed(), bytes: MEMORY.peak_usage().saturating_sub(before), end }
 }
 
-/// The cost of a run, which is repeated while it is over its time: another program may have had the processor.
+/// Returns the cost of a run. It is repeated while it exceeds its time, since another program may have used the processor.
 fn cheapest(hostile: &Hostile) -> Cost {
     let mut cost = measure(hostile);
     for _ in 0..4 {
@@ -86,7 +86,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Whether a group of cases is that of an operator version whose kernel is the operator's newest and begins with it.
+/// Returns true for the group of an operator version that introduces the operator's newest kernel.
 fn is_driven(group: &str) -> bool {
     let only = std::env::var("LIMITS_ONLY").unwrap_or_default();
     let Ok(version) = group.parse::<OperatorVersion>() else { return false };
@@ -96,7 +96,7 @@ fn is_driven(group: &str) -> bool {
     group.starts_with(&only) && (newest || is_set("LIMITS_ALL"))
 }
 
-/// The cases that stand for an operator version: the one with the most inputs and attributes, or all of them.
+/// Returns the case with the most inputs and attributes as representative of an operator version, or all cases.
 fn representatives(cases: Vec<Case>) -> Vec<Case> {
     let runs: Vec<Case> = cases.into_iter().filter(|case| case.refusal.is_none()).collect();
     if is_set("LIMITS_ALL") {
@@ -113,7 +113,7 @@ fn every_operator_ends_within_its_limits() {
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
     let (mut costs, mut faults) = (Vec::new(), Vec::new());
     let driven: Vec<_> = suite.units().unwrap().into_iter().filter(|(_, unit)| is_driven(&unit.name)).collect();
-    // Made side by side, as many as memory has room for, and run one at a time.
+    // Created in parallel, as many as fit into memory, and run one at a time.
     let made = driven.chunks(32).flat_map(|driven| {
         let made = driven.par_iter().map(|(source, unit)| representatives(source.load(unit, &|_| true).unwrap()));
         made.flatten_iter().collect::<Vec<Case>>()

@@ -1,4 +1,4 @@
-//! The bound of a sum follows from its terms, and most sums are not much smaller than they.
+//! The bound of a sum follows from its terms. Most sums must not be much smaller than their terms.
 
 use onnx_conformance_cases::case::Expected;
 use onnx_conformance_cases::compare::Accuracy;
@@ -9,7 +9,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::made::{Found, Made, assert_none, over_cases};
 
-/// Whether outputs have the bound of a sum.
+/// Returns true if outputs have the bound of a sum.
 fn is_sum(accuracy: &AccuracyFile) -> bool {
     match accuracy {
         AccuracyFile::Rule(rule) => {
@@ -54,16 +54,16 @@ fn cancelled(made: &Made<'_>) -> Found {
     found
 }
 
-/// How many times larger than a sum its terms may be, and which share of an output may be an exception.
+/// Maximum ratio of terms to their sum, and maximum share of exceptions in an output.
 const MOST_CANCELLED: f64 = 1024.0;
 const EXCEPTIONS: f64 = 0.5;
 
-/// A sum is no larger than its terms; and most sums are not much smaller, or any output would be within the bound.
+/// Checks that a sum is no larger than its terms. Most sums must not be much smaller, or any output would be within the bound.
 fn cancellation(output: &str, values: &[f64], terms: &[f64]) -> Found {
     let pairs = || values.iter().zip(terms).enumerate().filter(|(_, (value, _))| value.is_finite());
     let mut found = Found::new();
     for (at, (value, terms)) in pairs() {
-        // A value of the element type may have been rounded up.
+        // Values may have been rounded up to the element type.
         if libm::fabs(*value) > terms * 1.01 {
             found.push((output.to_owned(), at, format!("{value} is more than {terms}")));
         }

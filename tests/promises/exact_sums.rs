@@ -1,12 +1,12 @@
-//! Every partial sum of what fills make is exact, in any order.
+//! Every partial sum of filled values is exact, in any order.
 
 use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 
 use crate::made::{Found, Made, assert_none, places, violations};
 
-/// How many bits fills have behind the point, and how many of a sum are kept: those of double are compensated, which makes
-/// them as wide as two.
+/// Number of fractional bits of fills, and number of significant bits of a sum. Double sums are compensated, which doubles their
+/// width.
 fn grid_of(element: ElementType) -> (i32, i32) {
     if element == ElementType::Double { (23, 106) } else { (10, 53) }
 }
@@ -17,7 +17,7 @@ fn partial_sums_of_filled_values_are_exact_in_any_order() {
 }
 
 fn inexact_sums(made: &Made<'_>) -> Found {
-    // These only move elements where nothing is added up.
+    // These operators only move elements unless they accumulate.
     let adds = match made.operator {
         "ScatterElements" | "ScatterND" => made.attribute("reduction").is_some(),
         "Resize" | "Upsample" => !["", "nearest"].contains(&made.text("mode").as_str()),
@@ -48,7 +48,7 @@ fn inexact_sums(made: &Made<'_>) -> Found {
     let (fraction, kept) = widest.unwrap_or((0, 53));
     let largest = |values: &Vec<f64>| values.iter().fold(0f64, |most, value| most.max(libm::fabs(*value)));
     let terms = operands.iter().map(|(.., values)| values.len()).max().unwrap_or(0) as f64;
-    // A term has one factor of each input of an Einsum, and elsewhere two at most.
+    // A term has one factor per input of an Einsum, and at most two elsewhere.
     let factors = if made.operator == "Einsum" { operands.len().max(2) } else { 2 };
     let factor = operands.iter().map(|(.., values)| largest(values)).fold(1.0, f64::max) * libm::scalbn(1.0, fraction);
     let most = terms * libm::pow(factor, factors as f64);

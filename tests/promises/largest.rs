@@ -1,4 +1,4 @@
-//! No two elements of what is searched for the largest are equal, unless on purpose.
+//! Elements that are searched for the largest are distinct, except on purpose.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn no_filled_tensor_has_two_largest_elements() {
     assert_none(&violations(Computation::Searches, equal_elements));
 }
 
-/// Elements of one value among those that are compared with each other.
+/// Finds equal elements among those that are compared with each other.
 fn equal_elements(made: &Made<'_>) -> Found {
     let position = usize::from(made.operator == "NonMaxSuppression");
     let Some(tensor) = made.fill(position) else { return Found::new() };
@@ -20,7 +20,7 @@ fn equal_elements(made: &Made<'_>) -> Found {
         "ArgMax" | "ArgMin" => along(0),
         "Hardmax" if made.since < 13 => Lanes::From(made.axis(1, tensor.rank())),
         "Hardmax" | "NonMaxSuppression" | "TopK" => along(-1),
-        // Only the places tell which of two equal elements was taken.
+        // Only the indices show which of two equal elements was selected.
         "MaxPool" if made.outputs.get(1).is_some_and(|name| !name.is_empty()) => Lanes::From(2),
         _ => return Found::new(),
     };
@@ -28,7 +28,7 @@ fn equal_elements(made: &Made<'_>) -> Found {
     let values: BTreeSet<u64> = bits.iter().copied().collect();
     let mut found = Found::new();
     for lane in lanes.of(tensor.shape()) {
-        // Few values in all make ties on purpose, in versions whose text says which element is taken.
+        // A small set of values means intended ties, in versions whose text says which element is selected.
         let decided = match made.operator {
             "ArgMax" | "ArgMin" => made.since >= 12,
             operator => operator == "TopK" || operator == "Hardmax",

@@ -1,4 +1,4 @@
-//! Every case of the operators that a promise is about, of those that must run, with what fills have made.
+//! Runnable cases of the operators that a promise covers, with their filled values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::normalize_axis;
 use rayon::prelude::*;
 
-/// A case with its node.
+/// A case and its node.
 pub(crate) struct Made<'a> {
     pub(crate) operator: &'a str,
     pub(crate) since: u32,
     pub(crate) case: &'a Case,
-    /// The names of the node's inputs.
+    /// Names of the node's inputs.
     pub(crate) names: Vec<String>,
-    /// The names of the node's outputs.
+    /// Names of the node's outputs.
     pub(crate) outputs: Vec<String>,
-    /// The inputs that a fill makes.
+    /// Names of the filled inputs.
     pub(crate) filled: BTreeSet<String>,
     attributes: Vec<AttributeProto>,
     accuracy: &'a AccuracyFile,
@@ -36,7 +36,7 @@ impl Made<'_> {
         self.case.data[0].inputs.iter().find(|input| input.name == *name)?.value.as_tensor()
     }
 
-    /// An input that a fill makes.
+    /// Returns an input if it is filled.
     pub(crate) fn fill(&self, position: usize) -> Option<&Tensor> {
         let name = self.names.get(position)?;
         self.filled.contains(name).then(|| self.tensor(position))?
@@ -50,7 +50,7 @@ impl Made<'_> {
         self.attribute(name).map_or(default, AttributeProto::i)
     }
 
-    /// The axis along which the operator works on a tensor.
+    /// Returns the axis of the operator for a tensor of this rank.
     pub(crate) fn axis(&self, default: i64, rank: usize) -> usize {
         normalize_axis(self.int("axis", default), rank).unwrap_or(0)
     }
@@ -59,16 +59,16 @@ impl Made<'_> {
         self.attribute(name).map_or_else(String::new, |attribute| String::from_utf8_lossy(attribute.s()).into_owned())
     }
 
-    /// What op.yaml asks of outputs of an element type.
+    /// Returns the accuracy of op.yaml for outputs of an element type.
     pub(crate) fn accuracy(&self, element: ElementType) -> ResolvedAccuracy {
         self.accuracy.resolve(element, &self.sizes).unwrap_or_else(|error| panic!("{}: {error}", self.case.id))
     }
 }
 
-/// What a rule finds: the operand, the position in it, and what is wrong.
+/// Violations of a rule: the operand, the position in it, and the problem.
 pub(crate) type Found = Vec<(String, usize, String)>;
 
-/// Every violation of a rule by the cases of the operators whose op.yaml declares a computation.
+/// Returns every violation of a rule by the cases of the operators whose op.yaml declares a computation.
 pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
     let declares = |file: &OperatorFile| file.computes.contains(&computation);
     let operators = OperatorCatalog::embedded();
@@ -77,7 +77,7 @@ pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> F
     over_cases(declares, rule)
 }
 
-/// Every violation of a rule, over every case of one node whose expectation is judged.
+/// Returns every violation of a rule by judged single-node cases.
 pub(crate) fn over_cases(
     wanted: impl Fn(&OperatorFile) -> bool + Sync,
     rule: impl Fn(&Made<'_>) -> Found + Sync,
@@ -104,7 +104,7 @@ pub(crate) fn over_cases(
     lines
 }
 
-/// The node of a case; nothing where there are several.
+/// Returns the node of a case; `None` if there are several.
 fn made<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<Made<'a>> {
     let rest = case.id.strip_prefix(&format!("{}/", spec.version.qualified()))?;
     let rest = rest.strip_prefix("large/").unwrap_or(rest);
@@ -149,7 +149,7 @@ pub(crate) fn assert_none(lines: &[String]) {
     assert!(lines.is_empty(), "{} places, such as\n{}", lines.len(), lines[..lines.len().min(200)].join("\n"));
 }
 
-/// The elements of an operand that a test finds.
+/// Returns the elements of an operand that satisfy a predicate.
 pub(crate) fn places(
     operand: &str,
     values: impl IntoIterator<Item = f64>,
@@ -160,11 +160,11 @@ pub(crate) fn places(
     values.map(|(at, value)| (operand.to_owned(), at, format!("{value} {what}"))).collect()
 }
 
-/// Which elements are compared with each other.
+/// Sets of elements that are compared with each other.
 pub(crate) enum Lanes {
-    /// Those along an axis.
+    /// Elements along an axis.
     Along(usize),
-    /// Those of all axes from one on.
+    /// Elements of all axes from this one on.
     From(usize),
 }
 

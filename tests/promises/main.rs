@@ -1,5 +1,5 @@
-//! What generated cases promise of the values that fills make: none is a tie, every partial sum is exact, sums do not cancel,
-//! and no place is written twice.
+//! Promises of generated cases about filled values: none is a tie, every partial sum is exact, sums do not cancel, and no element
+//! is written twice.
 
 mod cancellation;
 mod exact_sums;

@@ -1,4 +1,4 @@
-//! No quantized sum of what fills make is rounded from a tie.
+//! No quantized sum of filled values is rounded from a tie.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn no_quantized_sum_of_filled_values_is_rounded_from_a_tie() {
     assert_none(&violations(Computation::RoundsSums, differing));
 }
 
-/// The outputs that the next smaller and the next larger scale give otherwise.
+/// Returns the outputs that change with the next smaller or larger scale.
 fn differing(made: &Made<'_>) -> Found {
     let model = read_model(made.case.model.clone(), &NoExternalData, &LoadLimits::default()).unwrap();
     let outputs = |towards: i64| {
@@ -27,7 +27,7 @@ fn differing(made: &Made<'_>) -> Found {
         let mut inputs: BTreeMap<String, Value> =
             inputs.map(|input| (input.name.clone(), input.value.clone())).collect();
         if let Some(Value::Tensor(scale)) = inputs.get_mut("y_scale") {
-            // The next value of bfloat16 is too far away: every quotient changes.
+            // The next bfloat16 value is too far away: every quotient would change.
             if scale.element_type() != ElementType::Bfloat16 {
                 *scale = beside(scale, towards);
             }
@@ -40,7 +40,7 @@ fn differing(made: &Made<'_>) -> Found {
     differs.map(|at| ("y_out".to_owned(), at, "is rounded from a tie".to_owned())).collect()
 }
 
-/// The representable values next to those of a tensor of scales.
+/// Returns the adjacent representable values of a tensor of scales.
 fn beside(scale: &Tensor, towards: i64) -> Tensor {
     let bits: Vec<u64> = (0..scale.len()).map(|at| scale.bits_at(at).wrapping_add_signed(towards)).collect();
     TensorBuilder::unlimited(scale.element_type(), scale.shape().to_vec()).unwrap().bits(bits).unwrap()

@@ -1,4 +1,4 @@
-//! No value that a fill makes is rounded from a tie.
+//! No filled value is rounded from a tie.
 
 use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
@@ -34,7 +34,7 @@ fn ties(made: &Made<'_>) -> Found {
             let scale = made.attribute("spatial_scale").map_or(1.0, |attribute| f64::from(attribute.f()));
             places(&name(1), rois.floats().into_iter().map(|value| value * scale), is_half, "is a tie")
         }
-        // Scales, sizes and regions decide where these read; a fill makes none of them.
+        // Scales, sizes and regions decide the sampling positions. None of them may be filled.
         "Resize" | "Upsample" => (1..4)
             .filter_map(|at| made.fill(at).filter(|tensor| !tensor.is_empty()).map(|_| name(at)))
             .filter(|name| name != "roi")
@@ -48,7 +48,7 @@ fn near_half(value: f64, margin: f64) -> bool {
     value.is_finite() && libm::fabs(libm::fabs(value - libm::trunc(value)) - 0.5) < margin
 }
 
-/// The quotients that are quantized.
+/// Finds ties among the quotients that are quantized.
 fn quantized_ties(made: &Made<'_>) -> Found {
     let (Some(x), Some(scale)) = (made.tensor(0), made.tensor(1)) else { return Found::new() };
     if made.fill(0).is_none() && made.fill(1).is_none() {
@@ -81,7 +81,7 @@ fn quantized_ties(made: &Made<'_>) -> Found {
     }
 }
 
-/// Whether a value lies halfway between two of a type: a little farther from the one that it is rounded to, it is rounded
+/// Returns true if a value is halfway between two values of a type. Then a value a little farther from the rounded one is rounded
 /// to the other.
 fn is_between(target: ElementType, value: f64) -> bool {
     let round = |value: f64| target.round(value);
@@ -90,7 +90,7 @@ fn is_between(target: ElementType, value: f64) -> bool {
     error != 0.0 && error.is_finite() && next.is_finite() && next != round(value)
 }
 
-/// Values halfway between two of the target type.
+/// Finds values halfway between two values of the target type.
 fn cast_ties(made: &Made<'_>) -> Found {
     let target = match made.operator {
         "Cast" => i32::try_from(made.int("to", 0)).ok().and_then(ElementType::from_code),
@@ -107,12 +107,12 @@ fn cast_ties(made: &Made<'_>) -> Found {
     }
 }
 
-/// Places halfway between two pixels.
+/// Finds positions halfway between two pixels.
 fn grid_ties(made: &Made<'_>) -> Found {
     let (Some(x), Some(grid)) = (made.tensor(0), made.fill(1)) else { return Found::new() };
     let (dimensions, aligned) = (x.rank() - 2, made.int("align_corners", 0) != 0);
     let place = |(at, value): (usize, f64)| {
-        // The last number of a place is about the first of the image's dimensions from the back.
+        // The last coordinate of a position is for the first spatial dimension from the back.
         let size = x.shape()[x.rank() - 1 - at % dimensions] as f64;
         if aligned { f64::midpoint(value, 1.0) * (size - 1.0) } else { ((value + 1.0) * size - 1.0) / 2.0 }
     };

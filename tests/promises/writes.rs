@@ -1,4 +1,4 @@
-//! No place is written twice.
+//! No element is written twice.
 
 use std::collections::BTreeSet;
 

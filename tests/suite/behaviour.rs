@@ -1,6 +1,6 @@
-//! Silent changes of meaning: for each pair of adjacent versions, the suite's own cases of both are run at the other version, where
-//! its signature takes them. A case that gives something else there is one of a `behaviour` entry of the later version, and each
-//! entry has such a case for its example.
+//! Silent changes of meaning. For each pair of adjacent versions, the suite's cases of both are run at the other version if its
+//! signature accepts them. A case with a different result there must be explained by a `behaviour` entry of the later version.
+//! Each entry must have such a case as its example.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
 
 use crate::{FOUND, Made, assert_none};
 
-/// What was found of a pair: the cases that differ without an entry, and for each entry those that show it.
+/// Results for a pair: the differing cases without an entry, and for each entry the cases that show it.
 #[derive(Default)]
 struct Found {
     unexplained: Vec<String>,
     shown: BTreeMap<usize, BTreeSet<(usize, String)>>,
 }
 
-/// Why the case gives something else at another opset; nothing where it gives the same, or is refused there.
+/// Returns why a case gives a different result at another opset; `None` if it does not, or is refused there.
 fn difference(case: &Case, model: &ModelProto, domain: &str, opset: u32) -> Option<String> {
     let mut model = model.clone();
     for import in model.opset_import.iter_mut().filter(|import| canonical_domain(import.domain()) == domain) {
@@ -46,7 +46,7 @@ fn difference(case: &Case, model: &ModelProto, domain: &str, opset: u32) -> Opti
     None
 }
 
-/// The entries of the later version whose conditions hold for the operator's node.
+/// Returns the entries of the later version whose conditions hold for the operator's node.
 fn entries(model: &ModelProto, later: &OpSpec) -> Vec<usize> {
     let inferred = infer::infer(model, &Limits::default());
     let mut facts = inferred.nodes().filter_map(|id| inferred.node_facts(id));
@@ -63,7 +63,7 @@ fn size(case: &Case) -> usize {
     case.data.iter().flat_map(|data| &data.inputs).map(|input| input.value.size()).sum()
 }
 
-/// What is wrong with the entries of the later of two adjacent versions.
+/// Returns the errors of the entries of the later of two adjacent versions.
 pub(crate) fn check_pair(before: &Made, after: &Made) -> Vec<String> {
     let later = Specs::embedded().get(&after.version).unwrap();
     let mut found = Found::default();

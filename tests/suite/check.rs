@@ -1,7 +1,7 @@
-//! The check of models against the suite: what runs has no finding of level error, and what must be refused for what its model
-//! says has one.
+//! The checker on the suite: models that run have no finding of level error, and refusals that follow from the model alone have
+//! one.
 //!
-//! `CHECK_PRINT=1` prints the rules that each refusal breaks.
+//! `CHECK_PRINT=1` prints the rules that each refusal violates.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use crate::{FOUND, is_everything_meant, is_meant};
 
-/// Refusals that the model alone does not tell, by a part of their ids, each with the values that it takes.
+/// Refusals that depend on input values, by a part of their ids, each with these values.
 const BY_VALUES: &[(&str, &str)] = &[
     ("CastMap-1/refuse/key_beyond", "the keys of the map"),
     ("DictVectorizer-1/refuse/unknown_", "the keys of the map"),
@@ -49,7 +49,7 @@ fn report(case: &Case) -> Report {
     check(case.model.as_ref(), folder, &Limits::default())
 }
 
-/// The errors that a case has, as lines.
+/// Formats the errors of a case as lines.
 fn errors(report: &Report) -> Vec<String> {
     let errors = report.findings.iter().filter(|finding| finding.level == Level::Error);
     errors.map(ToString::to_string).collect()
@@ -76,7 +76,7 @@ impl Totals {
     fn add(&mut self, case: &Case) {
         let report = report(case);
         if case.is_hostile && case.refusal.is_none() {
-            // It may be valid or not: that the check ends is all that is asked.
+            // The model may be valid or not: the check must only end.
             return;
         }
         let errors = errors(&report);
@@ -117,7 +117,7 @@ impl Totals {
     }
 }
 
-/// What is found in the cases that are not made from the specs of operators.
+/// Checks the cases that are not generated from the specs.
 fn others() -> Totals {
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
     let is_other = |name: &str| name.parse::<OperatorVersion>().is_err();
@@ -149,7 +149,7 @@ fn what_runs_is_valid_and_what_is_refused_is_found() {
     }
 }
 
-/// The lines of the table of rules.
+/// Formats the rows of the table of rules.
 fn table() -> Vec<String> {
     let row =
         |rule: &RuleId| format!("| `{}` | {} | {} | {} |", rule.id(), rule.level(), rule.sentence(), rule.source());

@@ -1,5 +1,5 @@
-//! What the standard does not decide is not required: integers that leave their type, defaults that a version's text does not have,
-//! exact values of what a body computes in floating steps, zeros that stand for rounding noise.
+//! Cases that the standard does not decide are not required: integer overflow, defaults missing from a version's text, exact
+//! values of a function body with floating-point steps, and zeros that are rounding noise.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,14 @@ use onnx_conformance_reference::value::Value;
 
 use crate::{FOUND, Made, assert_none, is_everything_meant};
 
-/// What is wrong with the cases that a runtime must pass.
+/// Returns the errors of required cases.
 fn required(made: &Made, is_wrong: impl Fn(&OpSpec, &Case) -> Option<String>) -> Vec<String> {
     let spec = Specs::embedded().get(&made.version).unwrap();
     let required = made.runnable().filter(|case| case.level == Level::Required);
     required.filter_map(|case| Some(format!("{}: {}", case.id, is_wrong(spec, case)?))).collect()
 }
 
-/// The tensor in double; nothing where that does not hold it.
+/// Converts a tensor to double; `None` if double cannot represent all values.
 fn in_double(tensor: &Tensor) -> Option<Tensor> {
     let values = tensor.integers();
     let is_held = values.iter().all(|value| value.unsigned_abs() < 1 << 53);
@@ -35,7 +35,7 @@ fn in_double(tensor: &Tensor) -> Option<Tensor> {
     is_held.then(|| Tensor::of_floats(ElementType::Double, tensor.shape(), &values).ok())?
 }
 
-/// The model with double in place of an element type.
+/// Replaces an element type by double in the model.
 fn with_double(model: &mut ModelProto, from: ElementType) {
     let Some(graph) = &mut model.graph else { return };
     for info in graph.input.iter_mut().chain(&mut graph.output) {
@@ -47,7 +47,8 @@ fn with_double(model: &mut ModelProto, from: ElementType) {
     }
 }
 
-/// What a case gives in double; nothing where the operator does not take that, or double does not hold the integers.
+/// Returns the outputs of a case in double; `None` if the operator does not support double, or double cannot represent the
+/// integers.
 fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
     let [data] = case.data.as_slice() else { return None };
     let mut model = decode::model(case.model.clone()).ok()?;
@@ -68,7 +69,7 @@ pub(crate) fn integers_beyond_their_type(made: &Made) -> Vec<String> {
     if !made.computes.contains(&Computation::Arithmetic) {
         return Vec::new();
     }
-    // Such operators give the same of doubles as long as no integer leaves its type.
+    // Such operators give the same results in double unless an integer overflows.
     let leaves = |_: &OpSpec, case: &Case| {
         let output = case.data.first()?.outputs.first()?;
         let Expected::Value(Value::Tensor(expected), _) = &output.expected else { return None };
@@ -94,7 +95,7 @@ fn no_integer_leaves_its_type_in_a_required_case() {
     assert_none(&FOUND.integers);
 }
 
-/// Attributes whose default stands in the text, from which version on, and for what; the texts before say nothing.
+/// Attributes whose default is only in the text, the first version that has it, and its functions. Earlier texts have no default.
 const DEFAULTS_IN_TEXT: &[(&str, &str, u32, &[&str])] =
     &[("GRU", "activation_alpha", 3, &["Affine", "Elu", "HardSigmoid", "LeakyRelu", "ScaledTanh", "ThresholdedRelu"])];
 
@@ -118,25 +119,25 @@ fn no_required_case_rests_on_a_default_that_its_text_does_not_have() {
     assert_none(&FOUND.defaults);
 }
 
-/// Operators with a body that are exact all the same: they choose and move elements, or round each once.
+/// Operators with a function body that are exact nevertheless: they select and move elements, or round each once.
 const EXACT_BODIES: &[&str] = &[
-    // Draws, which another rule judges.
+    // Random. Another rule judges it.
     "Bernoulli",
     "CastLike",
     "CenterCropPad",
     "Clip",
     "DepthToSpace",
-    // Each step to the scale is rounded once, and the quotients of required cases are no ties.
+    // Each step to the scale is rounded once, and the quotients of required cases are not ties.
     "DynamicQuantizeLinear",
     "GreaterOrEqual",
     "LessOrEqual",
-    // One product.
+    // A single product.
     "PRelu",
-    // A product and a sum of values that each type holds.
+    // A product and a sum of values that each type can represent.
     "Range",
     "Relu",
     "SequenceMap",
-    // One sum.
+    // A single sum.
     "Shrink",
     "SpaceToDepth",
     "ThresholdedRelu",
@@ -157,7 +158,7 @@ fn an_operator_with_a_body_is_exact_only_where_its_steps_are() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// Operators whose results may be 0 where terms cancel, which no computation in floats need give.
+/// Operators whose results may be 0 by cancellation. No float computation is required to give exactly 0.
 const CANCEL: &[&str] = &["DFT", "STFT"];
 
 #[test]

@@ -1,7 +1,7 @@
-//! What holds for the suite as a whole. The cases of an operator are made once, all of its versions together, and every test looks at
-//! them.
+//! Properties of the suite as a whole. The cases of an operator are generated once, all versions together, and shared by all
+//! tests.
 //!
-//! `SUITE_ONLY=ai.onnx/Conv` takes the operators and groups that begin so.
+//! `SUITE_ONLY=ai.onnx/Conv` selects the operators and groups with this prefix.
 
 mod behaviour;
 mod check;
@@ -18,7 +18,7 @@ use onnx_conformance_cases::generate::{Computation, OperatorCatalog, cases};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use rayon::prelude::*;
 
-/// An operator version, what it computes, and its cases.
+/// An operator version with its computations and cases.
 struct Made {
     version: OperatorVersion,
     computes: BTreeSet<Computation>,
@@ -26,17 +26,17 @@ struct Made {
 }
 
 impl Made {
-    /// The cases that are no refusals.
+    /// Returns the cases that are not refusals.
     fn runnable(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| case.refusal.is_none() && !case.id.contains("/refuse/"))
     }
 }
 
-/// What the tests found in the cases that are made from the specs.
+/// Results of the tests on generated cases.
 #[derive(Default)]
 struct Found {
     behaviour: Vec<String>,
-    /// How many operator versions do nothing but add and multiply.
+    /// Number of operator versions that only add and multiply.
     arithmetic: usize,
     integers: Vec<String>,
     defaults: Vec<String>,
@@ -89,7 +89,7 @@ static FOUND: LazyLock<Found> = LazyLock::new(|| {
     versions.into_values().collect::<Vec<_>>().into_par_iter().map(of_operator).reduce(Found::default, Found::with)
 });
 
-/// Whether an operator version or another group of cases is looked at.
+/// Returns true if an operator version or another group of cases is selected.
 fn is_meant(group: &str) -> bool {
     std::env::var("SUITE_ONLY").map_or(true, |only| group.starts_with(&only))
 }

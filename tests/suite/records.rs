@@ -1,10 +1,10 @@
-//! `records/`: what the op.yaml files make is what is recorded.
+//! `records/` matches the cases generated from the op.yaml files.
 
 use onnx_conformance_cases::suite::OperatorRecord;
 
 use crate::{FOUND, Made, assert_none};
 
-/// The operator, where its record is another than that of these cases of all its versions.
+/// Returns the operator if its record differs from these cases of all its versions.
 pub(crate) fn stale(versions: &[Made]) -> Option<String> {
     let version = &versions.first()?.version;
     let operator = format!("{}/{}", version.domain, version.name);

@@ -1,5 +1,5 @@
-//! A refusal names its rule: the built-in executor refuses each case that breaks a rule of an op.yaml by that rule, so that a kernel does
-//! not refuse it for something else by chance.
+//! A refusal names its rule. The built-in executor must refuse each case that violates a rule of an op.yaml by that rule, not for
+//! another reason by chance.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::{FOUND, Made, is_everything_meant};
 
-/// Why the built-in executor refuses a case; nothing where it runs it.
+/// Returns why the built-in executor refuses a case; `None` if it runs.
 fn refusal(case: &Case) -> Option<String> {
     let model = match read_model(case.model.clone(), &NoExternalData, &LoadLimits::default()) {
         Ok(model) => model,
@@ -23,7 +23,7 @@ fn refusal(case: &Case) -> Option<String> {
     run(&model, inputs, ExecutionLimits::default()).err().map(|error| error.to_string())
 }
 
-/// Whether each case that breaks a rule is refused by it.
+/// Checks that each case that violates a rule is refused by it.
 pub(crate) fn check(made: &Made) -> Vec<Result<(), String>> {
     let check = |case: &Case| {
         let rule = format!("{}/{}", made.version.name, case.rule.as_ref()?.id);

@@ -1,4 +1,4 @@
-//! A bound rejects what is visibly wrong: the output of each required case, changed in one element by a share of its largest
+//! Bounds reject visibly wrong outputs: the output of each required case, with one element changed by a share of its largest
 //! magnitude. docs/accuracy.md defines share, element and magnitude.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::{FOUND, Made, is_everything_meant};
 
-/// The share of the largest magnitude that an element is changed by; nothing for types that are not judged.
+/// Returns the change of an element as a share of the largest magnitude; `None` for types that are not judged.
 fn share(element: ElementType) -> Option<f64> {
     match element {
         ElementType::Bfloat16 => Some(0.05),
@@ -24,11 +24,11 @@ fn share(element: ElementType) -> Option<f64> {
     }
 }
 
-/// Outputs of required cases in types that are judged.
+/// Counts of the outputs of required cases in judged types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     judged: usize,
-    /// The case of each changed output that is accepted, and the change.
+    /// Each accepted change, with its case.
     accepted: Vec<(String, String)>,
 }
 
@@ -70,7 +70,7 @@ impl Totals {
     }
 }
 
-/// One element with another value.
+/// A change of one element.
 struct Change {
     at: usize,
     from: f64,
@@ -78,7 +78,7 @@ struct Change {
 }
 
 impl Change {
-    /// The tensor with the change; nothing where its type does not hold the result.
+    /// Returns the changed tensor; `None` if its type cannot represent the result.
     fn apply(&self, tensor: &Tensor) -> Option<Tensor> {
         let mut values = tensor.floats();
         *values.get_mut(self.at)? = self.to;
@@ -86,13 +86,13 @@ impl Change {
     }
 }
 
-/// The largest of the finite elements by a key, with its position.
+/// Returns the position of the finite element with the largest key.
 fn largest(values: &[f64], key: impl Fn(usize, f64) -> f64) -> Option<usize> {
     let finite = values.iter().enumerate().filter(|(_, value)| value.is_finite());
     finite.max_by(|(a, x), (b, y)| key(*a, **x).total_cmp(&key(*b, **y))).map(|(at, _)| at)
 }
 
-/// The element that the rule allows most, changed up and down; nothing for an output that is not judged.
+/// Changes the element with the widest tolerance up and down; `None` for an output that is not judged.
 fn changes(expected: &Tensor, accuracy: &Accuracy) -> Option<[Change; 2]> {
     let share = share(expected.element_type())?;
     let values = expected.floats();
@@ -112,7 +112,7 @@ fn changes(expected: &Tensor, accuracy: &Accuracy) -> Option<[Change; 2]> {
     Some([1.0, -1.0].map(|sign| Change { at, from, to: from + sign * share * magnitude }))
 }
 
-/// Cases of which a changed output may pass.
+/// Cases whose changed outputs may pass.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exception {

@@ -1,4 +1,4 @@
-//! `versions.yaml` of the adapters, and `cargo xtask setup`: the Python environment of an adapter in the newest version.
+//! Reads `versions.yaml` of the adapters. `cargo xtask setup` creates the Python environment of an adapter in its newest version.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::workspace;
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The adapters
@@ -24,7 +24,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     arguments.names.iter().try_for_each(|name| setup(name))
 }
 
-/// Makes the environment of an adapter where adapter.yaml says, or makes it anew when the pins of its newest version are others.
+/// Creates the environment of an adapter at the place given in adapter.yaml. Recreates it if the pins of the newest version have
+/// changed.
 pub(crate) fn setup(name: &str) -> Result<()> {
     let versions = VersionsFile::read(name)?;
     let (version, pins) =
@@ -42,7 +43,7 @@ pub(crate) fn setup(name: &str) -> Result<()> {
     run(Command::new(if cfg!(windows) { "python" } else { "python3" }).args(["-m", "venv"]).arg(&home))?;
     let pip = home.join(if cfg!(windows) { "Scripts/pip.exe" } else { "bin/pip" });
     run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(pins))?;
-    // Written last, so that an interrupted installation is made again.
+    // Written last, so that an interrupted installation is repeated.
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
@@ -52,36 +53,36 @@ fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{command:?} ended with {status}") }
 }
 
-/// `versions.yaml` of an adapter: what is installed for each version that is measured.
+/// `versions.yaml` of an adapter: the packages to install for each measured version.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VersionsFile {
-    /// The `PyPI` package, or the crate, whose version is the runtime's.
+    /// The `PyPI` package, or the crate, whose version is the runtime's version.
     #[serde(alias = "crate")]
     pub(crate) package: String,
-    /// The Pythons that the packages are for, for people.
+    /// Python versions that the packages support, for readers.
     #[serde(default, rename = "python")]
     _python: Option<String>,
-    /// The folder of the adapter's crate, where it is written in Rust.
+    /// Folder of the adapter's crate, if it is written in Rust.
     #[serde(default)]
     pub(crate) manifest: Option<String>,
-    /// The patterns of the cases that are measured; all without one.
+    /// Patterns of the measured cases; all cases if empty.
     #[serde(default)]
     pub(crate) scope: Vec<String>,
     versions: BTreeMap<String, Pins>,
 }
 
-/// What is installed for a version.
+/// Packages to install for a version.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pins {
-    /// Of `PyPI`, with exact versions.
+    /// Requirements from `PyPI`, with exact versions.
     #[serde(default)]
     requirements: Vec<String>,
 }
 
 impl VersionsFile {
-    /// That of an adapter.
+    /// Reads the file of an adapter.
     pub(crate) fn read(name: &str) -> Result<VersionsFile> {
         let path = workspace::root().join("adapters").join(name).join("versions.yaml");
         let text = fs::read_to_string(&path).with_context(|| {
@@ -90,18 +91,18 @@ impl VersionsFile {
         serde_yaml::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// What of `PyPI` is installed for a version.
+    /// Returns the `PyPI` requirements of a version.
     pub(crate) fn requirements(&self, version: &str) -> &[String] {
         self.versions.get(version).map(|pins| pins.requirements.as_slice()).unwrap_or_default()
     }
 
-    /// The newest version, and what is installed for it.
+    /// Returns the newest version and its requirements.
     pub(crate) fn newest(&self) -> Option<(&str, &[String])> {
         let newest = self.versions.iter().max_by_key(|(version, _)| version_key(version));
         newest.map(|(version, pins)| (version.as_str(), pins.requirements.as_slice()))
     }
 
-    /// The version that is named, or all, the oldest first.
+    /// Returns the named version, or all, the oldest first.
     pub(crate) fn chosen<'a>(&'a self, name: &str, version: Option<&'a str>) -> Result<Vec<&'a str>> {
         let mut all: Vec<&str> = self.versions.keys().map(String::as_str).collect();
         all.sort_by_key(|version| version_key(version));

@@ -1,4 +1,4 @@
-//! `cargo xtask bench-protocol`: what the harness adds to a case over what the adapter takes.
+//! `cargo xtask bench-protocol`: measures the harness's overhead per case.
 
 use std::fs;
 use std::io::{self, BufRead as _, Write as _};
@@ -15,21 +15,21 @@ use serde::Serialize;
 
 use crate::workspace;
 
-/// The most that the harness may add to a case.
+/// Maximum overhead per case.
 const MOST: Duration = Duration::from_millis(1);
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The cases, as globs over their ids.
+    /// Cases to run, as globs over their ids.
     #[arg(default_value = "onnx-1.23.2/node/**")]
     filters: Vec<String>,
-    /// How often they are run; the fastest counts.
+    /// Number of rounds; the fastest counts.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
 }
 
-/// Runs the cases through an adapter that does as little as it can, one at a time.
+/// Runs the cases through a minimal adapter, one at a time.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("this build is not optimized; call cargo run --release -p xtask -- bench-protocol");
@@ -49,7 +49,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// How many cases were run, how long it took, and how long the adapter took of that.
+/// Returns the number of cases, the total time, and the time in the adapter.
 fn round(plan: &onnx_conformance_harness::run::Plan<'_>) -> Result<(u32, Duration, Duration)> {
     let note = workspace::target().join("bench-protocol.txt");
     let launch = Launch {
@@ -76,14 +76,14 @@ fn round(plan: &onnx_conformance_harness::run::Plan<'_>) -> Result<(u32, Duratio
     Ok((cases, whole, Duration::from_nanos(text.parse()?)))
 }
 
-/// The options of the adapter.
+/// Options of the adapter.
 #[derive(clap::Args)]
 pub(crate) struct Echo {
-    /// Where it writes how many nanoseconds it was busy.
+    /// File for the number of nanoseconds that it was busy.
     note: PathBuf,
 }
 
-/// An adapter that copies the one input of a model to its one output and fails on every other model.
+/// An adapter that copies the only input of a model to its only output and fails on any other model.
 pub(crate) fn echo(arguments: &Echo) -> Result<()> {
     let mut busy = Duration::ZERO;
     for line in io::stdin().lock().lines() {
@@ -118,7 +118,7 @@ fn is_tensor(file: &ValueFile) -> bool {
     file.value_type.starts_with("tensor(")
 }
 
-/// Copies a tensor without its name, which is the input's.
+/// Copies a tensor without its name, since the name is the input's.
 fn copy(input: &Path, output: &Path) -> Result<Answered> {
     use onnx_conformance_reference::proto::{Message as _, TensorProto};
     let Ok(tensor) = TensorProto::decode(fs::read(input)?.as_slice()) else {

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that CI does, a step at a time, with the time of each.
+//! `cargo xtask ci`: runs all CI steps in order, and prints the time of each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use onnx_conformance_harness::run::ProcessorFeature;
 
 use crate::{adapters, foreign, workspace};
 
-/// The version of cargo-deny.
+/// Version of cargo-deny.
 const DENY: &str = "0.20.2";
 
-/// The version of mdBook.
+/// Version of mdBook.
 const MDBOOK: &str = "0.5.4";
 
-/// The packages that are published, in the order in which they need each other.
+/// The published packages, in dependency order.
 const PACKAGES: [&str; 9] = [
     "onnx-conformance-reference",
     "onnx-conformance-check",
@@ -31,31 +31,31 @@ const PACKAGES: [&str; 9] = [
     "onnx-conformance",
 ];
 
-/// Their version, which is that of the workspace.
+/// Their version, which is the workspace's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a registry takes.
+/// Maximum package size of a registry.
 const MOST_PACKED: u64 = 10_000_000;
 
-/// The crates outside of the workspace that make the suite their tests, and how often they are tested: what a runtime does to its
-/// process must not change the outcome. The crate of candle is none of them: its build needs `protoc`.
+/// Crates outside of the workspace that run the suite as their tests, and the number of repetitions: side effects of a runtime on
+/// its process must not change the outcome. The candle crate is not included, because its build needs `protoc`.
 const RUNTIME_CRATES: [(&str, usize); 2] = [("hostile-runtime", 2), ("tract-runtime", 1)];
 
-/// The adapters that are held to every case.
+/// Adapters that are tested on every case.
 pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
 
-/// The adapters that are held to a tenth of the cases that they were measured on.
+/// Adapters that are tested on a tenth of their measured cases.
 const SHARDED: [&str; 1] = ["openvino"];
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Leave out what takes long or needs more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
+    /// Skip slow steps and those that need more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
     /// comparison with the Python package, and the adapters
     #[arg(long)]
     fast: bool,
 
-    /// Begin with the step of this name, as after one that failed
+    /// Start with this step, for example after it failed
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
 }
@@ -91,7 +91,7 @@ const STEPS: [Step; 17] = [
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
 
-/// Runs the steps in order and stops at the first that fails.
+/// Runs the steps in order and stops at the first failure.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let first = arguments.from.as_ref().map_or(Ok(0), |name| {
         let names = STEPS.map(|step| step.name).join(", ");
@@ -123,13 +123,13 @@ fn clippy() -> Result<()> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// The pages of the published crates, without a warning.
+/// Builds the documentation of the published crates, with warnings as errors.
 fn doc() -> Result<()> {
     let packages = PACKAGES.iter().flat_map(|package| ["-p", package]);
     run(Command::new("cargo").args(["doc", "--no-deps", "--quiet"]).args(packages).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Packs what is published and checks the program of the packages, in which nothing of the project beside them is within reach.
+/// Packs the published packages, and checks the program built from them, out of reach of the project's other files.
 fn packages() -> Result<()> {
     let packages = PACKAGES.iter().flat_map(|package| ["-p", package]);
     let pack = ["package", "--locked", "--quiet", "--allow-dirty", "--no-verify"];
@@ -151,12 +151,12 @@ fn packages() -> Result<()> {
     run(on_packages(&check).env("CARGO_TARGET_DIR", workspace::target()).current_dir(home))
 }
 
-/// Where the packages are unpacked.
+/// Returns the folder of the unpacked packages.
 fn unpacked() -> PathBuf {
     workspace::target().join("packages")
 }
 
-/// cargo with the unpacked packages in the place of those of crates.io.
+/// Creates a cargo command that uses the unpacked packages instead of those of crates.io.
 fn on_packages(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments);
@@ -167,7 +167,7 @@ fn on_packages(arguments: &[&str]) -> Command {
     command
 }
 
-/// Tests the crates of runtimes as their authors do, away from the project and on the packages that the step before unpacked.
+/// Tests the crates of runtimes as their authors do: outside of the project, with the packages that the previous step unpacked.
 fn runtime_crates() -> Result<()> {
     let target = workspace::target().join("crates");
     for (name, times) in RUNTIME_CRATES {
@@ -186,13 +186,13 @@ fn runtime_crates() -> Result<()> {
     Ok(())
 }
 
-/// The book, which mdBook refuses where its list of chapters and the folder differ; tidy follows the links.
+/// Builds the book. mdBook fails if the list of chapters and the folder differ. Links are checked by tidy.
 fn book() -> Result<()> {
     let mdbook = tool("mdbook", MDBOOK, &["--no-default-features"])?;
     run(Command::new(mdbook).args(["build", "--dest-dir"]).arg(workspace::target().join("book")))
 }
 
-/// A program from crates.io, built once and kept below the target folder.
+/// Returns a program from crates.io, built once and kept below the target folder.
 fn tool(name: &str, version: &str, options: &[&str]) -> Result<PathBuf> {
     let tools = workspace::target().join("tools");
     let program = tools.join("bin").join(name);
@@ -204,11 +204,11 @@ fn tool(name: &str, version: &str, options: &[&str]) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// cargo-deny: bans, licenses and sources, and advisories where their database can be fetched.
+/// Runs cargo-deny: bans, licenses and sources, and advisories if their database can be fetched.
 fn deny() -> Result<()> {
     let deny = tool("cargo-deny", DENY, &[])?;
     run(Command::new(&deny).args(["--workspace", "check", "bans", "licenses", "sources"]))?;
-    // The database is a git repository, which is fetched from elsewhere than the registry.
+    // The database is a git repository, which is not served by the registry.
     if run(Command::new(&deny).args(["--workspace", "fetch", "db"])).is_err() {
         anstream::eprintln!(
             "NOT RUN: the database of advisories cannot be fetched; no dependency was looked up in it. Run `cargo deny check advisories` \
@@ -219,26 +219,26 @@ fn deny() -> Result<()> {
     run(Command::new(&deny).args(["--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
-/// The adapter of this repository by its path: a name would mean one that is installed.
+/// Returns the path of this repository's adapter. A plain name would select an installed one.
 fn own(name: &str) -> String {
     format!("./adapters/{name}")
 }
 
-/// The whole suite on the adapters.
+/// Runs the whole suite on the adapters.
 fn whole_suite() -> Result<()> {
     for name in ADAPTERS {
         adapters::setup(name)?;
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
-        // Two refusals hang onnx.reference for as long as they may.
+        // Two refusals hang onnx.reference until the timeout.
         cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--timeout", "30"])?;
     }
     Ok(())
 }
 
-/// A part of the suite, always the same, on adapters that are measured and not held to every case.
+/// Runs a fixed part of the suite on adapters that are measured but not tested on every case.
 ///
-/// What `OpenVINO` computes in half precision depends on the processor. Its measurement names none, and without AVX-512 many of its
-/// failures pass, so that it says nothing there.
+/// The half-precision results of `OpenVINO` depend on the processor. Its measurement does not name processors, and without
+/// AVX-512 many of its failures pass, so it does not apply there.
 fn shards() -> Result<()> {
     if !ProcessorFeature::here().iter().any(|feature| feature.name() == "avx512f") {
         anstream::println!("not run: without AVX-512, as here, {SHARDED:?} do otherwise than in their measurements");
@@ -252,8 +252,8 @@ fn shards() -> Result<()> {
     Ok(())
 }
 
-/// The sample of each finding of a runtime that its newest measured version shows; one that no longer fails fails the gate. The
-/// adapters that are held to every case run theirs with the whole suite.
+/// Runs the samples of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
+/// Adapters that are tested on every case run theirs with the whole suite.
 fn samples(name: &str) -> Result<()> {
     let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
     let mut ids = String::new();
@@ -267,8 +267,8 @@ fn samples(name: &str) -> Result<()> {
     cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--from", &list.to_string_lossy()])
 }
 
-/// The tests of older releases on the adapters, whose environments the step before made. The tests of 1.23.0 and 1.23.1 are
-/// those of 1.23.2.
+/// Runs the tests of older releases on the adapters, in the environments of the previous step. The tests of 1.23.0 and 1.23.1
+/// equal those of 1.23.2.
 fn older_releases() -> Result<()> {
     for name in ADAPTERS {
         let expectations = format!("expectations/releases/{name}.yaml");
@@ -280,15 +280,15 @@ fn older_releases() -> Result<()> {
     Ok(())
 }
 
-/// The site of `onnx-conformance report` in Chromium. What is missing is installed; where it cannot be, the step says that it did not
-/// run.
+/// Tests the site of `onnx-conformance report` in Chromium. Installs missing programs. If that fails, the step prints that it did
+/// not run.
 pub(crate) fn site() -> Result<()> {
     let home = workspace::root().join("site-tests");
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];
     for (package, _) in wanted.into_iter().filter(|(_, programs)| !programs.iter().any(|it| is_there(it))) {
-        // The lists of packages may be old, or not there.
+        // The package lists may be old or missing.
         let apt = |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|it| it.success());
         let install = ["install", "--yes", "--quiet", package];
         if !(apt(&install) || apt(&["update", "--quiet"]) && apt(&install)) {
@@ -312,7 +312,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
     run(Command::new("cargo").args(arguments))
 }
 
-/// Runs a command in the workspace's root folder unless it has a folder of its own; fails if it does.
+/// Runs a command and fails if it does. The default folder is the workspace's root.
 fn run(command: &mut Command) -> Result<()> {
     if command.get_current_dir().is_none() {
         command.current_dir::<&Path>(workspace::root());

@@ -1,4 +1,4 @@
-//! Writing version files and releases.yaml in their one exact form, so that a text diff of two reads as the change.
+//! Writes version files and releases.yaml in a canonical format, so that a text diff shows exactly the changes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use onnx_conformance_reference::spec::{
 };
 use serde::Deserialize;
 
-/// How wide a line of prose may be.
+/// Maximum width of a line of prose.
 const WIDTH: usize = 110;
 
-/// The text of a version file.
+/// Formats a version file.
 pub(crate) fn version_file(spec: &OpSpec) -> String {
     let mut text = String::new();
     let version = &spec.version;
@@ -89,7 +89,7 @@ fn conditions<T>(text: &mut String, key: &str, conditions: &BTreeMap<String, One
     }
 }
 
-/// The text of releases.yaml.
+/// Formats releases.yaml.
 pub(crate) fn releases_file(releases: &Releases) -> String {
     let mut text = String::from("# Written by `cargo xtask import-specs`; do not edit.\nreleases:\n");
     for release in &releases.releases {
@@ -100,7 +100,7 @@ pub(crate) fn releases_file(releases: &Releases) -> String {
     text
 }
 
-/// The text of texts.yaml.
+/// Formats texts.yaml.
 pub(crate) fn texts_file(texts: &Texts) -> String {
     let mut text = String::from("# Written by `cargo xtask import-specs`; do not edit.\ntexts:\n");
     for (version, TextFacts { lines, digest }) in &texts.texts {
@@ -109,14 +109,14 @@ pub(crate) fn texts_file(texts: &Texts) -> String {
     text
 }
 
-/// A text of the standard with the places that have it, as `ai.onnx/Abs-13 X`.
+/// A text of the standard with its places, such as `ai.onnx/Abs-13 X`.
 #[derive(Deserialize)]
 pub(crate) struct PlacedText {
     places: Vec<String>,
     text: String,
 }
 
-/// The text of texts/schemas.txt.
+/// Formats texts/schemas.txt.
 pub(crate) fn sentences_file(package: &str, texts: &[PlacedText]) -> String {
     let mut file = format!(
         "The texts of the operator schemas and of onnx.proto in {package}, which findings quote. Written by `cargo xtask import-specs`.\n\
@@ -141,7 +141,7 @@ fn flag(text: &mut String, name: &str, set: bool) {
     }
 }
 
-/// Writes a sentence on one line, or folded where it is longer.
+/// Writes a sentence on one line, or folded if it is too long.
 fn prose(text: &mut String, key: &str, sentence: &str) {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let single = scalar(&words.join(" "));
@@ -190,7 +190,7 @@ fn list<T>(values: &[T], write: impl Fn(&T) -> String) -> String {
     format!("[{}]", values.iter().map(write).collect::<Vec<_>>().join(", "))
 }
 
-/// The shortest decimal that reads back as this float, in the form that YAML 1.1 readers also take for a number.
+/// Formats the shortest decimal that parses back to this float, in a form that YAML 1.1 parsers also read as a number.
 fn float(value: f32) -> String {
     let digits = format!("{value:?}");
     let Some((mantissa, exponent)) = digits.split_once('e') else { return digits };
@@ -224,7 +224,7 @@ fn formals(text: &mut String, key: &str, formals: &[FormalParameter]) {
     }
 }
 
-/// A text as a YAML scalar, quoted only where a reader could take it for something else.
+/// Formats a text as a YAML scalar, quoted only if it could be read as something else.
 fn scalar(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let reserved = ["null", "true", "false", "yes", "no", "on", "off", "~"].contains(&lower.as_str());
@@ -233,7 +233,7 @@ fn scalar(text: &str) -> String {
     if starts_plain && !reserved && !indicator { text.to_owned() } else { format!("{text:?}") }
 }
 
-/// The same inside a flow map or list, where a comma ends a scalar.
+/// Formats a text inside a flow map or list, where a comma ends a scalar.
 fn flow_scalar(text: &str) -> String {
     if text.contains(',') { format!("{text:?}") } else { scalar(text) }
 }

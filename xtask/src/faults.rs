@@ -1,4 +1,4 @@
-//! Whether the suite notices wrong kernels.
+//! Mutation test: checks if the suite detects wrong kernels.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,19 +11,19 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The operators; all of them unless some are named
+    /// Operators; all if none are named
     operators: Vec<String>,
 
-    /// Print each fault with the case that notices it, too
+    /// Also print each detected fault with the case that detects it
     #[arg(long)]
     all: bool,
 
-    /// Write what no required case notices to crates/faults/undecided.txt, for review
+    /// Write the faults that no required case detects to crates/faults/undecided.txt, for review
     #[arg(long)]
     write: bool,
 }
 
-/// Where the faults are listed that no required case can be asked to notice.
+/// Returns the path of the list of faults that no required case can be expected to detect.
 fn list() -> PathBuf {
     workspace::root().join("crates/faults/undecided.txt")
 }
@@ -86,7 +86,7 @@ fn is_undecided(verdict: &Verdict, text: &str) -> bool {
     verdict.fault.undecided.is_some() || text.lines().any(|line| line == verdict.fault.to_string())
 }
 
-/// The list: what only cases differ on that are not required, and what no case differs on at all.
+/// Formats the list: faults that only optional cases detect, and faults that no case detects at all.
 fn written(verdicts: &[Verdict]) -> String {
     let lines = |differs: bool| {
         let open = verdicts.iter().filter(|verdict| verdict.noticed.is_none() && verdict.fault.undecided.is_none());

@@ -1,15 +1,16 @@
-//! Copies of the crates in `tests/crates`, away from the project: with another version of a runtime, or on the packages that are published.
+//! Copies of the crates in `tests/crates` outside of the project, with another version of a runtime or with the published
+//! packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// How a crate names the crate of this project that it depends on.
+/// Path dependency of a crate on this project, which is above it.
 const BESIDE: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\""];
 
-/// Copies the crate in `home` to the folder `crate` in `around`, and what the crates share beside it; `dependency` takes the place of
-/// its path to this project. Gives the copy's manifest.
+/// Copies the crate in `home` to the folder `crate` in `around`, with the files that the crates share next to it. `dependency`
+/// replaces its path to this project. Returns the copy's manifest.
 pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathBuf> {
     let folder = around.join("crate");
     for entry in walkdir::WalkDir::new(home) {
@@ -27,7 +28,8 @@ pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathB
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
     let beside = BESIDE.into_iter().find(|beside| text.contains(beside));
-    let beside = beside.with_context(|| format!("{}: depends on this project by none of {BESIDE:?}", home.display()))?;
+    let beside =
+        beside.with_context(|| format!("{}: depends on this project by none of {BESIDE:?}", home.display()))?;
     fs::write(&manifest, text.replace(beside, dependency))?;
     Ok(manifest)
 }

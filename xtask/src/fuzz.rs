@@ -1,7 +1,8 @@
-//! Fuzzing on a stable toolchain: inputs are made and run in processes of their own, so that the end of one is a finding.
+//! Fuzzing on a stable toolchain: inputs are generated and run in separate processes, so that the death of a process is a
+//! finding.
 //!
-//! A worker makes input after input from the seed, and writes each down before it runs it. It reports a panic, a run that
-//! takes too long and whatever the target itself finds; that it dies or hangs is seen from outside.
+//! A worker generates inputs from the seed, and writes each to a file before running it. It reports panics, slow runs and
+//! findings of the target itself. Its death or a hang is detected from outside.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,35 +21,35 @@ use rayon::prelude::*;
 
 use crate::workspace;
 
-/// The allocator of this program, which counts.
+/// Allocator of this program, which measures the peak.
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// A run that takes so long by the processor's clock is a hang; the machine may be busy.
+/// CPU time after which a run is a hang. Wall time would be unreliable on a busy machine.
 const HANG: Duration = Duration::from_secs(30);
 
-/// How often so long may pass without a word, if the worker does not get the processor, or sleeps.
+/// Maximum number of such periods without output if the worker gets no CPU time or sleeps.
 const MOST_WAITS: u32 = 10;
 
-/// The inputs made from one seed input.
+/// Number of inputs made from one seed input.
 const MUTANTS: usize = 200;
 
-/// The stack of a thread that asks for no other.
+/// Default stack size of threads.
 const STACK: usize = 2 << 20;
 
-/// The findings after which a target is given up.
+/// Maximum number of findings, after which a target is given up.
 const MOST_FINDINGS: usize = 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The targets; all of them unless some are named
+    /// Targets; all if none are named
     targets: Vec<String>,
 
-    /// How long to fuzz each target
+    /// Seconds to fuzz each target
     #[arg(long, default_value_t = 20)]
     seconds: u64,
 
-    /// What the inputs are made from: the same number makes the same inputs
+    /// Random seed: the same number generates the same inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
@@ -60,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT")]
     corpus: Option<u64>,
 
-    /// Be the process that runs the inputs
+    /// Run as the worker process
     #[arg(long, hide = true)]
     worker: bool,
 }
@@ -83,7 +84,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         worker(target, arguments);
         return Ok(ExitCode::SUCCESS);
     }
-    // A worker takes one processor, so there are as many at a time as there are processors.
+    // A worker takes one processor, so there are as many at a time as processors.
     let found: usize = targets.par_iter().map(|target| supervise(target, arguments)).sum::<anyhow::Result<usize>>()?;
     Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -127,10 +128,10 @@ fn write_corpus(target: &Target, count: u64, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the last panic was.
+/// Location of the last panic.
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 
-/// Makes and runs inputs until the time is over. Says on standard output what happens, a line each.
+/// Generates and runs inputs until the time is over. Prints one line per event on standard output.
 fn worker(target: &Target, arguments: &Arguments) {
     on_a_small_stack(|| {
         let end = Instant::now() + Duration::from_secs(arguments.seconds);
@@ -172,8 +173,8 @@ fn worker(target: &Target, arguments: &Arguments) {
     });
 }
 
-/// Runs an input and tells a finding by its kind. What takes over twice its time must do so three times, and by the
-/// processor's clock as well: the machine may be busy. So must what takes too much memory: some things are read once.
+/// Runs an input and returns findings by kind. A run over twice its time limit must be so three times, and in CPU time as well,
+/// because the machine may be busy. The same holds for memory, because some data is only loaded once.
 fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)> {
     let (mut fastest, mut smallest) = (Duration::MAX, usize::MAX);
     for _ in 0..3 {
@@ -197,8 +198,8 @@ fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)
     Err(("slow", format!("{fastest:?}")))
 }
 
-/// What a process, or this one, `self`, has worked so far, to a hundredth of a second; without end where the system does not
-/// tell.
+/// Returns the CPU time of a process, or of this one (`self`), in steps of a hundredth of a second; `Duration::MAX` if the system
+/// does not report it.
 fn processor_time(process: &str) -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -220,22 +221,22 @@ fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// What the workers of a target have done.
+/// Counts of a target's workers.
 #[derive(Default)]
 struct Counts {
     runs: u64,
     taken: u64,
-    /// The findings, each without what differs from input to input.
+    /// The findings, without the parts that differ between inputs.
     findings: BTreeSet<String>,
 }
 
-/// Runs workers until the time is over, and keeps the input of each finding. The number of findings.
+/// Runs workers until the time is over, and keeps the input of each finding. Returns the number of findings.
 fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
     let folder = folder(target);
     fs::create_dir_all(&folder)?;
     let started = Instant::now();
     let mut counts = Counts::default();
-    // A worker that died starts again from another seed, or it would die of the same input.
+    // A dead worker is restarted with another seed, because the same input would kill it again.
     for restart in 0.. {
         let left = Duration::from_secs(arguments.seconds).saturating_sub(started.elapsed());
         if (restart > 0 && left.is_zero()) || counts.findings.len() >= MOST_FINDINGS {
@@ -264,7 +265,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
     Ok(findings)
 }
 
-/// Listens to a worker to its end. Whether it ended by itself.
+/// Reads the output of a worker until its end. Returns true if it exited by itself.
 fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts) -> anyhow::Result<bool> {
     let lines = lines_of(child)?;
     let (runs, taken) = (counts.runs, counts.taken);
@@ -328,18 +329,18 @@ fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<String>> {
     Ok(receiver)
 }
 
-/// Keeps the input that the worker has written last, and tells of it.
+/// Keeps the last input that the worker wrote, and reports it.
 fn keep(target: &Target, folder: &Path, kind: &str, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
     let path = folder.join(format!("{kind}-{}", counts.findings.len()));
     fs::copy(folder.join("current"), &path)?;
     tell(target, &path, text, counts)
 }
 
-/// Says what was found and how it is run again, unless it was found before.
+/// Prints a finding and the command that reproduces it, unless it is known.
 fn tell(target: &Target, path: &Path, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
     let kind = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = kind.split('-').next().unwrap_or_default();
-    // A panic is known by its place, anything else by its first words.
+    // A panic is identified by its location, other findings by their first words.
     let words: String = match text.split_once(": ").filter(|_| kind == "panic") {
         Some((place, _)) => place.to_owned(),
         None => text.chars().filter(|letter| !letter.is_ascii_digit()).take(60).collect(),

@@ -1,5 +1,5 @@
-//! `cargo xtask import-specs`: the version files, releases.yaml, texts.yaml and the texts themselves, from the onnx package, and the
-//! check against it.
+//! `cargo xtask import-specs`: imports the version files, releases.yaml, texts.yaml and the texts from the onnx package, and
+//! checks the committed files against it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ const RELEASES: &str = "releases.yaml";
 const TEXTS: &str = "texts.yaml";
 const SENTENCES: &str = "texts/schemas.txt";
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Compare the committed files with the package, field by field, and write nothing.
@@ -37,7 +37,7 @@ struct Dump {
 }
 
 impl Dump {
-    /// The files that no person writes in, by their paths below specs/.
+    /// Returns the files without hand-written parts, by their paths below specs/.
     fn whole_files(&self) -> BTreeMap<String, String> {
         let texts = Texts { texts: self.texts.clone() };
         BTreeMap::from([
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The files under specs/ that the task writes, by their paths below it.
+/// Reads the files under specs/ that the task writes, by their paths below it.
 fn committed() -> Result<BTreeMap<String, String>> {
     let root = workspace::root().join("specs");
     let mut files = BTreeMap::new();
@@ -85,7 +85,7 @@ fn path_of(spec: &OpSpec) -> String {
     format!("{}/{}/{}.yaml", spec.version.domain, spec.version.name, spec.version.since)
 }
 
-/// Writes every file that differs and removes those of no version; returns what it did.
+/// Writes every changed file and removes files of unknown versions. Returns a list of its actions.
 fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let root = workspace::root().join("specs");
     let mut files = dump.whole_files();
@@ -116,7 +116,7 @@ fn write_file(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The hand-written fields of a version file, which survive whatever else the file says.
+/// The hand-written fields of a version file, which are kept.
 #[derive(Default, Deserialize)]
 struct HandWritten {
     changes: Option<String>,
@@ -128,7 +128,7 @@ fn hand_written(path: &str, text: &str) -> Result<HandWritten> {
     Ok(yaml::read(&format!("specs/{path}"), text)?)
 }
 
-/// Every difference between the committed files and the package.
+/// Returns every difference between the committed files and the package.
 fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
     let mut found = Vec::new();
     let mut extra: BTreeMap<&str, &str> = committed.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -149,7 +149,7 @@ fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
     found
 }
 
-/// How one committed file differs from the package: by fields, and failing that, in how it is written.
+/// Returns the differences of a committed file from the package: by field, or else in formatting.
 fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
     let committed: OpSpec = match yaml::read(&format!("specs/{path}"), text) {
         Ok(committed) => committed,

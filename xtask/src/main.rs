@@ -36,42 +36,42 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Measure what the harness adds to a case over what an adapter takes.
+    /// Measure the harness's overhead per case.
     BenchProtocol(bench_protocol::Arguments),
-    /// Do what CI does, a step at a time, and print the time of each.
+    /// Run all CI steps in order, and print the time of each.
     Ci(ci::Arguments),
-    /// Run cases, and list what they leave out of what there is to reach, and the totals.
+    /// Run cases, and list the uncovered items and the totals.
     Coverage(coverage::Arguments),
-    /// Be the adapter of bench-protocol.
+    /// Run the adapter of bench-protocol.
     #[command(hide = true)]
     EchoAdapter(bench_protocol::Echo),
-    /// Seed wrong kernels of every kind, and fail for one that no required case notices.
+    /// Seed wrong kernels of every kind, and fail if no required case detects one of them.
     Faults(faults::Arguments),
-    /// Feed made-up inputs to everything that reads what a user gives.
+    /// Fuzz everything that reads user input.
     Fuzz(fuzz::Arguments),
-    /// Write the files that are generated from the Rust types.
+    /// Write the generated files.
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
     ImportSpecs(import_specs::Arguments),
-    /// Measure what versions of runtimes do with every case, and write it below expectations/.
+    /// Measure versions of runtimes on every case, and write the results below expectations/.
     Measure(measure::Arguments),
     /// Write a first op.yaml for an operator.
     NewOp(new_op::Arguments),
-    /// Run the whole suite on the built-in executor, and write the site that shows it beside all measurements.
+    /// Run the whole suite on the built-in executor, and write a site with its results and all measurements.
     Report(report::Arguments),
-    /// Make the Python environments of adapters, in the newest versions that they are for.
+    /// Create the Python environments of adapters, for their newest versions.
     Setup(adapters::Arguments),
-    /// Write the site of `onnx-conformance report` with what its pages compute in a browser.
+    /// Write the site of `onnx-conformance report` with the program that its pages run in a browser.
     Site(site::Arguments),
-    /// Try the site of `onnx-conformance report` in Chromium.
+    /// Test the site of `onnx-conformance report` in Chromium.
     SiteTests,
-    /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
+    /// Check the project's own rules: order of modules, size of files, promises of documents.
     Tidy,
-    /// Write which cases are the same as before to records/unchanged.txt, so that older measurements hold for them
+    /// Record the cases that stayed the same in records/unchanged.txt, so that older measurements still apply to them
     Unchanged(unchanged::Arguments),
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
     Vendor(vendor::Arguments),
-    /// Build the Python wheel, and use it as its users do.
+    /// Build the Python wheel, and test it as its users would.
     Wheel(wheel::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask measure`: what a version of a runtime does, as `expectations/<runtime>/<version>.yaml`.
+//! `cargo xtask measure`: measures a version of a runtime, as `expectations/<runtime>/<version>.yaml`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,11 @@ use onnx_conformance_subject::AdapterFile;
 use crate::adapters::VersionsFile;
 use crate::{ci, foreign, python, workspace};
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The runtimes, each with a version of adapters/<runtime>/versions.yaml or in all that are there: onnxruntime@1.20.1, tract
+    /// Runtimes, each with a version from adapters/<runtime>/versions.yaml, or without for all its versions: onnxruntime@1.20.1,
+    /// tract
     #[arg(required = true, value_name = "RUNTIME[@VERSION]")]
     runtimes: Vec<String>,
 
@@ -27,12 +28,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     memory: u64,
 
-    /// Measure afresh, also where an earlier measurement was interrupted
+    /// Start afresh, even if an earlier measurement was interrupted
     #[arg(long)]
     afresh: bool,
 }
 
-/// Measures each version, and goes on after one that fails.
+/// Measures each version, and continues after a failure.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let program = program()?;
     let mut failed = Vec::new();
@@ -52,8 +53,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The program as the sources are now, built once and copied: it embeds the measurements, so that each file that is written
-/// would have it built anew.
+/// Returns a copy of the program, built once from the current sources. The program embeds the measurements, so each written file
+/// would cause a rebuild.
 fn program() -> Result<PathBuf> {
     let folder = workspace::target().join("measure");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -62,18 +63,18 @@ fn program() -> Result<PathBuf> {
     ensure!(ended.success(), "the program does not build: {ended}");
     let name = format!("onnx-conformance{}", std::env::consts::EXE_SUFFIX);
     let (built, copy) = (workspace::target().join("debug").join(&name), folder.join(&name));
-    // A file that runs cannot be written, only replaced.
+    // A running executable cannot be overwritten, only replaced.
     let new = copy.with_extension("new");
     fs::copy(&built, &new).with_context(|| format!("cannot copy {} to {}", built.display(), new.display()))?;
     fs::rename(&new, &copy).with_context(|| format!("cannot move {} to {}", new.display(), copy.display()))?;
     Ok(copy)
 }
 
-/// Runs the suite on a version, from where an earlier run stopped, and writes the file.
+/// Runs the suite on a version, resuming an interrupted run, and writes the file.
 fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
     let runtime = Launched::new(program, name, version, versions)?;
     let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
-    // What was measured on a part of the suite is measured on that part again.
+    // A measurement of a part of the suite is repeated on the same part.
     let scope = if measured.exists() { scope_of(&measured)? } else { versions.scope.clone() };
     let results = workspace::target().join("measure").join(format!("{name}@{version}.jsonl"));
     if results.exists() && (arguments.afresh || !is_of_this_suite(&results)?) {
@@ -99,7 +100,7 @@ fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, ver
     }
     run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&scope);
     let ended = status(&mut run)?;
-    // What the runtime does not pass is what is measured.
+    // Failing cases are the content of a measurement, not an error.
     ensure!(
         matches!(ended.code(), Some(0..=2)),
         "the run ended with {ended}; the same command goes on where it stopped"
@@ -113,20 +114,20 @@ fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, ver
         "{} was not written: the adapter says that the runtime is of another version",
         measured.display()
     );
-    // CI holds the newest version to every case, so that a change of a case shows without digests.
+    // CI tests the newest version on every case, so changed cases are detected without digests.
     if ci::ADAPTERS.contains(&name) && versions.newest().is_some_and(|(newest, _)| newest == version) {
         fs::remove_file(measured.with_extension("digests"))?;
     }
     Ok(())
 }
 
-/// The cases that a measurement is about.
+/// Returns the cases that a measurement covers.
 fn scope_of(measured: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(measured).with_context(|| measured.display().to_string())?;
     Ok(Expectations::parse(&measured.display().to_string(), &text)?.scope)
 }
 
-/// Whether results are of the suite as it is.
+/// Returns true if the results are from the current suite.
 fn is_of_this_suite(results: &Path) -> Result<bool> {
     let text = fs::read_to_string(results)?;
     let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_default();
@@ -134,7 +135,7 @@ fn is_of_this_suite(results: &Path) -> Result<bool> {
     Ok(header.get("digest").and_then(serde_json::Value::as_str) == Some(suite.digest()?.as_str()))
 }
 
-/// A version of a runtime that is ready to start.
+/// A version of a runtime that is ready to run.
 struct Launched {
     program: PathBuf,
     command: String,
@@ -159,7 +160,7 @@ impl Launched {
         let filled = |word: &String| {
             word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
         };
-        // A word of the command that is a file of the adapter's folder is one from everywhere.
+        // Words of the command that are files in the adapter's folder become absolute paths.
         let word = |word: &String| {
             let filled = filled(word);
             let own = folder.join(&filled);
@@ -170,14 +171,14 @@ impl Launched {
         Ok(Launched { program: program.to_owned(), command, environment, name: name.to_owned() })
     }
 
-    /// The program with these arguments, in the workspace's root folder and the adapter's environment.
+    /// Creates a command for the program with these arguments, in the workspace's root folder and the adapter's environment.
     fn tool(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).envs(&self.environment).current_dir(workspace::root());
         command
     }
 
-    /// An expectation file that expects nothing but passing, so that the run does not read an earlier measurement.
+    /// Writes an expectation file without entries, so that the run does not read an earlier measurement.
     fn nothing(&self) -> Result<String> {
         let path = workspace::target().join("measure").join(format!("{}.nothing.yaml", self.name));
         fs::write(&path, format!("runtime: {}\nexpect: []\n", self.name))?;
@@ -185,7 +186,7 @@ impl Launched {
     }
 }
 
-/// Builds the crate of a runtime's adapter with a version of the runtime, in a copy, and returns the target folder.
+/// Builds the crate of a runtime's adapter with a version of the runtime, in a copy. Returns the target folder.
 fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> {
     let (root, package) = (workspace::root(), versions.package.as_str());
     let folder =

@@ -1,4 +1,4 @@
-//! `cargo xtask new-op`: a first op.yaml for an operator that has none.
+//! `cargo xtask new-op`: creates a first op.yaml for an operator without one.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -11,17 +11,17 @@ use onnx_conformance_reference::spec::{
 
 use crate::workspace;
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The operator, as ONNX spells it
+    /// Operator name, in ONNX's spelling
     name: String,
-    /// The operator's domain
+    /// Domain of the operator
     #[arg(long, default_value = DEFAULT_DOMAIN)]
     domain: String,
 }
 
-/// Writes the file and says what to do next.
+/// Writes the file and prints the next steps.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let specs = Specs::embedded();
     let spec = specs.find(&arguments.domain, &arguments.name, specs.newest_opset(&arguments.domain)?)?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The steps of CONTRIBUTING.md, for this operator.
+/// Returns the steps of CONTRIBUTING.md, for this operator.
 fn steps(domain: &str, name: &str) -> String {
     let text = include_str!("../../CONTRIBUTING.md");
     let section = text.split("\n## ").find(|section| section.starts_with("Add an operator\n")).unwrap_or_default();
@@ -49,7 +49,7 @@ fn steps(domain: &str, name: &str) -> String {
     list.replace("<domain>", domain).replace("<Op>", name)
 }
 
-/// The text of a first op.yaml: one case, from what the newest version requires.
+/// Returns a first op.yaml with one case, which has what the newest version requires.
 fn starter(spec: &OpSpec) -> String {
     let name = &spec.version.name;
     let mut text = format!(
@@ -70,7 +70,7 @@ fn starter(spec: &OpSpec) -> String {
     text
 }
 
-/// An input that the version requires, as a case gives it.
+/// Formats an input that the version requires, as in a case.
 fn input(formal: &FormalParameter) -> Option<String> {
     let value = "{shape: [2, 3]}";
     let name = &formal.name;
@@ -84,7 +84,7 @@ fn input(formal: &FormalParameter) -> Option<String> {
     }
 }
 
-/// A value of an attribute's type, to be replaced by one that means something.
+/// Returns a placeholder value of an attribute's type.
 fn setting(attribute: &AttributeSpec) -> &'static str {
     match attribute.kind {
         AttributeType::Int => "1",

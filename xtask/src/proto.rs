@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use prost_build::{Config, Module};
 
-/// The Rust source of crates/reference/src/proto/onnx.rs.
+/// Returns the Rust source of crates/reference/src/proto/onnx.rs.
 pub(crate) fn generate(root: &Path) -> Result<String> {
     let folder = root.join("proto");
     let files = protox::compile(["onnx.proto"], [&folder]).context("proto/onnx.proto")?;

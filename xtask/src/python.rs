@@ -1,4 +1,4 @@
-//! Python environments for the tasks that need the onnx package, made under target/ and kept.
+//! Python environments for tasks that need the onnx package, created under target/ and kept.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::workspace;
 
-/// The interpreter of an environment that holds exactly these pinned packages and what they need.
+/// Returns the interpreter of an environment with exactly these pinned packages and their dependencies.
 pub(crate) fn environment(name: &str, requirements: &[&str]) -> Result<PathBuf> {
     let folder = workspace::target().join("python").join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -24,7 +24,7 @@ pub(crate) fn environment(name: &str, requirements: &[&str]) -> Result<PathBuf> 
     if !requirements.is_empty() {
         succeed(Command::new(&python).args(pip).args(requirements))?;
     }
-    // Written last, so that an interrupted installation is made again.
+    // Written last, so that an interrupted installation is repeated.
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(python)
 }

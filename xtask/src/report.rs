@@ -1,4 +1,4 @@
-//! `cargo xtask report`: the whole suite on the built-in executor, and a report of it as files.
+//! `cargo xtask report`: runs the whole suite on the built-in executor, and writes a report of it.
 
 use std::fs;
 use std::path::Path;
@@ -25,14 +25,14 @@ use onnx_conformance_subject::{Builtin, Host as _, Stop};
 
 use crate::{site, workspace};
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Stop a case after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
 
-    /// Print at most this many cases that fail unexpectedly; 0 for all.
+    /// Print at most this many unexpected failures; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 10)]
     show: usize,
 }
@@ -89,7 +89,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     Ok(exit::of(gate.conclusion()))
 }
 
-/// Writes results.jsonl, from which `onnx-conformance report` makes the same pages.
+/// Writes results.jsonl. `onnx-conformance report` creates the same pages from it.
 fn write_results(folder: &Path, read: &Read) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `cargo xtask site`: the site of `onnx-conformance report`, with the program that its pages run in a browser.
+//! `cargo xtask site`: the site of `onnx-conformance report` with the program that its pages run in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use onnx_conformance_report::site::Extra;
 
 use crate::workspace;
 
-/// What browsers run, as Rust calls it.
+/// Rust target of browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The most bytes that the program has.
+/// Maximum size of the program in bytes.
 const MOST: usize = 6_000_000;
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
@@ -29,7 +29,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     report::write(&arguments.report, Extra { module: module()?, ..Extra::default() })
 }
 
-/// The program for browsers; nothing, and a note, where Rust's standard library is not there for them.
+/// Builds the program for browsers. Returns `None` and prints a note if the target's standard library is not installed.
 pub(crate) fn module() -> Result<Option<Vec<u8>>> {
     let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let library = asked.context("cannot start rustc")?.stdout;

@@ -1,4 +1,5 @@
-//! `cargo xtask unchanged`: which cases are the same in two exports of the suite, so that older measurements still hold for them.
+//! `cargo xtask unchanged`: finds the cases that are the same in two exports of the suite, so that older measurements still apply
+//! to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,23 +18,23 @@ use crate::workspace;
 const HEAD: &str = "# Written by `cargo xtask unchanged`: operator version, the digests of its cases before and after, and the cases that are new or \
                     other\n# after; do not edit.\n";
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder `records` of the checkout that the suite was exported from before
+    /// Folder `records` of the checkout that the old suite was exported from
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
 
-    /// What `onnx-conformance export` wrote of the changed operator versions then
+    /// Old output of `onnx-conformance export` for the changed operator versions
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
 
-    /// What it writes of them now
+    /// New output of `onnx-conformance export` for them
     #[arg(value_name = "AFTER")]
     after: PathBuf,
 }
 
-/// A case as far as it decides what a runtime makes of it.
+/// The parts of a case that decide its outcome.
 type Essence = String;
 
 /// Writes `records/unchanged.txt`.
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let Some(before) = before.get(&version.qualified()).filter(|before| *before != after) else { continue };
         let (Some(old), Some(new)) = (old.get(&version), new.get(&version)) else { continue };
         let changed = patterns(old, new);
-        // What an earlier state does not share with the one before, it does not share with this one either.
+        // Cases that changed in an earlier step count as changed since then, too.
         for known in UnchangedLine::embedded().filter(|line| line.version == version && line.after == *before) {
             let changed: BTreeSet<String> = known.changed.iter().chain(&changed).cloned().collect();
             lines.push(line(&version, &known.before, after, changed.into_iter().collect()));
@@ -70,7 +71,7 @@ fn line(version: &OperatorVersion, before: &str, after: &str, changed: Vec<Strin
     UnchangedLine { version: version.clone(), before: before.to_owned(), after: after.to_owned(), changed }
 }
 
-/// The digest of each operator version in a folder of records, by its name.
+/// Returns the digest of each operator version in a folder of records, by name.
 fn digests(records: &Path) -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for domain in fs::read_dir(records).with_context(|| records.display().to_string())? {
@@ -92,7 +93,7 @@ fn digests(records: &Path) -> Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-/// The cases of an export by operator version, and what stands behind it in their ids.
+/// Returns the cases of an export by operator version, with the part of their ids after the version.
 fn essences(export: &Path) -> Result<BTreeMap<OperatorVersion, BTreeMap<String, Essence>>> {
     let path = export.join("manifest.jsonl");
     let file = File::open(&path).with_context(|| path.display().to_string())?;
@@ -108,14 +109,14 @@ fn essences(export: &Path) -> Result<BTreeMap<OperatorVersion, BTreeMap<String, 
     Ok(found)
 }
 
-/// Files, rules of judgement, and whether the case is judged at all: what is open is listed nowhere, however it ends. The sentence
-/// of a rule and the evidence decide nothing.
+/// Returns the relevant parts: files, rules of judgement, and whether the case is judged at all, because open cases are never
+/// listed. The sentence of a rule and the evidence are irrelevant.
 fn essence(entry: &Value) -> Essence {
     let control = entry.get("refuse").map(|refusal| essence(&refusal["control"]));
     format!("{} {} {} {} {control:?}", entry["sha256"], entry["data"], entry["judged"], entry["level"] == "open")
 }
 
-/// Patterns for the cases that are new or other: a group where all of it is, else the case.
+/// Returns patterns for the new or changed cases: a group if all of it is, else the case.
 fn patterns(old: &BTreeMap<String, Essence>, new: &BTreeMap<String, Essence>) -> Vec<String> {
     let is_same = |rest: &String| old.get(rest) == new.get(rest);
     let (same, changed): (BTreeSet<&String>, BTreeSet<&String>) = new.keys().partition(|rest| is_same(rest));

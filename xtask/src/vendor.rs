@@ -1,4 +1,4 @@
-//! `cargo xtask vendor`: the backend tests of ONNX's releases, from their Python packages, packed under testdata.
+//! `cargo xtask vendor`: packs the backend tests of ONNX's releases from their Python packages under testdata.
 
 mod store;
 mod take;
@@ -13,43 +13,43 @@ use serde::Deserialize;
 
 use crate::workspace;
 
-/// What `cargo xtask vendor` is asked to do.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// An ONNX release whose tests are wanted, such as 1.7.0; all without one
+    /// ONNX release to take the tests of, such as 1.7.0; all if none is named
     #[arg(long)]
     release: Vec<String>,
-    /// Write nothing: take the tests from the packages again and compare them with the committed ones, byte by byte
+    /// Write nothing: read the tests from the packages again and compare them with the committed ones, byte by byte
     #[arg(long)]
     check: bool,
 }
 
-/// Where the tests of a release are from: a wheel of the package index.
+/// Source of a release's tests: a wheel of the package index.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Package {
     release: String,
     file: String,
     sha256: String,
-    /// The other packages that its tests are made with, where it ships them as code.
+    /// Other packages to generate its tests with, if it ships them as code.
     #[serde(default)]
     run: Vec<String>,
 }
 
-/// What was taken from a package, as files in a folder.
+/// Contents of a package, as files in a folder.
 struct Taken {
     folder: PathBuf,
-    /// The tolerances of the tests, which all have one.
+    /// The tolerances of all tests.
     cases: BTreeMap<String, Tolerance>,
     licence: String,
 }
 
 const PACKAGES: &str = include_str!("vendor/packages.yaml");
 
-/// Upstream's loader and collectors use these unless a case says otherwise.
+/// Default of upstream's loader and collectors.
 const DEFAULT: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
 
-/// Writes the releases' folders, or with `--check` compares them with what would be written.
+/// Writes the releases' folders, or with `--check` compares them.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let packages = chosen(&arguments.release)?;
     let home = workspace::root().join("testdata").join("onnx");
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     fs::write(&path, source).with_context(|| path.display().to_string())
 }
 
-/// The packages of these releases, oldest first, since a release refers to the ones before it.
+/// Returns the packages of these releases, oldest first, since a release refers to the ones before it.
 fn chosen(names: &[String]) -> Result<Vec<Package>> {
     let mut packages: Vec<Package> = serde_yaml::from_str(PACKAGES).context("xtask/src/vendor/packages.yaml")?;
     packages.sort_by_key(|package| release_key(&package.release));
@@ -96,7 +96,7 @@ fn chosen(names: &[String]) -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Fails if the list records more tests of the release than were taken now.
+/// Fails if the list records more tests of the release than were found now.
 fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
     let list = store::read_list(home)?;
     let Some(recorded) = list.iter().find(|release| release.release == fresh.release) else { return Ok(()) };
@@ -107,7 +107,7 @@ fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
     Ok(())
 }
 
-/// How many tests each group has.
+/// Returns the number of tests in each group.
 fn count(cases: &BTreeMap<String, Tolerance>) -> Result<BTreeMap<String, usize>> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for case in cases.keys() {
@@ -117,7 +117,7 @@ fn count(cases: &BTreeMap<String, Tolerance>) -> Result<BTreeMap<String, usize>>
     Ok(counts)
 }
 
-/// SOURCE.md: what was taken from where.
+/// Formats SOURCE.md: the origin of the tests.
 fn source(list: &[Release]) -> String {
     let groups: BTreeSet<&String> = list.iter().flat_map(|release| release.cases.keys()).collect();
     let heads: Vec<&str> = groups.iter().map(|group| group.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `cargo xtask wheel`: builds the wheel and uses it as its users do, in a fresh environment and an empty folder.
+//! `cargo xtask wheel`: builds the wheel and tests it as its users would, in a fresh environment and an empty folder.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,19 +10,19 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::adapters::VersionsFile;
 use crate::{python, workspace};
 
-/// What builds wheels.
+/// The build tool for wheels.
 const MATURIN: &str = "maturin==1.16.0";
 
-/// The pytest that the helper is tried with.
+/// Version of pytest to test the helper with.
 const PYTEST: &str = "pytest==9.2.0";
 
-/// The runtime that the wheel is tried with.
+/// Runtime to test the wheel with.
 const RUNTIME: &str = "onnxruntime";
 
-/// The document whose commands are run as they stand, and the heading that they are below.
+/// Document whose commands are run verbatim, and their heading.
 const DOCUMENT: (&str, &str) = ("docs/ci.md", "## From nothing to a gate");
 
-/// A test file of a backend's author.
+/// Test file of a backend author.
 const TESTS: &str = r#"import pytest
 from onnx_conformance.pytest import Cases, backend
 
@@ -34,15 +34,15 @@ def test_conformance(case):
     cases.check(case)
 "#;
 
-/// The options of the task.
+/// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The cargo profile that the program is built in
+    /// Cargo profile to build the program with
     #[arg(long, default_value = "dev")]
     profile: String,
 }
 
-/// Builds the wheel and tries it.
+/// Builds and tests the wheel.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let wheel = build(&arguments.profile)?;
     let size = fs::metadata(&wheel)?.len();
@@ -50,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     try_out(&wheel)
 }
 
-/// Builds the wheel, the only one of its folder.
+/// Builds the wheel, the only file in its folder.
 fn build(profile: &str) -> Result<PathBuf> {
     let out = workspace::target().join("wheels");
     if out.exists() {
@@ -67,7 +67,7 @@ fn build(profile: &str) -> Result<PathBuf> {
     wheels.pop().with_context(|| format!("{} has no wheel", out.display()))
 }
 
-/// Installs the wheel where nothing else is, and does what the documents say.
+/// Installs the wheel in an empty environment, and follows the documents.
 fn try_out(wheel: &Path) -> Result<()> {
     let home = workspace::target().join("wheel-test");
     if home.exists() {
@@ -104,7 +104,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     follow(&user)
 }
 
-/// Runs the commands of the document as they stand.
+/// Runs the commands of the document verbatim.
 fn follow(user: &User) -> Result<()> {
     let (path, heading) = DOCUMENT;
     let text = fs::read_to_string(workspace::root().join(path)).with_context(|| path.to_owned())?;
@@ -127,7 +127,7 @@ fn follow(user: &User) -> Result<()> {
     Ok(())
 }
 
-/// Who has nothing but the wheel.
+/// A user who has only the wheel.
 struct User {
     programs: PathBuf,
     folder: PathBuf,
@@ -154,12 +154,13 @@ impl User {
         self.command(path).args(arguments).output().with_context(|| format!("cannot start {program}"))
     }
 
-    /// A command in the empty folder, with the programs of the environment before all others.
+    /// Creates a command in the empty folder, with the environment's programs first in the path.
     fn command(&self, program: impl Into<OsString>) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = [self.programs.clone()].into_iter().chain(std::env::split_paths(&path));
         let constraint = self.folder.with_file_name("constraint.txt");
-        // The name stands for this wheel, whatever an index has under it. A constraint that is not written fails pip, which says so.
+        // The name means this wheel, whatever an index has under it. If the constraint cannot be written, pip fails and reports
+        // it.
         let _ = fs::write(&constraint, format!("onnx-conformance @ file://{}\n", self.wheel.display()));
         let mut command = Command::new(program.into());
         command.current_dir(&self.folder).env("PATH", std::env::join_paths(paths).unwrap_or(path));
@@ -172,7 +173,7 @@ impl User {
     }
 }
 
-/// The folder of an environment's programs.
+/// Returns the folder of an environment's programs.
 fn programs(python: &Path) -> PathBuf {
     python.parent().map(Path::to_owned).unwrap_or_default()
 }

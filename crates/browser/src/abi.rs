@@ -1,4 +1,5 @@
-//! What a page calls: it reserves room for a request, writes it there, asks for the answer, and reads it where the answer says.
+//! Interface for the page: it reserves space for a request, writes the request, calls `respond`, and reads the answer at the
+//! returned address.
 
 #![expect(
     unsafe_code,
@@ -18,10 +19,10 @@ unsafe extern "C" {
 static REQUEST: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// How long an answer may take, in milliseconds. The page ends the worker some time later in any case.
+/// Maximum time for an answer in milliseconds. The page ends the worker some time later in any case.
 const TIMEOUT: f64 = 20_000.0;
 
-/// Makes room for a request of so many bytes, and says where it is.
+/// Reserves space for a request of `length` bytes and returns its address.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(length: usize) -> *mut u8 {
     let mut request = locked(&REQUEST);
@@ -30,7 +31,7 @@ extern "C" fn reserve(length: usize) -> *mut u8 {
     request.as_mut_ptr()
 }
 
-/// Answers the request, and says where the answer is.
+/// Answers the request and returns the address of the answer.
 #[unsafe(no_mangle)]
 extern "C" fn respond() -> *const u8 {
     let request = std::mem::take(&mut *locked(&REQUEST));
@@ -41,7 +42,7 @@ extern "C" fn respond() -> *const u8 {
     answer.as_ptr()
 }
 
-/// How long the answer is.
+/// The length of the answer in bytes.
 #[unsafe(no_mangle)]
 extern "C" fn answer_length() -> usize {
     locked(&ANSWER).len()

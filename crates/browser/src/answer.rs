@@ -1,4 +1,4 @@
-//! A request as bytes, and the answer to it.
+//! Requests and answers as bytes.
 
 use onnx_conformance_reference::deadline::Deadline;
 use serde::Deserialize;
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 use crate::check::{ConvertRequest, check, convert};
 use crate::play::{RunRequest, run};
 
-/// What a page asks.
+/// Request of a page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 enum Request {
     /// Check the model.
     Check {
-        /// What the file is called.
+        /// The name of the file.
         name: String,
     },
     /// Convert the model.
     Convert(ConvertRequest),
-    /// Run a model that the request holds as text.
+    /// Run a model given as text.
     Run(RunRequest),
 }
 
-/// The answer to a request. Both are the length of a text of JSON, four bytes little-endian, the text, and the bytes of a model. What
-/// cannot be done is an answer that has `error`.
+/// Returns the answer to a request. Both consist of the length of a JSON text (four bytes, little-endian), the text, and the
+/// bytes of a model. If the request fails, the answer has `error`.
 pub fn answer(request: &[u8], deadline: &Deadline) -> Vec<u8> {
     let (head, file) = answered(request, deadline).unwrap_or_else(|error| (json!({ "error": error }), Vec::new()));
     let head = head.to_string();
@@ -40,7 +40,7 @@ fn answered(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), Str
     }
 }
 
-/// The text and the bytes behind it.
+/// Splits a request into the JSON text and the bytes after it.
 fn parts(request: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = request.split_first_chunk::<4>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)

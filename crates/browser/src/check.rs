@@ -1,4 +1,4 @@
-//! The check of a model, and its conversion.
+//! Check and conversion of a model.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use serde_json::{Value, json};
 
 use crate::play::run_model;
 
-/// On how many inputs that are made up both models are run and compared.
+/// Number of generated inputs on which both models are run and compared.
 const TRIALS: usize = 3;
 
-/// What a model is to become.
+/// Requested opset and IR version.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ConvertRequest {
-    /// The domain that the opset is of.
+    /// The domain of the opset.
     domain: String,
     /// The opset.
     opset: Option<i64>,
@@ -34,14 +34,14 @@ pub(crate) struct ConvertRequest {
     ir: Option<i64>,
 }
 
-/// What a check says of a model, with every measured version of every runtime.
+/// Returns the results of a check, including every measured version of every runtime.
 pub(crate) fn check(name: &str, file: &[u8], deadline: &Deadline) -> Value {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let source = file.to_vec();
     let report = examine_source(name, &source, None, &Wanted::default(), &limits);
     let (all, mut runtimes) = (Measurements::embedded(), Vec::new());
     for (runtime, versions) in all.runtimes() {
-        // A measurement that is broken says nothing; the project's tests read every one.
+        // A malformed measurement is skipped; the project's tests read every one.
         runtimes.extend(versions.into_iter().filter_map(|version| all.get(runtime, version).ok().flatten()));
     }
     let wanted = Wanted { runtimes, ..Wanted::default() };
@@ -91,7 +91,7 @@ fn runtime(report: &RuntimeReport) -> Value {
     })
 }
 
-/// The model as it was asked for, its edits and the proof; or why there is none.
+/// Returns the converted model with its edits and the proof, or the reasons for a refusal.
 pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), String> {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let scan = scan(file, &limits).map_err(|finding| format!("the file holds no model: {}", finding.message))?;

@@ -1,8 +1,8 @@
-//! What the pages of the site compute in a browser: checks and conversions of a model that a reader drops, and runs of a model in
-//! text with any version of an operator.
+//! Computations of the site's pages in the browser: checks and conversions of a dropped model file, and runs of a text model with
+//! any version of an operator.
 //!
-//! A request and its answer are a text of JSON and, behind it, the bytes of a file ([`answer`]). `abi` is how a page calls it. Nothing
-//! is read but what the page gives, and nothing leaves it.
+//! A request and its answer are a JSON text followed by the bytes of a file ([`answer`]). `abi` is the interface for the page.
+//! The module reads only what the page passes, and sends nothing anywhere.
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! A model in text, run with versions of an operator side by side.
+//! Runs of a text model with several versions of an operator side by side.
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
@@ -14,20 +14,20 @@ use onnx_conformance_report::site::{read_inputs, value_text};
 use serde::Deserialize;
 use serde_json::json;
 
-/// What is to be run.
+/// Model, inputs and operator versions to run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RunRequest {
     /// The model in ONNX's text syntax.
     model: String,
     /// The inputs in the same syntax: `float[2] x = {1, 2}, float y = {3}`.
     inputs: String,
-    /// The operator whose versions are tried: `ai.onnx/Sum`.
+    /// The operator whose versions are compared: `ai.onnx/Sum`.
     operator: String,
-    /// The opsets of its domain at which the model is run.
+    /// The opsets of its domain at which to run the model.
     versions: Vec<u32>,
 }
 
-/// The outputs of the model at each opset, or its error there.
+/// Returns the outputs of the model at each opset, or the error there.
 pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_json::Value, String> {
     let model = parse_model(&request.model).map_err(|error| format!("model: {error}"))?;
     let inputs = read_inputs(&request.inputs).map_err(|error| format!("inputs: {error}"))?;
@@ -48,7 +48,7 @@ pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_jso
     Ok(json!({ "runs": runs }))
 }
 
-/// The model with another opset of a domain.
+/// Returns the model with another opset of a domain.
 fn at_opset(model: &ModelProto, domain: &str, opset: i64) -> Result<ModelProto, String> {
     let mut model = model.clone();
     let import =
@@ -58,7 +58,7 @@ fn at_opset(model: &ModelProto, domain: &str, opset: i64) -> Result<ModelProto, 
     Ok(model)
 }
 
-/// The outputs of a model that has all its data in itself.
+/// Returns the outputs of a model without external data.
 pub(crate) fn run_model(model: &Bytes, inputs: &[Named], deadline: &Deadline) -> Result<Vec<Value>, String> {
     let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
     let model = read_model(model.clone(), &decode::NoExternalData, &loading).map_err(|error| error.to_string())?;

@@ -1,12 +1,12 @@
-//! Sizes that a model declares: multiplied with a check, and asked for before anything of that size is made.
+//! Sizes declared by a model: multiplied with overflow checks, and limited before any allocation of that size.
 
-/// The most elements of a tensor that is made because a model asks for it.
+/// Maximum number of elements of a tensor that is allocated because a model asks for it.
 pub const MAX_ELEMENTS: usize = 1 << 20;
 
-/// The most items of a list that is made because a model asks for it.
+/// Maximum number of items of a list that is allocated because a model asks for it.
 pub const MAX_ITEMS: usize = 1 << 16;
 
-/// A size that a model asks for, above the limit or beyond any number.
+/// Error: a size declared by a model exceeds the limit or overflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("over {limit} {what} would be made, which is the limit")]
 pub struct OverLimit {

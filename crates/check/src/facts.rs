@@ -1,4 +1,4 @@
-//! What is known of values and nodes before a model runs.
+//! Known facts about values and nodes before a model runs.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::Serialize;
 
-/// Highest rank of a shape that is followed; nothing is known of the dimensions of a tensor of more.
+/// Maximum rank of a tracked shape; a tensor of higher rank has unknown dimensions.
 pub const MAX_RANK: usize = 1024;
 
-/// What is known of a value before the model runs. What is not known is never a finding.
+/// Known facts about a value before the model runs. Unknown facts never cause a finding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueFact {
     /// The type.
     pub value_type: Option<ValueType>,
-    /// The dimensions of a tensor, where its rank is known.
+    /// The dimensions of a tensor, if its rank is known.
     pub shape: Option<Vec<Dim>>,
     /// The value itself: a constant of at most 1,024 elements.
     pub constant: Option<Value>,
 }
 
 impl ValueFact {
-    /// The fact of a value of which only the type is known.
+    /// A fact with only the type.
     pub fn of_type(value_type: ValueType) -> ValueFact {
         ValueFact { value_type: Some(value_type), ..ValueFact::default() }
     }
 
-    /// The fact of a value that is known itself.
+    /// A fact with the value itself.
     pub fn of_value(value: Value) -> ValueFact {
         let shape = value.as_tensor().map(|tensor| tensor.shape().iter().map(|&size| Dim::Size(size)).collect());
         ValueFact { value_type: Some(value.value_type()), shape, constant: Some(value) }
@@ -39,25 +39,25 @@ impl ValueFact {
         self.shape.as_ref().map(Vec::len)
     }
 
-    /// Bytes that shape and constant take.
+    /// The memory of shape and constant in bytes.
     pub(crate) fn size(&self) -> usize {
         let dims = self.shape.as_ref().map_or(0, Vec::len);
         dims.saturating_mul(size_of::<Dim>()).saturating_add(self.constant.as_ref().map_or(0, Value::size))
     }
 
-    /// The dimensions of a tensor, where all are known sizes.
+    /// The dimensions of a tensor, if all sizes are known.
     pub fn sizes(&self) -> Option<Vec<usize>> {
         let size = |dim: &Dim| if let Dim::Size(size) = dim { Some(*size) } else { None };
         self.shape.as_ref()?.iter().map(size).collect()
     }
 
-    /// The elements of a constant of integers.
+    /// The elements of an integer constant.
     pub fn integers(&self) -> Option<Vec<i64>> {
         let tensor = self.constant.as_ref()?.as_tensor()?;
         tensor.element_type().is_integer().then(|| tensor.indices())
     }
 
-    /// What holds of both: the join of the facts of two calls or branches.
+    /// The join of the facts of two calls or branches: everything that holds in both.
     #[must_use]
     pub fn join(&self, other: &ValueFact) -> ValueFact {
         let both = |one: &Dim, two: &Dim| if one == two { one.clone() } else { Dim::Unknown };
@@ -75,7 +75,7 @@ impl ValueFact {
     }
 }
 
-/// A dimension as messages spell it: a size, a name, or `?`.
+/// Formats a dimension for messages: a size, a name, or `?`.
 pub(crate) fn dim_text(dim: &Dim) -> String {
     match dim {
         Dim::Size(size) => size.to_string(),
@@ -84,7 +84,7 @@ pub(crate) fn dim_text(dim: &Dim) -> String {
     }
 }
 
-/// Where a value comes from, and with it its type.
+/// Source of a value, and thereby of its type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -92,7 +92,7 @@ pub enum Origin {
     GraphInput(String),
     /// An input of a subgraph.
     SubgraphInput(String),
-    /// An input of a function, which has the type that the caller gives it.
+    /// An input of a function; the caller determines its type.
     FunctionInput(String),
     /// An initializer.
     Initializer(String),
@@ -112,15 +112,15 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A node with what is known around it.
+/// Node with the known facts about its inputs and outputs.
 #[derive(Clone, Debug)]
 pub struct NodeFacts<'a> {
     /// The node.
     pub node: &'a NodeProto,
-    /// The opset that the model, or the function the node stands in, imports of the node's domain.
+    /// The opset of the node's domain, imported by the model or by the enclosing function.
     pub opset: i64,
-    /// The inputs by position; an input left out is `None`.
+    /// The inputs by position; an omitted input is `None`.
     pub inputs: Vec<Option<ValueFact>>,
-    /// The outputs by position; an output left out is `None`.
+    /// The outputs by position; an omitted output is `None`.
     pub outputs: Vec<Option<ValueFact>>,
 }

@@ -1,4 +1,4 @@
-//! Findings: what is wrong with a model, where, where it comes from, and the edit that mends it.
+//! Findings: a problem of a model with its place, its cause, and the edit that fixes it.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use serde::{Serialize, Serializer};
 use crate::facts::{Origin, ValueFact};
 use crate::rules::{Level, RuleId};
 
-/// Something that is wrong with a model, or worth knowing of it.
+/// Problem of a model, or a note about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The rule that is broken.
     pub rule: RuleId,
-    /// How much it weighs.
+    /// The severity.
     pub level: Level,
-    /// Where.
+    /// The place in the model.
     pub place: Place,
-    /// What is wrong, the cause first: a lower-case fragment.
+    /// The problem, with the cause first: a lower-case fragment.
     pub message: String,
     /// The inputs of the node, as far as they are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Described>,
-    /// Where the type or value comes from that the rule excludes.
+    /// The source of the offending type or value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The edit that mends it, where there is one.
+    /// The edit that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<String>,
-    /// The byte of the file at which it stands, where that is known.
+    /// The byte offset in the file, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
@@ -39,19 +39,19 @@ impl Finding {
         Finding { rule, level, place, message, inputs: Vec::new(), origin: None, edit: None, offset: None }
     }
 
-    /// The same finding with the edit that mends it.
+    /// Adds the edit that fixes it.
     #[must_use]
     pub fn with_edit(self, edit: impl Into<String>) -> Finding {
         Finding { edit: Some(edit.into()), ..self }
     }
 
-    /// The same finding with the place where the offending type or value comes from.
+    /// Adds the source of the offending type or value.
     #[must_use]
     pub fn with_origin(self, origin: Option<Origin>) -> Finding {
         Finding { origin, ..self }
     }
 
-    /// The same finding with the byte of the file.
+    /// Adds the byte offset in the file.
     #[must_use]
     pub fn with_offset(self, offset: u64) -> Finding {
         Finding { offset: Some(offset), ..self }
@@ -71,10 +71,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Where in a model something stands: the graphs and functions around it, outermost first, then the node or the value.
+/// Place in a model: the enclosing graphs and functions, outermost first, then the node or the value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The graphs, functions and nodes around it; empty for the model itself.
+    /// The enclosing graphs, functions and nodes; empty for the model itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathStep>,
     /// The node.
@@ -85,7 +85,7 @@ pub struct Place {
     pub item: Option<String>,
 }
 
-/// One step into a model.
+/// Step of a path into a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathStep {
@@ -93,32 +93,32 @@ pub enum PathStep {
     Graph(String),
     /// A function of the model: `local/f`.
     Function(String),
-    /// A node, and the attribute of it that holds the graph that follows.
+    /// A node, and its attribute with the graph of the next step.
     Subgraph {
         /// The node.
         node: NodePlace,
         /// The attribute.
         attribute: String,
     },
-    /// A node that calls the function that follows.
+    /// A node that calls the function of the next step.
     Call(NodePlace),
 }
 
-/// A node, as messages name it.
+/// Node as named in messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodePlace {
     /// The position in the node list of its graph.
     pub index: usize,
     /// The name, which may be empty.
     pub name: String,
-    /// The operator version where there is one (`ai.onnx/Cast-13`), or else domain and operator (`local/f`).
+    /// The operator version if there is one (`ai.onnx/Cast-13`), otherwise domain and operator (`local/f`).
     pub operator: String,
-    /// The name of the first output, which names nodes without a name.
+    /// The name of the first output, which identifies nodes without a name.
     pub output: String,
 }
 
 impl NodePlace {
-    /// The operator without the domain of ONNX itself: `Cast-13`, `ai.onnx.ml/ZipMap-1`.
+    /// The operator without ONNX's default domain: `Cast-13`, `ai.onnx.ml/ZipMap-1`.
     pub fn short_operator(&self) -> &str {
         self.operator.strip_prefix("ai.onnx/").unwrap_or(&self.operator)
     }
@@ -146,7 +146,7 @@ impl fmt::Display for PathStep {
     }
 }
 
-/// The steps of a path that a line shows; those between are counted.
+/// Maximum number of steps of a path in one line; further ones are counted.
 const SHOWN_STEPS: usize = 8;
 
 impl fmt::Display for Place {
@@ -160,15 +160,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// A value with what is known of it, for people to read.
+/// Value with the known facts about it, for display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Described {
-    /// The name; empty for an input that is left out.
+    /// The name; empty for an omitted input.
     pub name: String,
-    /// The type, where it is known.
+    /// The type, if known.
     #[serde(rename = "type", serialize_with = "type_text", skip_serializing_if = "Option::is_none")]
     pub value_type: Option<onnx_conformance_reference::types::ValueType>,
-    /// The dimensions, where the rank is known: a size, a name, or `?`.
+    /// The dimensions, if the rank is known: a size, a name, or `?`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<Vec<String>>,
 }
@@ -185,7 +185,7 @@ fn type_text<S: Serializer>(
 }
 
 impl Described {
-    /// The value of this name, of which this is known.
+    /// Describes the value of this name by the known facts.
     pub fn new(name: &str, fact: Option<&ValueFact>) -> Described {
         let shape = fact.and_then(|fact| fact.shape.as_ref());
         Described {

@@ -1,5 +1,5 @@
-//! The findings of a check within its limits. Each level has room of its own, so that notes never displace errors, and what
-//! does not fit is counted.
+//! Findings of a check within its limits. Each level has its own limit, so notes never displace errors. Excess findings are
+//! counted.
 
 use crate::facts::Origin;
 use crate::finding::{Described, Finding, Place};
@@ -7,13 +7,13 @@ use crate::limits::Limits;
 use crate::rules::{Level, RuleId};
 use crate::shorten::{MAX_NAME, cut};
 
-/// Longest message or edit, in bytes.
+/// Maximum length of a message or edit, in bytes.
 const MAX_MESSAGE: usize = 2_000;
 
-/// Most inputs, and most dimensions of one, that a finding describes.
+/// Maximum number of inputs, and of dimensions of one, that a finding describes.
 const MAX_DESCRIBED: usize = 32;
 
-/// Findings by level, with the number of those that were dropped because a limit was reached.
+/// Findings by level, with the number of those dropped because of a limit.
 #[derive(Clone, Debug)]
 pub struct Findings {
     kept: Vec<Finding>,
@@ -22,7 +22,7 @@ pub struct Findings {
     max_bytes: usize,
 }
 
-/// What the findings of one level take.
+/// Usage of one level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Room {
     count: usize,
@@ -41,7 +41,7 @@ impl Findings {
         }
     }
 
-    /// The findings that were kept, in the order in which they were found.
+    /// The kept findings, in the order of discovery.
     pub fn kept(&self) -> &[Finding] {
         &self.kept
     }
@@ -55,7 +55,7 @@ impl Findings {
         }
     }
 
-    /// Counts a finding of this level that is not built, because there is no room for it; false where there is room.
+    /// Returns true and counts a dropped finding if this level is full, so that the finding need not be built.
     pub(crate) fn drops(&mut self, level: Level) -> bool {
         let (max_count, max_bytes) = (self.max_count, self.max_bytes);
         let room = self.room(level);
@@ -64,7 +64,7 @@ impl Findings {
         is_full
     }
 
-    /// Keeps a finding, or counts it where its level has no room left. Long texts are cut.
+    /// Keeps a finding, or counts it if its level is full. Long texts are cut.
     pub(crate) fn push(&mut self, finding: Finding) {
         if self.drops(finding.level) {
             return;
@@ -77,7 +77,7 @@ impl Findings {
         self.kept.push(finding);
     }
 
-    /// Takes over the findings of another list.
+    /// Adds the findings of another list.
     pub(crate) fn absorb(&mut self, other: Findings) {
         for level in [Level::Error, Level::Warning, Level::Note] {
             let dropped = other.room_of(level).dropped;
@@ -98,7 +98,7 @@ impl Findings {
         }
     }
 
-    /// The findings by level, worst first, with an error for each level of which some were dropped.
+    /// Returns the findings by level, worst first, with an error for each level that dropped some.
     pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
         for level in [Level::Error, Level::Warning, Level::Note] {
             let room = self.room_of(level);
@@ -114,7 +114,7 @@ impl Findings {
     }
 }
 
-/// The finding with its texts cut and its descriptions limited.
+/// Returns the finding with its texts cut and its descriptions limited.
 fn bounded(finding: Finding) -> Finding {
     Finding {
         message: cut(finding.message, MAX_MESSAGE),
@@ -148,7 +148,7 @@ fn bounded_origin(origin: Origin) -> Origin {
     }
 }
 
-/// Bytes that a finding takes, about.
+/// The approximate memory of a finding in bytes.
 fn size(finding: &Finding) -> usize {
     use crate::finding::{NodePlace, PathStep};
     let node = |node: &NodePlace| size_of::<NodePlace>() + node.name.len() + node.operator.len() + node.output.len();

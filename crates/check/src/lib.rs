@@ -1,6 +1,6 @@
-//! Model checks: whether a model is valid, at which opsets it means the same, and the edits that take it to another opset.
+//! Model checks: validity, the opsets at which a model keeps its meaning, and the edits that convert it to another opset.
 //!
-//! Nothing here opens a file by itself or panics on its input: bytes come through [`scan::Source`], time through
+//! The crate opens no files and never panics on its input: bytes come through [`scan::Source`], time through
 //! [`Deadline`](onnx_conformance_reference::deadline::Deadline).
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -3,29 +3,29 @@
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::measure::DEFAULT_BYTES;
 
-/// What a check may use.
+/// Limits of a check.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub bytes: usize,
-    /// When the check ends, if it has not before.
+    /// The end of the time for the check.
     pub deadline: Deadline,
-    /// Findings of one level that are kept.
+    /// Maximum number of findings to keep per level.
     pub findings: usize,
 }
 
 impl Limits {
-    /// Bytes that the decoded messages may take: the names, facts and uses of their values take as much again.
+    /// Maximum bytes of the decoded messages; the names, facts and uses of their values need as much again.
     pub(crate) fn message_bytes(&self) -> usize {
         self.bytes / 4
     }
 
-    /// Bytes that shapes and constants of values may take.
+    /// Maximum bytes of the shapes and constants of values.
     pub(crate) fn fact_bytes(&self) -> usize {
         self.bytes / 32
     }
 
-    /// Bytes that the findings of one level may take.
+    /// Maximum bytes of the findings of one level.
     pub(crate) fn finding_bytes(&self) -> usize {
         self.bytes / 64
     }

@@ -1,18 +1,18 @@
-//! The rules that a model is held to: the id, the level, a sentence, and where ONNX says it.
+//! Rules for models: id, level, sentence, and source in ONNX.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// How much a finding weighs.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The model breaks a rule of the standard.
     Error,
-    /// The model is valid, or the standard is silent, and runtimes are known to differ.
+    /// The model is valid or the standard is silent, but runtimes are known to differ.
     Warning,
-    /// Worth knowing.
+    /// Information.
     Note,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// A rule that a model is held to.
+/// Rule for models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each rule has its sentence in the table below")]
 pub enum RuleId {
@@ -106,7 +106,7 @@ pub enum RuleId {
     FunctionOpset,
 }
 
-/// What there is to say of a rule.
+/// Definition of a rule.
 struct Rule {
     id: &'static str,
     level: Level,
@@ -516,12 +516,12 @@ impl RuleId {
         self.row().level
     }
 
-    /// What holds of a model that keeps the rule, in one sentence; of a note, what it says.
+    /// The sentence that is true of a model that follows the rule; for a note, its statement.
     pub const fn sentence(self) -> &'static str {
         self.row().sentence
     }
 
-    /// Where ONNX says so.
+    /// The source in ONNX.
     pub const fn source(self) -> &'static str {
         self.row().source
     }

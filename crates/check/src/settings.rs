@@ -1,5 +1,5 @@
-//! Settings: what of a node, besides its element types, decides which code of a runtime computes it. The same function classifies
-//! the nodes of cases and those of models, so that what was measured with a case says something of a model's node.
+//! Settings: the properties of a node, besides its element types, that select the code of a runtime. The same function classifies
+//! the nodes of cases and of models, so measurements of cases apply to the nodes of models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,16 +13,16 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::{NodeFacts, ValueFact};
 
-/// The greatest rank that is distinguished.
+/// The largest distinguished rank.
 const GREATEST_RANK: usize = 5;
 
-/// The settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
+/// Settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
 ///
-/// - `mode=cubic`: an attribute whose values the standard lists, and its value, which is the default where it is left out;
+/// - `mode=cubic`: an attribute whose values the standard lists, and its value, or the default if it is omitted;
 /// - `antialias`: another optional attribute whose value is not the default;
-/// - `+roi`: an optional input that is given;
-/// - `-B`: an optional input that has an empty name and no given input after it;
-/// - `rank=4`: the rank of the first input that is a tensor, `rank=5+` from 5 on.
+/// - `+roi`: an optional input that is present;
+/// - `-B`: an optional input that has an empty name and no present input after it;
+/// - `rank=4`: the rank of the first tensor input; `rank=5+` from 5 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Settings(BTreeSet<String>);
 
@@ -45,12 +45,12 @@ impl Settings {
         Settings(words)
     }
 
-    /// The settings of several nodes that run together: the words of each.
+    /// The union of the settings of several nodes that run together.
     pub fn joined(all: impl IntoIterator<Item = Settings>) -> Settings {
         Settings(all.into_iter().flat_map(|settings| settings.0).collect())
     }
 
-    /// The settings that a text lists, as `Display` writes them.
+    /// Parses settings as written by `Display`.
     pub fn parse(text: &str) -> Settings {
         Settings(text.split_whitespace().map(str::to_owned).collect())
     }
@@ -66,7 +66,7 @@ impl Settings {
         Settings(self.0.iter().filter(|word| !word.starts_with("rank=")).cloned().collect())
     }
 
-    /// Whether the rank is known.
+    /// True if the rank is known.
     pub fn has_rank(&self) -> bool {
         self.0.iter().any(|word| word.starts_with("rank="))
     }
@@ -78,8 +78,8 @@ impl fmt::Display for Settings {
     }
 }
 
-/// The types of a node's type parameters, of those that the operator version leaves a choice of: what its inputs have, and what
-/// follows for its outputs, as from `to` of Cast.
+/// The types of a node's type parameters that have more than one allowed type: those of its inputs, and those derived for its
+/// outputs, as from `to` of Cast.
 pub fn type_arguments<'a>(spec: &'a OpSpec, facts: &NodeFacts<'_>) -> BTreeMap<&'a str, ValueType> {
     let inputs = facts.inputs.iter().enumerate().map(|(position, fact)| (spec.input_at(position), fact));
     let outputs = facts.outputs.iter().enumerate().map(|(position, fact)| (spec.output_at(position), fact));
@@ -95,7 +95,7 @@ pub fn type_arguments<'a>(spec: &'a OpSpec, facts: &NodeFacts<'_>) -> BTreeMap<&
     types
 }
 
-/// The words of the attributes.
+/// The words for the attributes.
 fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item = String> + 'a {
     spec.attributes.iter().filter_map(move |(name, attribute)| {
         let given = node.attribute.iter().find(|given| given.name() == name);
@@ -114,9 +114,9 @@ fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item =
     })
 }
 
-/// Whether an attribute without a declared default has the value that the operators' texts give it where it is left out: strides
-/// and dilations are 1 along each axis, pads are 0, and the kernel shape of a convolution is that of its weights (`Conv-11`,
-/// attributes). Exporters write them all the same.
+/// True if an attribute without a declared default has the default given in the operators' texts: strides and dilations of 1
+/// along each axis, pads of 0, and the kernel shape of a convolution equal to that of its weights (`Conv-11`, attributes).
+/// Exporters write them anyway.
 fn implied(spec: &OpSpec, given: &AttributeProto) -> bool {
     let has_weights = spec.inputs.get(1).is_some_and(|input| ["W", "w", "weight"].contains(&input.name.as_str()));
     match given.name() {
@@ -127,7 +127,7 @@ fn implied(spec: &OpSpec, given: &AttributeProto) -> bool {
     }
 }
 
-/// Whether an attribute has this value.
+/// True if an attribute has this value.
 fn has(given: &AttributeProto, value: &DefaultValue) -> bool {
     match value {
         DefaultValue::Int(value) => given.i() == *value,
@@ -141,7 +141,7 @@ fn has(given: &AttributeProto, value: &DefaultValue) -> bool {
     }
 }
 
-/// Whether a value is a tensor, or may be one.
+/// True if a value is or may be a tensor.
 fn is_tensor(fact: &ValueFact) -> bool {
     fact.value_type.as_ref().is_none_or(|kind| matches!(kind, ValueType::Tensor(_)))
 }
@@ -150,7 +150,7 @@ fn rank_word(rank: usize) -> String {
     if rank >= GREATEST_RANK { format!("rank={GREATEST_RANK}+") } else { format!("rank={rank}") }
 }
 
-/// The values that the standard lists for string attributes.
+/// The values of string attributes listed in the standard.
 fn enums() -> &'static Enums {
     static ENUMS: OnceLock<Enums> = OnceLock::new();
     ENUMS.get_or_init(|| Enums::read(Specs::embedded()).unwrap_or_default())
@@ -164,7 +164,7 @@ mod tests {
     use crate::infer::infer;
     use crate::limits::Limits;
 
-    /// The settings of the only node of a model.
+    /// Checks the settings of the only node of a model.
     fn check(text: &str, expected: &str) {
         let model = parse_model(text).unwrap();
         let inferred = infer(&model, &Limits::default());

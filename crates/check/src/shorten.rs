@@ -1,11 +1,11 @@
-//! Long names and messages, which are cut before they are copied.
+//! Shortening of long names and messages before they are copied.
 
 use std::borrow::Cow;
 
-/// Longest name in a finding, in bytes.
+/// Maximum length of a name in a finding, in bytes.
 pub(crate) const MAX_NAME: usize = 500;
 
-/// Shortens a text to `max` bytes, and says how long it is.
+/// Shortens a text to `max` bytes, and appends its full length.
 pub(crate) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
@@ -14,7 +14,7 @@ pub(crate) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}... ({} bytes)", text.len()))
 }
 
-/// Shortens a text that is owned.
+/// Shortens an owned text.
 pub(crate) fn cut(text: String, max: usize) -> String {
     if text.len() <= max { text } else { shorten(&text, max).into_owned() }
 }

@@ -1,9 +1,9 @@
-//! The call of a kernel that is changed, and a fault that cannot be made of it.
+//! Modified calls of kernels, and the error if a fault does not apply to a call.
 
 use onnx_conformance_reference::kernels::framework::call::Call;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 
-/// The same call.
+/// Copies the call.
 pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
     Call {
         spec: call.spec,
@@ -17,10 +17,10 @@ pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
     }
 }
 
-/// What a call says of which the fault cannot be made.
+/// Error message for a call to which the fault does not apply.
 pub(crate) const NOT_MADE: &str = "the fault cannot be made of this call";
 
-/// The fault cannot be made here.
+/// The error that the fault does not apply here.
 pub(crate) fn lost() -> KernelError {
     KernelError::Internal(NOT_MADE.to_owned())
 }

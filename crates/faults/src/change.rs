@@ -1,4 +1,4 @@
-//! What a fault does to a call of a kernel.
+//! Effect of a fault on a kernel call.
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::kernels::framework::call::{Call, Outputs, Result};
@@ -12,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 use crate::call::{copy, lost};
 use crate::linear::{Linear, accumulate};
 
-/// What a fault does to a call of a kernel.
+/// Effect of a fault on a kernel call.
 #[derive(Clone, Copy, Debug)]
 pub enum Change {
     /// `output = f(input)` on floating types.
@@ -21,32 +21,32 @@ pub enum Change {
     Binary(fn(f64, f64) -> f64),
     /// `output = f(input)` on floating types of 16 bits.
     NarrowUnary(fn(f64) -> f64),
-    /// The node seems to be without the attribute.
+    /// The kernel ignores the attribute.
     WithoutAttribute(&'static str),
-    /// The node seems to be without the input.
+    /// The kernel ignores the input.
     WithoutInput(usize),
     /// The kernel follows the text of another version.
     AsVersion(u32),
-    /// Inputs and outputs of the first type pass through the second.
+    /// Inputs and outputs of the first type are converted to the second and back.
     Through(ElementType, ElementType),
-    /// Outputs of at most 16 bits that are floating are too large by this part of them.
+    /// Floating-point outputs of at most 16 bits are too large by this fraction of their value.
     Larger(f64),
-    /// Of outputs of more elements than that, those behind the last full block are the first ones of that block.
+    /// The elements of an output after the last full block of this size repeat the start of that block.
     Tail(usize),
-    /// Of outputs of more elements than that, those beyond it are the first ones again.
+    /// The elements of an output beyond this number repeat the first ones.
     Repeats(usize),
-    /// Of tensors with more elements than that along the last axis, those beyond are taken for 0.
+    /// The elements along the last axis beyond this number are read as 0.
     Unseen(usize),
-    /// Positions among outputs keep their low 16 bits.
+    /// Output positions are truncated to 16 bits.
     LowBits,
-    /// A product or sum that is added up in the element type, where that has 16 bits.
+    /// A product or sum is accumulated in the element type, if that has 16 bits.
     Accumulates(Linear),
     /// Anything else.
     Custom(fn(&Call<'_>, &Kernel) -> Result),
 }
 
 impl Change {
-    /// What the wrong kernel computes.
+    /// Runs the faulty kernel.
     pub fn run(self, call: &Call<'_>, kernel: &Kernel) -> Result {
         match self {
             Change::Unary(formula) => unary(formula, call, kernel),
@@ -104,7 +104,7 @@ impl Change {
     }
 }
 
-/// Outputs with some tensors in place of others.
+/// Replaces some tensors of the outputs.
 fn changed(outputs: &Outputs, change: impl Fn(&Tensor) -> Option<Tensor>) -> Outputs {
     Outputs(outputs.0.iter().map(|output| each_tensor(output.as_ref(), &change)).collect())
 }
@@ -119,7 +119,7 @@ fn mapped(tensor: &Tensor, change: impl Fn(f64) -> f64) -> Option<Tensor> {
     Tensor::of_floats(tensor.element_type(), tensor.shape(), &values).ok()
 }
 
-/// The tensor with elements from other places.
+/// Gathers the elements of the tensor from other positions.
 fn taken(tensor: &Tensor, (): (), place: impl Fn(usize) -> usize) -> Option<Tensor> {
     let room = TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
     room.gather(tensor, (0..tensor.len()).map(place)).ok()
@@ -139,12 +139,12 @@ fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor
         Kind::Float => numbers.into_iter().map(|number| via(number as f64) as i128).collect(),
         _ => numbers.into_iter().map(|number| to.decode_i128(to.saturate(number))).collect(),
     };
-    // What is rounded up beyond the type stays at its end.
+    // A value that was rounded up beyond the type's range is clamped.
     let values: Vec<i128> = values.into_iter().map(|value| from.decode_i128(from.saturate(value))).collect();
     Tensor::of_integers(from, tensor.shape(), &values).ok()
 }
 
-/// The tensor as one sees it who looks at the first elements of each row alone.
+/// Replaces all but the first elements of each row by 0.
 fn unseen(tensor: &Tensor, most: usize) -> Option<Tensor> {
     let &last = tensor.shape().last()?;
     if last <= most || tensor.element_type() == ElementType::String {

@@ -1,21 +1,21 @@
-//! A wrong kernel, and what kind of mistake it is.
+//! Faulty kernel, and its class of defect.
 
 use std::fmt;
 
 use crate::Change;
 
-/// What kind of mistake a fault is.
+/// Class of a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Another function, or a step of it left out.
+    /// A different function, or a missing step.
     Formula,
     /// An attribute or an optional input is ignored.
     Attribute,
-    /// Values pass through a type that does not hold them.
+    /// Values pass through a type that cannot represent them.
     Type,
-    /// Elements beyond a vector, a block or 16 bits go wrong.
+    /// Elements beyond a vector, a block or 16 bits are wrong.
     Size,
-    /// Too coarse an approximation, or a sum in a type too narrow.
+    /// An approximation is too coarse, or the accumulator type too narrow.
     Precision,
     /// The rules of another version of the operator.
     Version,
@@ -40,22 +40,22 @@ impl fmt::Display for Class {
     }
 }
 
-/// A wrong kernel.
+/// Faulty kernel.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The domain of the operator.
     pub domain: String,
     /// The operator.
     pub operator: String,
-    /// The versions that are wrong, from the first to the last.
+    /// The faulty versions, from the first to the last.
     pub versions: (u32, u32),
-    /// What kind of mistake it is.
+    /// The class of the defect.
     pub class: Class,
-    /// The mistake in a few words.
+    /// The defect in a few words.
     pub what: String,
-    /// What it does.
+    /// The effect on a call.
     pub change: Change,
-    /// Why no required case need notice it, where the standard does not decide.
+    /// The reason why no required case has to detect it, if the standard does not decide.
     pub undecided: Option<&'static str>,
 }
 

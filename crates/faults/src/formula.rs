@@ -1,11 +1,11 @@
-//! Functions that are taken for others, or omit a step.
+//! Functions that are confused with others, or that omit a step.
 
 use libm::{cos, erf, exp, fabs, floor, log, log1p, rint, round, sin, sqrt, tan, tanh, trunc};
 
-/// A wrong function of one value: the operator, the mistake, and what is computed.
+/// Faulty function of one value: the operator, the defect, and the computation.
 pub(crate) type Unary = (&'static str, &'static str, fn(f64) -> f64);
 
-/// A wrong function of two values.
+/// Faulty function of two values.
 pub(crate) type Binary = (&'static str, &'static str, fn(f64, f64) -> f64);
 
 fn sigmoid(x: f64) -> f64 {
@@ -16,7 +16,7 @@ fn softplus(x: f64) -> f64 {
     log1p(exp(-fabs(x))) + x.max(0.0)
 }
 
-/// Wrong in every floating type.
+/// Faults in every floating type.
 pub(crate) const UNARY: &[Unary] = &[
     ("Abs", "keeps the sign", |x| x),
     ("Acos", "arcsine", libm::asin),
@@ -99,7 +99,7 @@ pub(crate) const UNARY: &[Unary] = &[
     ("Mish", "twice the softplus", |x| x * tanh(2.0 * softplus(x))),
 ];
 
-/// Wrong in every floating type.
+/// Faults in every floating type.
 pub(crate) const BINARY: &[Binary] = &[
     ("Add", "subtracts", |a, b| a - b),
     ("Add", "rounds through a saturated range", |a, b| (a + b).clamp(-65504.0, 65504.0)),
@@ -141,7 +141,7 @@ pub(crate) const BINARY: &[Binary] = &[
     ("Sum", "the mean", f64::midpoint),
 ];
 
-/// Approximations that are too coarse, in types of 16 bits alone.
+/// Approximations that are too coarse, in 16-bit types only.
 pub(crate) const NARROW: &[Unary] = &[
     ("Gelu", "by tanh where it is exact", |x| {
         0.5 * x * (1.0 + tanh(0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x)))

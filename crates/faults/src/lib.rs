@@ -1,9 +1,9 @@
-//! Wrong kernels of every kind, and whether the suite notices them.
+//! Mutation testing of the suite: faulty kernels of every class, and whether the suite detects them.
 //!
-//! A fault changes what one operator computes, as runtimes go wrong: a formula of another function, an attribute or input
-//! that is ignored, the rules of another version, a type that passes through a narrower one, an element beyond a block, a
-//! sum in half precision. Most faults are made from the specs, one for each attribute, input, type and version. A fault is
-//! noticed if a required case gives other values, shapes or types than it must.
+//! A fault changes the result of one operator in a way typical of runtimes: the formula of another function, an ignored attribute
+//! or input, the rules of another version, conversion through a narrower type, a wrong element after a block, a sum in half
+//! precision. Most faults are derived from the specs, one for each attribute, input, type and version. A fault is detected if a
+//! required case reports wrong values, shapes or types.
 
 mod call;
 mod change;

@@ -1,4 +1,4 @@
-//! Sums that are added up in the element type, term by term.
+//! Accumulation in the element type, term by term.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::kernels::framework::call::{Call, Result};
@@ -8,21 +8,20 @@ use onnx_conformance_reference::value::Value;
 
 use crate::call::{copy, lost};
 
-/// Along what a sum of terms runs: an axis of the first input, from the front or the back.
+/// Summation axis of the first input, counted from the front or the back.
 #[derive(Clone, Copy, Debug)]
 pub enum Linear {
-    /// The operator is linear in the first input, and this is an axis that it sums over.
+    /// The operator is linear in the first input and sums over this axis.
     Axis(isize),
-    /// It may sum over any axis.
+    /// The operator may sum over any axis.
     Everything,
 }
 
-/// The elements that a sum may have, times those of its input: what is larger is left as it is.
+/// Maximum number of terms times elements of the input; larger calls are left unchanged.
 const MOST_WORK: usize = 1 << 25;
 
-/// What the kernel gives where each term is rounded into the element type as it is added. The operator is linear in its first
-/// input, so that a term is what it makes of that input with all but one slice set to 0; inputs behind the second, such as a
-/// bias, are added once.
+/// Runs the kernel with each term rounded to the element type when it is added. The operator is linear in its first input, so a
+/// term is its result for that input with all but one slice set to 0. Inputs after the second, such as a bias, are added once.
 pub(crate) fn accumulate(linear: Linear, call: &Call<'_>, kernel: &Kernel) -> Result {
     let input = call.tensor(0)?;
     let element = input.element_type();

@@ -1,4 +1,4 @@
-//! Every fault. Most follow from the specs.
+//! List of all faults, most of them derived from the specs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::formula::{BINARY, NARROW, UNARY};
 use crate::linear::Linear;
 use crate::{Change, Class, Fault};
 
-/// Every fault, by operator and class.
+/// All faults, by operator and class.
 pub fn all() -> Vec<Fault> {
     let mut faults = Vec::new();
     for operator in operators() {
@@ -51,7 +51,7 @@ fn operators() -> Vec<Operator> {
     operators
 }
 
-/// What operators sum over in their first input.
+/// Operators that sum over axes of their first input.
 const SUMS: &[(&str, Linear)] = &[
     ("MatMul", Linear::Axis(-1)),
     ("Gemm", Linear::Axis(1)),
@@ -65,7 +65,7 @@ const SUMS: &[(&str, Linear)] = &[
     ("Einsum", Linear::Everything),
 ];
 
-/// Operators whose results in 16 bits may not be off by a part in a hundred.
+/// Operators whose 16-bit results must be accurate to better than 1 %.
 const ELEMENTARY: &[&str] = &[
     "Acos",
     "Acosh",
@@ -128,7 +128,7 @@ const ELEMENTARY: &[&str] = &[
     "Tanh",
 ];
 
-/// Operators that see all of a row: what lies behind its first elements counts.
+/// Operators that use whole rows, including the elements after the first ones.
 const ROWS: &[(&str, usize)] = &[
     ("ArgMax", 4096),
     ("ArgMin", 4096),
@@ -158,8 +158,8 @@ const ROWS: &[(&str, usize)] = &[
     ("NonZero", 1024),
 ];
 
-/// Operators whose results say nothing of the last digits of the data: they ask for sizes, signs, equality with 0 or NaN, or
-/// draw.
+/// Operators whose results do not depend on the last digits of the data: they return sizes, signs, or comparisons with 0 or NaN,
+/// or are random.
 const COARSE: &[&str] = &[
     "Bernoulli",
     "BlackmanWindow",
@@ -178,7 +178,7 @@ const COARSE: &[&str] = &[
     "Size",
 ];
 
-/// Operators that give no tensor, a few elements, elements that are all alike, or draws: none is behind the last block.
+/// Operators without a checked element after the last block: they return no tensor, few elements, equal ones, or random ones.
 const FEW: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
@@ -200,7 +200,7 @@ const FEW: &[&str] = &[
     "SplitToSequence",
 ];
 
-/// Operators that compute in floating types, whatever goes in.
+/// Operators that compute in floating types, whatever the input type.
 const FLOATING: &[&str] = &[
     "Binarizer",
     "DequantizeLinear",
@@ -227,10 +227,10 @@ const FLOATING: &[&str] = &[
     "Upsample",
 ];
 
-/// Operators that give the places of elements.
+/// Operators that return positions of elements.
 const PLACES: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
-/// Operators that move so many elements that 16 bits do not count them.
+/// Operators that move more elements than 16 bits can count.
 const MOVERS: &[&str] = &[
     "Add",
     "Cast",
@@ -287,7 +287,7 @@ impl Operator {
         unary.chain(binary).map(|(what, change)| self.fault(Class::Formula, versions, *what, change)).collect()
     }
 
-    /// Each attribute that a node may leave out is taken for left out.
+    /// Faults that ignore each optional attribute.
     fn attributes(&self) -> Vec<Fault> {
         let mut names: BTreeMap<&'static str, (u32, u32)> = BTreeMap::new();
         for spec in &self.versions {
@@ -304,7 +304,7 @@ impl Operator {
         names.into_iter().map(fault).collect()
     }
 
-    /// Each input that a node may leave out is taken for left out.
+    /// Faults that ignore each optional input.
     fn inputs(&self) -> Vec<Fault> {
         let mut places: BTreeMap<(usize, &'static str), (u32, u32)> = BTreeMap::new();
         for spec in &self.versions {
@@ -320,7 +320,7 @@ impl Operator {
         places.into_iter().map(fault).collect()
     }
 
-    /// Data pass through a type that does not hold them.
+    /// Faults that convert data through a type that cannot represent them.
     fn types(&self) -> Vec<Fault> {
         let ways = [
             (ElementType::Int64, ElementType::Double),
@@ -355,7 +355,7 @@ impl Operator {
         faults
     }
 
-    /// Whether values of the whole range of bfloat16 go through the operator.
+    /// True if the cases pass values of the whole bfloat16 range through the operator.
     fn reaches_far(&self) -> bool {
         let more = [
             "Abs",
@@ -412,7 +412,7 @@ impl Operator {
         faults
     }
 
-    /// A version follows the text of the one before it, or of the one behind it, where the meaning has changed.
+    /// Faults in which a version follows the text of the previous or the next one, if the meaning changed.
     fn neighbours(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for pair in self.versions.windows(2) {
@@ -429,7 +429,7 @@ impl Operator {
     }
 }
 
-/// A recurrent cell of 16 bits whose gates have a hard sigmoid, where the node names no activations.
+/// Runs a 16-bit recurrent cell with hard sigmoid gates, if the node sets no activations.
 fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
     let element = call.tensor(0)?.element_type();
     if call.has("activations") || !matches!(element, ElementType::Float16 | ElementType::Bfloat16) {
@@ -444,7 +444,7 @@ fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
     kernel.run(&Call { attributes: &attributes, ..copy(call) })
 }
 
-/// Why no required case need notice a fault.
+/// The reason why no required case has to detect a fault.
 fn undecided(fault: &Fault) -> Option<&'static str> {
     let is = |change: &str| fault.what == change;
     let reason = match fault.operator.as_str() {

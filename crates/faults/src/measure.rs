@@ -1,4 +1,4 @@
-//! Whether a required case notices a fault.
+//! Detection of faults by required cases.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,24 +21,23 @@ use rayon::prelude::*;
 use crate::Fault;
 use crate::call::NOT_MADE;
 
-/// How long a wrong kernel may take for a case.
+/// Time limit of a faulty kernel per case.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What became of a fault.
+/// Result for a fault.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The fault.
     pub fault: Fault,
-    /// The first required case that notices it, and what it says; nothing where none does.
+    /// The first required case that detects it, with its message; `None` if none does.
     pub noticed: Option<(String, String)>,
-    /// The first case that differs without being required, where no required case notices the fault: the standard does not
-    /// decide what it computes.
+    /// The first other case that detects it, if no required case does: the standard does not determine the result.
     pub otherwise: Option<String>,
-    /// How many required cases it was put to.
+    /// The number of required cases.
     pub cases: usize,
 }
 
-/// Puts each fault to the required cases of its operator, in order, until one notices it.
+/// Runs the required cases of each fault's operator, in order, until one detects the fault.
 pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
     let operators = OperatorCatalog::embedded();
     let mut by_operator: BTreeMap<(String, String), Vec<Fault>> = BTreeMap::new();
@@ -60,7 +59,7 @@ pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
     Ok(verdicts?.into_iter().flatten().collect())
 }
 
-/// The cases with outputs, required or not.
+/// Returns the cases with outputs, required or not.
 fn with_outputs(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<Case>, GenerateError> {
     if !operators.has(version) {
         return Ok(Vec::new());
@@ -85,7 +84,7 @@ fn put(fault: Fault, of_version: &BTreeMap<u32, Vec<Case>>) -> Verdict {
     Verdict { fault, noticed, otherwise, cases }
 }
 
-/// The case and what is wrong, if the wrong kernel does not pass it.
+/// Returns the case and the message if the faulty kernel fails it.
 fn notice(case: &Case, host: &Faulty<'_>) -> Option<(String, String)> {
     let result = judge(case, host, &host.declaration());
     let is_noticed = match result.outcome {
@@ -96,7 +95,7 @@ fn notice(case: &Case, host: &Faulty<'_>) -> Option<(String, String)> {
     is_noticed.then(|| (case.id.clone(), result.message))
 }
 
-/// The reference executor with a wrong kernel.
+/// Reference executor with a faulty kernel.
 struct Faulty<'a> {
     fault: &'a Fault,
 }

@@ -1,4 +1,4 @@
-//! The check of a model and its conversion, held to each other and to the executor.
+//! Fuzz target for checks and conversions of models, compared with each other and with the executor.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -25,16 +25,16 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
 use onnx_conformance_report::models::{ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial};
 
-/// Processor time of one input, in a build that is not optimized.
+/// Processor time limit per input, in an unoptimized build.
 pub(crate) const TIME: Duration = Duration::from_secs(2);
 
-/// Memory of one input.
+/// Memory limit per input.
 pub(crate) const BYTES: usize = 64 << 20;
 
-/// Memory of a run on the executor.
+/// Memory limit of a run on the executor.
 const RUN_BYTES: usize = 16 << 20;
 
-/// Distance that a converted model may have: roundings of other operators in the narrowest type.
+/// Tolerance for a converted model: roundings of other operators in the narrowest type.
 const CLOSE: Accuracy = Accuracy::Close { relative: 0.02, absolute: 1e-5 };
 
 fn limits() -> Limits {
@@ -42,8 +42,8 @@ fn limits() -> Limits {
     Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME / 4), findings: 1000 }
 }
 
-/// Checks a model with all that can be asked about it, renders the report in every form, and holds what is inferred, and what is
-/// refused whatever the inputs are, to the executor.
+/// Checks a model with all options, renders the report in every format, and compares the inferred facts and the reported errors
+/// of nodes with the executor.
 pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
@@ -69,7 +69,7 @@ fn render(report: &ModelReport) {
     let _ = (text(report), table(reports), markdown_report(reports), page(reports), sarif(reports));
 }
 
-/// What is known of a value: its type, the sizes of its dimensions, and its elements.
+/// Compares the inferred facts of a value with the value: type, dimensions, elements.
 fn contradicts(fact: &ValueFact, value: &Value) -> Option<String> {
     if let Some(known) = fact.value_type.as_ref().filter(|known| **known != value.value_type()) {
         return Some(format!("is inferred as {known}, and is {}", value.value_type()));
@@ -86,16 +86,16 @@ fn contradicts(fact: &ValueFact, value: &Value) -> Option<String> {
         .then(|| format!("is inferred as {constant:?}, and is {value:?}"))
 }
 
-/// What inference knows of the values of the main graph contains what they are, and no node runs that is refused whatever its
-/// inputs are.
+/// Checks that the inferred facts of the main graph are true of its values, and that a model with errors in its nodes does not
+/// run.
 fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), String> {
-    // What contradicts its own declarations is inferred from both sides.
+    // In a model that contradicts its own declarations, facts come from both sides.
     let is_about_nodes = |rule: RuleId| matches!(rule, RuleId::NodeConstraint | RuleId::NodeType | RuleId::NodeArity);
     let errors: Vec<_> = report.findings.iter().filter(|finding| finding.level == Level::Error).collect();
     if errors.iter().any(|finding| !is_about_nodes(finding.rule)) {
         return Ok(());
     }
-    // What a model declares of its values may be wrong where nothing is inferred of them.
+    // Declarations are removed, because they may be wrong where nothing is inferred.
     let mut undeclared = model.clone();
     if let Some(graph) = &mut undeclared.graph {
         graph.value_info.clear();
@@ -128,7 +128,7 @@ fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), S
     }
 }
 
-/// The outputs of a model on inputs that are made up; nothing where none can be made up, or the model does not load.
+/// Runs the model on generated inputs; `None` if no inputs can be generated, or if the model does not load.
 fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, String>> {
     let (_, inputs) = made_up_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
     run_on(model, &inputs, step)
@@ -149,7 +149,7 @@ fn run_on(
     Some(run_traced(&loaded, inputs, limits, step).map_err(|error| error.to_string()))
 }
 
-/// Converts a valid model to other opsets: what comes out is valid, and gives what the model gave.
+/// Converts a valid model to other opsets and checks that the results are valid and give the same outputs.
 pub(crate) fn converted(input: &[u8]) -> Result<bool, String> {
     if has_error(input) {
         return Ok(false);
@@ -179,7 +179,7 @@ fn has_error(file: &[u8]) -> bool {
     check(file, None, &limits()).findings.iter().any(|finding| finding.level == Level::Error)
 }
 
-/// Three opsets of each imported domain, which follow from the input.
+/// Three opsets of each imported domain, derived from the input.
 fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
     let mut targets = Vec::new();
     let mixed = input.iter().fold(7_i64, |sum, byte| sum.wrapping_mul(31).wrapping_add(i64::from(*byte)));
@@ -212,7 +212,7 @@ fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a run ended at a limit, which the nodes of a conversion may reach before the node that they stand for.
+/// True if the run ended at a limit, which the nodes of a conversion may reach earlier than the original node.
 fn is_limit(error: &str) -> bool {
     error.contains("limit") || error.contains("the time for")
 }

@@ -1,5 +1,5 @@
-//! What is fuzzed: everything that reads what a user gives. A target is a function from bytes, seeds to begin with, and a
-//! way to change one input into another that keeps most of its structure.
+//! Fuzz targets for all code that reads user input. A target consists of a function of bytes, seeds, and a mutator that keeps
+//! most of the structure of an input.
 
 mod check;
 mod model;

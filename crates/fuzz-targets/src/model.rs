@@ -1,4 +1,4 @@
-//! A model, from its bytes to its outputs, under small limits.
+//! Fuzz target for models, from bytes to outputs, with small limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, Value};
 use onnx_conformance_report::describe_case::describe;
 
-/// How long a model may take to load and run.
+/// Time limit for loading and running a model.
 pub(crate) const TIME: Duration = Duration::from_millis(100);
 
-/// The memory that a model may use.
+/// Memory limit for a model.
 const BYTES: usize = 16 << 20;
 
 /// Reads, checks, describes, varies and runs a model.
@@ -43,7 +43,7 @@ pub(crate) fn run(input: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// Inputs that have no initializer, where there is a value for every model: what is empty.
+/// Empty values for the inputs without an initializer, as far as their types have one.
 fn inputs(model: &Model) -> BTreeMap<String, Value> {
     let inputs = model.graph.inputs.iter().filter(|input| !model.graph.initializers.contains_key(&input.name));
     inputs.filter_map(|input| Some((input.name.clone(), empty(input.value_type.as_ref()?)?))).collect()
@@ -60,7 +60,7 @@ fn empty(value_type: &ValueType) -> Option<Value> {
     })
 }
 
-/// What the harness does with the model of a case without running it.
+/// Processes the model of a case in the harness without running it.
 fn walk(model: Bytes) {
     named_cells(&model, Specs::embedded());
     let outputs = vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }];
@@ -77,7 +77,7 @@ fn walk(model: Bytes) {
         evidence: Vec::new(),
         judged: None,
     };
-    // What is wrong with the model is fine.
+    // Errors of the model are expected.
     let _ = describe(&case);
     for variant in Variant::ALL {
         let _ = vary(&case, variant);

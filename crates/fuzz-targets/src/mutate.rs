@@ -1,5 +1,5 @@
-//! Changes to models that keep most of their structure: attributes, dims and elements to extremes, other types, lengths,
-//! names and operators.
+//! Mutation of models that keeps most of their structure: extreme attributes, dims and elements, and other types,
+//! lengths, names and operators.
 
 use std::sync::LazyLock;
 
@@ -37,12 +37,12 @@ const INTEGERS: [i64; 16] = [
 const FLOATS: [f32; 10] =
     [0.0, -0.0, 1.0, -1.0, 0.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE];
 
-/// The most items that a list is made to have.
+/// Maximum number of items of a list.
 const LONGEST: usize = 1 << 12;
 
 static VERSIONS: LazyLock<Vec<OperatorVersion>> = LazyLock::new(|| Specs::embedded().all().collect());
 
-/// Another model, a few changes away; sometimes no model any more.
+/// Mutates a model with a few changes; sometimes the result is not a model.
 pub(crate) fn model(random: &mut Random, input: &[u8]) -> Vec<u8> {
     if random.below(16) == 0 {
         return text::mutate(random, input);
@@ -92,7 +92,7 @@ fn integer(random: &mut Random) -> i64 {
     pick(random, &INTEGERS).copied().unwrap_or(0)
 }
 
-/// The main graph or one inside a node, a function's nodes aside.
+/// Selects the main graph or a subgraph of a node in it.
 fn graph<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut GraphProto> {
     let graph = model.graph.as_mut()?;
     let has_inner = |node: &NodeProto| node.attribute.iter().any(|attribute| attribute.g.is_some());
@@ -113,7 +113,7 @@ fn nodes<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut V
     graph(random, model).map(|graph| &mut graph.node)
 }
 
-/// An initializer, or the tensor of an attribute.
+/// Selects an initializer, or the tensor of an attribute.
 fn tensor<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut TensorProto> {
     let graph = graph(random, model)?;
     let sparse = graph.sparse_initializer.iter_mut().flat_map(|sparse| [&mut sparse.values, &mut sparse.indices]);
@@ -129,7 +129,7 @@ fn change_tensor(random: &mut Random, tensor: &mut TensorProto) {
         0 => dims(random, &mut tensor.dims),
         1 => tensor.data_type = Some(i32::try_from(random.between(0, 30)).unwrap_or(0)),
         2 => elements(random, tensor),
-        // The shape and the elements change together, so that the tensor stays one.
+        // The shape and the elements change together, so that the tensor remains valid.
         3..=6 => reshape(random, tensor),
         _ => {
             let mut raw = tensor.raw_data.clone().unwrap_or_default().to_vec();
@@ -153,7 +153,7 @@ fn dims(random: &mut Random, dims: &mut Vec<i64>) {
     }
 }
 
-/// Sets some elements to extremes.
+/// Sets some elements to extreme values.
 fn elements(random: &mut Random, tensor: &mut TensorProto) {
     let mut raw = tensor.raw_data.clone().unwrap_or_default().to_vec();
     let width = ElementType::from_code(tensor.data_type()).map_or(1, |element| element.size().max(1));
@@ -178,7 +178,7 @@ fn elements(random: &mut Random, tensor: &mut TensorProto) {
     }
 }
 
-/// Another shape of small sizes, 0 among them, with elements that repeat those of before.
+/// Changes the shape to another one with small sizes, including 0, and repeats the old elements.
 fn reshape(random: &mut Random, tensor: &mut TensorProto) {
     let Some(element) = ElementType::from_code(tensor.data_type()) else { return };
     match random.below(4) {
@@ -258,7 +258,7 @@ fn change_nodes(random: &mut Random, nodes: &mut Vec<NodeProto>) {
                 nodes.insert(at + 1, copy);
             }
         }
-        // Another operator of as many inputs, likely.
+        // Another operator, perhaps with the same number of inputs.
         _ => {
             let version = pick(random, &VERSIONS);
             if let (Some(node), Some(version)) = (nodes.get_mut(at), version) {
@@ -308,7 +308,7 @@ fn names(random: &mut Random, names: &mut Vec<String>) {
     }
 }
 
-/// An attribute that some version of the operator has.
+/// Adds an attribute of any version of the operator.
 fn add_attribute(random: &mut Random, node: &mut NodeProto) {
     let specs = Specs::embedded();
     let domain = if node.domain().is_empty() { "ai.onnx" } else { node.domain() };
@@ -362,7 +362,7 @@ fn change_attribute(random: &mut Random, attribute: &mut AttributeProto) {
     }
 }
 
-/// Sets, adds, takes away or repeats an item.
+/// Sets, adds, removes or repeats an item.
 fn list<T: Clone>(random: &mut Random, items: &mut Vec<T>, value: T) {
     let at = place(random, items.len() + 1);
     match random.below(6) {

@@ -1,4 +1,4 @@
-//! Inputs to begin with: the project's own cases and files, or as much of them as is read quickly.
+//! Seed inputs: the project's own cases and files, as far as they can be read quickly.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ static OPERATORS: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::emb
 static VERSIONS: LazyLock<Vec<OperatorVersion>> =
     LazyLock::new(|| Specs::embedded().all().filter(|version| OPERATORS.has(version)).collect());
 
-/// The vendored cases of every release; none where they cannot be read.
+/// The vendored cases of every release; empty if they cannot be read.
 static VENDORED: LazyLock<Vec<(VendoredCases, Vec<CaseGroup>)>> = LazyLock::new(|| {
     let all = Releases::embedded().and_then(|releases| VendoredCases::all(&releases)).unwrap_or_default();
     all.into_iter().filter_map(|cases| cases.units().ok().map(|units| (cases, units))).collect()
@@ -30,13 +30,13 @@ fn project(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// The model of a case, with its inputs as initializers.
+/// Returns the model of a case, with its inputs as initializers.
 pub(crate) fn model(random: &mut Random) -> Vec<u8> {
     let case = if random.below(4) == 0 { vendored(random) } else { generated(random) };
     case.map_or_else(Vec::new, |case| with_inputs(&case))
 }
 
-/// A model as people have it: of a case, with inputs that are given or known, or of an exporter.
+/// Returns a realistic model: of a case, with variable or constant inputs, or of an exporter.
 pub(crate) fn checked(random: &mut Random) -> Vec<u8> {
     static EXPORTED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         let files = ["skl2onnx", "torch"].map(|name| std::fs::read_dir(project("testdata/exporters").join(name)));
@@ -49,7 +49,7 @@ pub(crate) fn checked(random: &mut Random) -> Vec<u8> {
         1 | 2 => model(random),
         3 => vendored(random).map_or_else(Vec::new, |case| case.model.to_vec()),
         4 => {
-            // Constants instead of inputs.
+            // Constants replace the inputs.
             let file = model(random);
             let Ok(mut model) = ModelProto::decode(file.as_slice()) else { return file };
             if let Some(graph) = &mut model.graph {
@@ -88,7 +88,7 @@ fn with_inputs(case: &Case) -> Vec<u8> {
     model.encode_to_vec()
 }
 
-/// Models as people write them.
+/// Hand-written models.
 const MODELS: [&str; 5] = [
     "<ir_version: 10, opset_import: [\"\" : 21, \"local\" : 1], producer_name: \"a \\\"b\\\"\">
 g (float[N, ?, 3] x, seq(int64[]) s) => (optional(float) y) <float w = {1.5}, int64[2] v> { # a comment
@@ -111,12 +111,12 @@ g (float[2, 3] x) => (float[2, 3] y) <float[2] a = {-1e3, inf}, int4[3] b = {1, 
     "map(int64, optional(seq(sparse_tensor(float[2, N]))))",
 ];
 
-/// A text in ONNX's syntax.
+/// Returns a text in ONNX's syntax.
 pub(crate) fn syntax(random: &mut Random) -> Vec<u8> {
     pick(random, &MODELS).map_or_else(Vec::new, |text| text.as_bytes().to_vec())
 }
 
-/// A file of specs, with its path on the first line.
+/// Returns a spec file with its path on the first line.
 pub(crate) fn specs(random: &mut Random) -> Vec<u8> {
     let Some(version) = pick(random, &VERSIONS) else { return Vec::new() };
     let folder = format!("{}/{}", version.domain, version.name);
@@ -130,7 +130,7 @@ pub(crate) fn specs(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Some entries of an expectation file.
+/// Returns some entries of an expectation file.
 pub(crate) fn expectations(random: &mut Random) -> Vec<u8> {
     static FILES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let names = ["onnxruntime", "onnx-reference", "builtin"];
@@ -147,7 +147,7 @@ pub(crate) fn expectations(random: &mut Random) -> Vec<u8> {
     format!("{head}expect:\n{}\n", kept.join("\n")).into_bytes()
 }
 
-/// A results file of a few lines.
+/// Returns a results file of a few lines.
 pub(crate) fn results(random: &mut Random) -> Vec<u8> {
     const RESULTS: [&str; 4] = [
         "{\"id\":\"a/b\",\"outcome\":\"pass\",\"level\":\"required\",\"ms\":0.5}\n",
@@ -164,7 +164,7 @@ pub(crate) fn results(random: &mut Random) -> Vec<u8> {
     text
 }
 
-/// A message of an adapter, a type and the file of a value.
+/// Returns a message of an adapter, a type, and the file of a value.
 pub(crate) fn answers(random: &mut Random) -> Vec<u8> {
     const MESSAGES: [&str; 5] = [
         "{\"runtime\":{\"name\":\"a\",\"version\":\"1\",\"opsets\":{\"ai.onnx\":[7,21]},\"types\":[\"float\",\"int64\"],\"variants\":[\"runtime\"]}}",

@@ -1,28 +1,28 @@
-//! The targets.
+//! List of fuzz targets.
 
 use std::time::Duration;
 
 use crate::{Random, check as checking, model, mutate, seeds, text, texts};
 
-/// How long a text may take to be read, in a build that is not optimized.
+/// Time limit for reading a text, in an unoptimized build.
 const READING: Duration = Duration::from_secs(1);
 
-/// Something that reads what a user gives.
+/// Fuzz target: code that reads user input.
 pub struct Target {
     /// The name.
     pub name: &'static str,
-    /// What it reads, and what is done with it.
+    /// The input format, and the code under test.
     pub summary: &'static str,
-    /// How long one input may take.
+    /// The time limit per input.
     pub time: Duration,
-    /// Memory that one input may take besides what is read once; nothing where the target has no limit of its own.
+    /// Memory limit per input, excluding data loaded once; `None` if the target has no limit of its own.
     pub memory: Option<usize>,
     run: fn(&[u8]) -> Result<bool, String>,
     seed: fn(&mut Random) -> Vec<u8>,
     mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
 }
 
-/// Every target.
+/// All targets.
 pub const TARGETS: [Target; 8] = [
     Target {
         name: "check",
@@ -99,28 +99,29 @@ pub const TARGETS: [Target; 8] = [
 ];
 
 impl Target {
-    /// The target of this name.
+    /// Finds a target by name.
     pub fn named(name: &str) -> Option<&'static Target> {
         const { &TARGETS }.iter().find(|target| target.name == name)
     }
 
-    /// Reads an input: whether it was taken, or what is wrong with the program. Whatever is wrong with the input is fine.
+    /// Runs the target: returns true if the input was accepted, and an error if the program has a bug. Invalid input is never an
+    /// error.
     pub fn run(&self, input: &[u8]) -> Result<bool, String> {
         (self.run)(input)
     }
 
-    /// An input that is right, or nearly.
+    /// Returns a valid or nearly valid input.
     pub fn seed(&self, random: &mut Random) -> Vec<u8> {
         (self.seed)(random)
     }
 
-    /// Another input.
+    /// Returns a mutated input.
     pub fn mutate(&self, random: &mut Random, input: &[u8]) -> Vec<u8> {
         (self.mutate)(random, input)
     }
 }
 
-/// For cargo-fuzz, which knows a finding by a panic.
+/// Entry point for cargo-fuzz, which detects findings by panics.
 #[expect(clippy::panic, reason = "libfuzzer reports panics")]
 pub fn check(name: &str, input: &[u8]) {
     let target = Target::named(name).unwrap_or_else(|| panic!("there is no target '{name}'"));

@@ -1,9 +1,9 @@
-//! Changes to text: words of the formats put in, lines and pieces moved, repeated or lost, bytes changed.
+//! Mutation of text: inserts tokens of the formats, moves, repeats or removes lines and pieces, changes bytes.
 
 use crate::Random;
 use crate::pick::place;
 
-/// What means something in one of the formats.
+/// Tokens of the formats.
 const WORDS: [&str; 44] = [
     "[",
     "]",
@@ -51,10 +51,10 @@ const WORDS: [&str; 44] = [
     "\t",
 ];
 
-/// The longest text that is made.
+/// Maximum length of a mutated text.
 const LONGEST: usize = 1 << 16;
 
-/// Another text, a few changes away.
+/// Mutates a text with a few changes.
 pub(crate) fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..=random.below(4) {
@@ -72,7 +72,7 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>) {
             let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
             bytes.splice(at..at, word.bytes());
         }
-        // The same word many times over nests deeply.
+        // The same token repeated many times nests deeply.
         1 => {
             let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
             let count = 1 << random.below(14);
@@ -113,7 +113,7 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Puts another number in the place of one.
+/// Replaces a number by another one.
 fn number(random: &mut Random, bytes: &mut Vec<u8>) {
     const NUMBERS: [&str; 8] =
         ["0", "-1", "1", "9223372036854775807", "-9223372036854775808", "4294967296", "0.1", "1e999"];

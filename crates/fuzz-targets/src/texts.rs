@@ -1,4 +1,4 @@
-//! What is text: the ONNX text syntax, YAML, results, and an adapter's messages.
+//! Fuzz targets for text: the ONNX text syntax, YAML, results, and messages of adapters.
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Variant;
@@ -14,7 +14,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::Declaration;
 use onnx_conformance_subject::message::{Answer, Started, advice, read};
 
-/// A model, a graph, nodes or a type in ONNX's text syntax.
+/// Parses a model, a graph, nodes or a type in ONNX's text syntax.
 pub(crate) fn syntax(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let parts = [parse_graph(&text).is_ok(), parse_nodes(&text).is_ok(), parse_value_type(&text).is_ok()];
@@ -23,7 +23,7 @@ pub(crate) fn syntax(input: &[u8]) -> bool {
     read_model(model.encode_to_vec().into(), &NoExternalData, &limits).is_ok()
 }
 
-/// A file of specs, whose path below `specs/` is the comment on its first line.
+/// Reads a spec file, whose path below `specs/` is in a comment on the first line.
 pub(crate) fn specs(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let path = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or("ai.onnx/Abs/op.yaml").to_owned();
@@ -36,7 +36,7 @@ pub(crate) fn specs(input: &[u8]) -> bool {
             let version = OperatorVersion { domain: domain.to_owned(), name: name.to_owned(), since };
             ids(&operators, &version).is_ok()
         });
-        // Every version is planned, whatever comes of another.
+        // Plans every version, even if another one fails.
         return !planned.collect::<Vec<bool>>().contains(&false);
     }
     let opset: i64 = file.trim_end_matches(".yaml").parse().unwrap_or(1);
@@ -44,7 +44,7 @@ pub(crate) fn specs(input: &[u8]) -> bool {
     specs.is_ok_and(|specs| specs.find(domain, name, opset).is_ok())
 }
 
-/// An expectation file, brought up to a run of nothing.
+/// Reads an expectation file and updates it with an empty run.
 pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
     let text = String::from_utf8_lossy(input);
     let Ok(expectations) = Expectations::parse("fuzz.yaml", &text) else { return Ok(false) };
@@ -58,7 +58,7 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
     Ok(updated_expectations(&text, &book, &[], Variant::Runtime, &[]).is_ok())
 }
 
-/// A results file.
+/// Reads a results file.
 pub(crate) fn results(input: &[u8]) -> Result<bool, String> {
     let Ok(found) = read_results(&mut &input[..]) else { return Ok(false) };
     let mut written = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn results(input: &[u8]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// A line that an adapter writes; behind it a line with a type, and the file of an output of that type.
+/// Reads a line written by an adapter, followed by a line with a type and the file of an output of that type.
 pub(crate) fn answers(input: &[u8]) -> bool {
     let (line, rest) = split_line(input);
     let started = read::<Started>(line).is_ok();

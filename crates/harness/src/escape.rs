@@ -1,15 +1,15 @@
-//! Text of others in a report: ids, names, versions and messages, so that they cannot pass for anything else.
+//! Escaping of external text in reports: ids, names, versions and messages cannot be mistaken for anything else.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use onnx_conformance_subject::message::LONGEST_MESSAGE;
 
-/// The most characters of a message that a report shows.
+/// Maximum number of characters of a message in a report.
 pub const LONGEST: usize = LONGEST_MESSAGE;
 
-/// Text of several lines, as for a terminal or XML: a character that moves the cursor, changes colours, reorders text or is
-/// none of Unicode's is written as `\u{1b}`. What remains are characters that XML 1.0 allows.
+/// Escapes multi-line text for a terminal or XML. Characters that move the cursor, change colours or reorder text, and
+/// noncharacters, are written as `\u{1b}`. XML 1.0 allows all remaining characters.
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -25,7 +25,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Text that belongs into one line, as an id does: a line break is written as `\n`.
+/// Escapes single-line text such as an id. A line break is written as `\n`.
 pub fn line(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -37,19 +37,19 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// A message of several lines, cut to [`LONGEST`] characters.
+/// Escapes a multi-line message, truncated to [`LONGEST`] characters.
 pub fn message(text: &str) -> String {
     lines(&cut(text, LONGEST)).into_owned()
 }
 
-/// The first characters of a text, and how many more there are.
+/// Truncates a text, and appends the number of omitted characters.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let Some((end, _)) = text.char_indices().nth(most) else { return Cow::Borrowed(text) };
     let (shown, rest) = text.split_at(end);
     Cow::Owned(format!("{shown}... ({} more characters)", rest.chars().count()))
 }
 
-/// Text in one line of markdown that has no other meaning there, in a table neither.
+/// Escapes text for one line of markdown, also within a table.
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in line(text).chars() {
@@ -61,7 +61,7 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
-/// Text in one line of HTML or SVG, between tags or in quotes.
+/// Escapes text for one line of HTML or SVG, between tags or in quotes.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in line(text).chars() {
@@ -77,22 +77,22 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// Text in one line as code in markdown. The fence is longer than any run of backticks in it.
+/// Formats single-line text as markdown code. The fence is longer than any run of backticks in the text.
 pub fn markdown_code(text: &str) -> String {
     let text = line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A space at both ends is taken away by who reads it.
+    // Markdown parsers remove one space at both ends.
     let space = if longest > 0 { " " } else { "" };
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// Text as code in a cell of a markdown table, in which a bar ends the cell even within code.
+/// Formats text as code in a markdown table cell, where a bar ends the cell even within code.
 pub fn markdown_cell_code(text: &str) -> String {
     markdown_code(text).replace('|', "\\|")
 }
 
-/// JSON text in which the strings have no character that a terminal would act on.
+/// Escapes JSON text so that strings contain no terminal control characters.
 pub fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -100,7 +100,7 @@ pub fn json(text: &str) -> String {
             escaped.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(escaped, "\\u{unit:04x}");
             }
         }
@@ -108,8 +108,8 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// Whether a character stands for itself wherever it is printed. Not: controls, marks that reorder or break lines, and code
-/// points that are no characters.
+/// Returns true if a character may be printed as it is. Excludes control characters, marks that reorder or break lines, and
+/// noncharacters.
 pub fn is_plain(c: char) -> bool {
     let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks = matches!(c, '\u{2028}' | '\u{2029}');

@@ -1,23 +1,23 @@
-//! Exit codes: what a CI job can tell apart.
+//! Exit codes, to be distinguished by CI jobs.
 
 use crate::expectations::Conclusion;
 
-/// All as expected.
+/// All results are as expected.
 pub const SUCCESS: u8 = 0;
-/// Some case does worse than expected.
+/// Some cases do worse than expected.
 pub const REGRESSION: u8 = 1;
-/// Some case does better than expected: the expectation file is stale.
+/// Some cases do better than expected: the expectation file is stale.
 pub const STALE: u8 = 2;
 /// No case was selected.
 pub const NOTHING: u8 = 3;
 /// The harness itself failed.
 pub const HARNESS: u8 = 4;
-/// Somebody ended the run, as by Ctrl-C.
+/// The run was interrupted, for example by Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
-/// The command line is wrong.
+/// The command line is invalid.
 pub const USAGE: u8 = 64;
 
-/// The exit code of a run.
+/// Returns the exit code of a run.
 pub const fn of(conclusion: Conclusion) -> u8 {
     match conclusion {
         Conclusion::Broken => HARNESS,

@@ -1,4 +1,4 @@
-//! Comparing results with an expectation file, and bringing the file up to date.
+//! Comparison of results with an expectation file, and updates of the file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,31 +40,31 @@ pub enum SuiteOrigin {
     Folder,
 }
 
-/// The expectations that a run is compared with, and the file that they are written to.
+/// Expectations that a run is compared with, and the file to write them to.
 #[derive(Debug)]
 pub struct Gate {
     source: Source,
     /// The expectations.
     pub matcher: ExpectationMatcher,
-    /// Whether the file is about the suite that is run, so that an entry that matches nothing is wrong.
+    /// True if the file is about the suite of the run, so that an entry that matches nothing is an error.
     pub is_about_suite: bool,
-    /// Whether the cases are the project's own, of which `records/` has digests.
+    /// True if the cases are the project's own, which have digests in `records/`.
     is_recorded: bool,
 }
 
-/// Where the expectations of a runtime come from.
+/// Source of a runtime's expectations.
 #[derive(Debug)]
 struct Source {
     path: Option<PathBuf>,
-    /// Whether the path follows from the runtime.
+    /// True if the path is derived from the runtime.
     is_default: bool,
     runtime: Declaration,
-    /// Whether the runtime is held to what is recommended, whatever the file says.
+    /// True if recommended cases count even if the file does not say so.
     strict: bool,
 }
 
 impl GateOptions<'_> {
-    /// Reads what is expected of a runtime on the cases of these sources.
+    /// Reads the expectations of a runtime for the cases of these sources.
     pub fn open(&self, runtime: &Declaration) -> anyhow::Result<Gate> {
         let is_own_suite = self.origin == SuiteOrigin::Folder;
         let path = match self.expectations {
@@ -88,14 +88,14 @@ impl GateOptions<'_> {
             let (path, now) = (expectations.path(), escape::line(&runtime.version));
             note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
-        // The expectations that go without saying are about the project's suite; a file that is named is about this one.
+        // Default expectations are for the project's suite. A file named by the user is for the suite of the run.
         let is_about_suite = !is_own_suite || self.expectations.is_some();
         Ok(Gate { source, matcher, is_about_suite, is_recorded: self.origin == SuiteOrigin::Project })
     }
 }
 
 impl Source {
-    /// The text of the file, where there is one, and what it expects.
+    /// Returns the text of the file, if it exists, and its expectations.
     fn read(&self) -> anyhow::Result<(Option<String>, ExpectationMatcher)> {
         let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
         if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
@@ -107,7 +107,7 @@ impl Source {
             expectations = Expectations::parse(&name, &read)?;
             text = Some(read);
         } else {
-            // A file that is written for the first time keeps what it is written for.
+            // A new file keeps the setting of its first run.
             expectations.strict = self.strict;
         }
         Ok((text, ExpectationMatcher::new(expectations, &self.runtime, self.strict)?))
@@ -115,8 +115,8 @@ impl Source {
 }
 
 impl Source {
-    /// The measurement of the runtime that the program was built with, that of its version or the newest, where it has one and no
-    /// other expectations are named.
+    /// Returns the embedded measurement of the runtime's version, or else of the newest version; `None` if there is none or other
+    /// expectations are named.
     fn embedded(&self) -> Option<(String, String)> {
         if self.path.is_none() || !self.is_default {
             return None;
@@ -125,8 +125,8 @@ impl Source {
         Some((format!("expectations/{name} of this program"), text.to_owned()))
     }
 
-    /// Where new expectations are written: a measurement of another version of the runtime stays as it is, and one that only the
-    /// program has becomes a file.
+    /// Returns the path for new expectations. The measurement of another version is not overwritten, and an embedded one is
+    /// written to a new file.
     fn target(&self, read: &Expectations) -> Option<PathBuf> {
         let is_other = read.version.as_ref().is_some_and(|version| *version != self.runtime.version);
         let is_new = self.path.as_ref().is_some_and(|path| !path.exists());
@@ -139,17 +139,17 @@ impl Source {
 }
 
 impl Gate {
-    /// The patterns of the cases that the file was measured on; none where it is about all.
+    /// Returns the patterns of the measured cases; empty for all cases.
     pub fn scope(&self) -> &[String] {
         &self.matcher.expectations().scope
     }
 
-    /// Whether a run with these patterns is of all cases that the file is about.
+    /// Returns true if a run with these patterns covers all cases of the file.
     pub fn is_whole(&self, patterns: &[String]) -> bool {
         patterns.is_empty() || patterns == self.scope()
     }
 
-    /// What is wrong with the file where the runtime, in the version that the file is about, takes other files than it says.
+    /// Returns the problem of the file if the runtime, in the version of the file, accepts other files than stated.
     pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
         let expectations = self.matcher.expectations();
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
@@ -158,8 +158,8 @@ impl Gate {
         Some(format!("{path}: it takes {accepted}, and `accepts` says {stated}; --update-expectations rewrites it"))
     }
 
-    /// Rewrites the file so that these results, those of a whole run in one variant, are as expected. The groups that are
-    /// `missing` have no results. The header says of a measurement where and when it was made anew.
+    /// Rewrites the file so that these results of a whole run in one variant are as expected. The groups in `missing` have no
+    /// results. `header` provides the new provenance of a measurement.
     pub fn update(
         &self,
         results: &mut Vec<CaseResult>,
@@ -172,7 +172,7 @@ impl Gate {
         let path = &path.context("there is no expectation file to rewrite; name one with --expectations")?;
         results.sort_by(|a, b| a.id.cmp(&b.id));
         let _held = hold(path)?;
-        // Another run may have written the file since this one began.
+        // Another run may have written the file since this one started.
         let (text, matcher) = self.source.read()?;
         let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
         results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
@@ -183,7 +183,7 @@ impl Gate {
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
         let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::of);
         write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
-        // What other variants do confirms nothing.
+        // Results of other variants confirm nothing.
         let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
         if variant == Variant::Runtime && has_digests {
             let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
@@ -193,7 +193,7 @@ impl Gate {
     }
 }
 
-/// Locks the folder of an expectation file until the value is dropped; a folder that is missing is made.
+/// Locks the folder of an expectation file until the value is dropped. A missing folder is created.
 pub fn hold(path: &Path) -> anyhow::Result<Option<File>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -201,14 +201,14 @@ pub fn hold(path: &Path) -> anyhow::Result<Option<File>> {
     Ok(lock_folder(path))
 }
 
-/// Writes an expectation file, which the caller holds.
+/// Writes an expectation file that the caller has locked.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?;
     note(&format!("wrote {}", path.display()));
     Ok(())
 }
 
-/// A measurement says how every case ended, so every case was sent but those in files that the runtime was found not to take.
+/// Fails if cases were not sent for other reasons than unaccepted files, since a measurement lists the outcome of every case.
 pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
     let is_file = |result: &&CaseResult| {
         let what = result.message.strip_suffix(" is not declared").and_then(|what| what.parse().ok());
@@ -225,8 +225,8 @@ pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()>
     )
 }
 
-/// Writes the digests beside an expectation file, with the old ones of the groups that are `missing`. Without digests the
-/// file goes: the expectations are about cases that have no record, and confirm nothing.
+/// Writes the digests next to an expectation file, keeping the old ones of the groups in `missing`. Without digests the file is
+/// removed: the cases then have no record, and the expectations confirm nothing.
 pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[String]) -> anyhow::Result<()> {
     let path = MeasuredDigests::path(path);
     let place = || path.display().to_string();
@@ -246,8 +246,8 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
     }
 }
 
-/// Where the expectations of a runtime are, below the current folder: those of its version, else of the newest version that was
-/// measured, else `<runtime>.yaml`, where those go of a runtime that was not.
+/// Returns the path of a runtime's expectations, below the current folder: its version's, else the newest measured version's,
+/// else `<runtime>.yaml`, the file of a runtime without measurements.
 pub fn default_path(runtime: &Declaration) -> PathBuf {
     let measured = measured_path(runtime);
     if measured.exists() {
@@ -258,14 +258,14 @@ pub fn default_path(runtime: &Declaration) -> PathBuf {
     if flat.exists() { flat } else { newest_of(&folder).unwrap_or(flat) }
 }
 
-/// Where the measurement of a version of a runtime is: `expectations/<runtime>/<version>.yaml`.
+/// Returns the path of the measurement of a runtime's version: `expectations/<runtime>/<version>.yaml`.
 pub fn measured_path(runtime: &Declaration) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     let version: String = runtime.version.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     Path::new("expectations").join(&runtime.name).join(format!("{version}.yaml"))
 }
 
-/// The expectations of the newest version in a folder.
+/// Returns the expectations of the newest version in a folder.
 fn newest_of(folder: &Path) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));

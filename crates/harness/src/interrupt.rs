@@ -1,4 +1,4 @@
-//! Signals that end the program: a run ends in order, everything else at once, and no temporary file stays.
+//! Signals that end the program: a run ends in order, everything else at once. No temporary file is left behind.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +7,10 @@ use onnx_conformance_subject::Stop;
 
 use crate::note::note;
 
-/// The flag of the run that the first signal ends.
+/// Stop flag of the run, set by the first signal.
 static STOP: Mutex<Option<Stop>> = Mutex::new(None);
 
-/// Set once this process listens for signals.
+/// True once this process handles signals.
 static LISTENS: Mutex<bool> = Mutex::new(false);
 
 /// Returns a flag that Ctrl-C sets. The second time, the program ends at once.
@@ -29,7 +29,7 @@ fn stop() -> io::Result<Stop> {
     Ok(stop)
 }
 
-/// Listens for the signals that end a program.
+/// Installs handlers for the signals that end a program.
 pub fn listen() -> io::Result<()> {
     let mut listens = LISTENS.lock().unwrap_or_else(PoisonError::into_inner);
     if !*listens {
@@ -39,7 +39,7 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the flag of the run; where there is none, or it is set already, the program ends with `end`.
+/// Sets the stop flag of the run. If there is none, or it is set already, ends the program with `end`.
 #[cfg(any(unix, windows))]
 fn interrupted(end: impl Fn()) {
     use crate::exit;
@@ -51,7 +51,7 @@ fn interrupted(end: impl Fn()) {
     if stop.as_ref().is_some_and(|stop| stop.set(StopReason::Interrupted)) {
         return;
     }
-    // Held to the end of the process.
+    // Held until the process ends.
     let _nothing_begins = remove_unfinished();
     remove_temporary();
     if stop.is_none() {
@@ -69,10 +69,10 @@ fn start() -> io::Result<()> {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    // A file that may grow no more is an error of its writer, which knows what to remove.
+    // Exceeding the file size limit becomes an error of the writer, which knows the files to remove.
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     let (sender, receiver) = mpsc::channel();
-    // The thread is there before the signals are its own, so that without a thread they do what they did.
+    // The thread starts before the signals are redirected. If it cannot start, they keep their default action.
     let signals = move || {
         let mut signals = match Signals::new([SIGINT, SIGTERM]) {
             Ok(signals) => signals,
@@ -81,7 +81,7 @@ fn start() -> io::Result<()> {
         let hangup = if is_ignored(SIGHUP) { Ok(()) } else { signals.add_signal(SIGHUP) };
         drop(sender.send(hangup));
         for signal in signals.forever() {
-            // Who started the program is to see that the signal ended it.
+            // The parent process should see that the signal ended the program.
             interrupted(|| drop(emulate_default_handler(signal)));
         }
     };
@@ -89,7 +89,7 @@ fn start() -> io::Result<()> {
     receiver.recv().map_err(io::Error::other)?
 }
 
-/// Returns whether the program was started with a signal ignored, as by `nohup`. Always false where /proc does not exist.
+/// Returns true if the program was started with a signal ignored, for example by `nohup`. Always false without /proc.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

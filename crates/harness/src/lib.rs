@@ -80,5 +80,6 @@ pub mod whole_file;
 pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
-    Declaration, ElementType, Host, Named, Output, Phase, Request, Response, Runtime, Tensor, Value, ValueType, Variant, adapter, serve,
+    Declaration, ElementType, Host, Named, Output, Phase, Request, Response, Runtime, Tensor, Value, ValueType,
+    Variant, adapter, serve,
 };

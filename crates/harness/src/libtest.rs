@@ -29,24 +29,23 @@ use trials::Trials;
 
 pub use trials::UPDATE;
 
-/// Set in a process that the test binary has started to run cases in: it serves the adapter protocol and runs no tests.
+/// Environment variable of child processes of the test binary. If set, the process serves the adapter protocol and runs no tests.
 const SERVE: &str = "ONNX_CONFORMANCE_SERVE";
 
-/// Runs the project's suite on a runtime as a test binary, and returns its exit code; `main` of a test with
-/// `harness = false` has nothing else to do. [`Harness`] says what the tests are, and can be told more.
+/// Runs the project's suite on a runtime as a test binary, and returns its exit code. This is all that `main` of a test with
+/// `harness = false` has to do. [`Harness`] describes the tests and has more options.
 pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
     Harness::new(runtime, expectations).run()
 }
 
 /// A test binary: a trial for each vendored case, and one for each operator version whose cases come from the specs.
 ///
-/// The binary starts itself again, as often as there are threads, and runs the cases in those processes: where the runtime
-/// aborts, hangs, overflows its stack or takes all memory, that is the outcome of one case.
+/// The binary starts itself again, once per thread, and runs the cases in those processes. If the runtime aborts, hangs,
+/// overflows its stack or exhausts the memory, that is the outcome of a single case.
 ///
-/// A trial fails where a case does not go as the expectation file says; it is ignored, with the reason, where all of its
-/// cases are expected failures. After a run of all trials in one process, as `cargo test` makes, an expectation that
-/// matches nothing fails the run as well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. The id of a case, as a
-/// filter of the command line, runs this case alone.
+/// A trial fails if a case differs from the expectation file. It is ignored, with the reason, if all its cases are expected
+/// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
+/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs this case alone.
 pub struct Harness {
     place: Place,
     expectations: PathBuf,
@@ -60,9 +59,9 @@ pub struct Harness {
     again: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
-/// Where the runtime runs.
+/// Place where the runtime runs.
 enum Place {
-    /// In processes of its own.
+    /// In separate processes.
     Apart(Box<dyn Runtime + Send>),
     /// In this process.
     Here(Box<dyn Host + Send>),
@@ -74,7 +73,7 @@ impl Harness {
         Harness::at(Place::Apart(Box::new(runtime)), expectations.into())
     }
 
-    /// Compares what a host runs with an expectation file; limits and the number of processes are the host's affair.
+    /// Compares a host's results with an expectation file. Limits and the number of processes are up to the host.
     pub fn of_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
         Harness::at(Place::Here(Box::new(host)), expectations.into())
     }
@@ -94,57 +93,56 @@ impl Harness {
         }
     }
 
-    /// Takes the vendored cases from this folder, `testdata` of a checkout of the project.
+    /// Reads the vendored cases from this folder, `testdata` of a checkout of the project.
     #[must_use]
     pub fn testdata(self, folder: impl Into<PathBuf>) -> Harness {
         Harness { testdata: Some(folder.into()), ..self }
     }
 
-    /// Runs only the cases that these patterns choose, as `onnx-conformance list` does.
+    /// Runs only the cases that these patterns select, as in `onnx-conformance list`.
     #[must_use]
     pub fn cases(self, filters: &[&str]) -> Harness {
         Harness { filters: filters.iter().map(|&filter| filter.to_owned()).collect(), ..self }
     }
 
-    /// Holds the runtime to what is recommended, too.
+    /// Makes recommended cases count, too.
     #[must_use]
     pub fn strict(self) -> Harness {
         Harness { strict: true, ..self }
     }
 
-    /// Puts the cases in another form.
+    /// Runs the cases in another variant.
     #[must_use]
     pub fn variant(self, variant: Variant) -> Harness {
         Harness { variant, ..self }
     }
 
-    /// Stops a case after this time, a minute otherwise. It holds for runtimes in processes of their own.
+    /// Stops a case after this time, by default one minute. Applies to runtimes in separate processes.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Harness {
         Harness { limits: Limits { timeout, ..self.limits }, ..self }
     }
 
-    /// Ends a process that takes more bytes of memory than this, 4096 MB otherwise. It holds for runtimes in processes of
-    /// their own.
+    /// Kills a process that uses more bytes of memory than this, by default 4096 MB. Applies to runtimes in separate processes.
     #[must_use]
     pub fn memory(self, bytes: u64) -> Harness {
         Harness { limits: Limits { memory: Some(bytes), ..self.limits }, ..self }
     }
 
-    /// Runs so many cases at a time, whatever the runtime says of itself.
+    /// Runs this many cases at a time, whatever the runtime declares.
     #[must_use]
     pub fn jobs(self, jobs: NonZeroUsize) -> Harness {
         Harness { jobs: Some(jobs), ..self }
     }
 
-    /// Gives up when so many processes in a row have ended without an answer, 200 otherwise.
+    /// Gives up when this many processes in a row have ended without an answer, by default 200.
     #[must_use]
     pub fn restarts(self, restarts: usize) -> Harness {
         Harness { restarts, ..self }
     }
 
-    /// Calls the runtime in this process. A panic is the outcome of its case; an abort, an overflow of the stack and
-    /// `exit` end the run, a hang never ends, and neither time nor memory is limited.
+    /// Calls the runtime in this process. A panic is the outcome of its case. An abort, a stack overflow and `exit` end the run,
+    /// a hang never ends, and neither time nor memory is limited.
     #[must_use]
     pub fn in_process(self) -> Harness {
         let place = match self.place {
@@ -154,13 +152,13 @@ impl Harness {
         Harness { place, ..self }
     }
 
-    /// Says how a trial, or the case that a failure is about, is run again.
+    /// Sets the command that re-runs a trial, or the case of a failure.
     #[must_use]
     pub fn again(self, command: impl Fn(&str) -> String + Send + Sync + 'static) -> Harness {
         Harness { again: Box::new(command), ..self }
     }
 
-    /// Runs the trials that the command line asks for.
+    /// Runs the trials selected by the command line.
     pub fn run(self) -> ExitCode {
         if let (Place::Apart(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
             return serve(runtime);
@@ -176,7 +174,7 @@ impl Harness {
 
     fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
         let filter = Filter::new(&self.filters)?;
-        // The trials outlive this function's scope; the program ends with them.
+        // The trials outlive this function's scope. They live until the program ends.
         let suite = Suite::project(self.testdata.as_deref(), Generated::embedded())?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
         let units = choose(suite, &filter, &arguments)?;
@@ -194,7 +192,7 @@ impl Harness {
         let accepted = found_of(&*host);
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
         let exists = self.expectations.exists();
-        // A file that is not there yet expects nothing.
+        // A missing file has no expectations.
         let gate = GateOptions {
             expectations: Some(&self.expectations),
             update_expectations: !exists,
@@ -229,7 +227,7 @@ impl Harness {
     }
 }
 
-/// Starts the runtime, and holds the number of threads to the requests that it takes at a time.
+/// Starts the runtime, and limits the number of threads to the requests that it accepts at a time.
 fn open_host(
     place: Place,
     jobs: Option<NonZeroUsize>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::escape;
 
-/// A word of a command line, in quotes where a shell would take it for something else.
+/// Formats a command-line word, quoted if a shell would interpret it.
 pub fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@,+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -16,7 +16,7 @@ pub fn word(text: &str) -> String {
     }
 }
 
-/// A word with characters that no terminal should see, in the quotes that bash, zsh and POSIX.1-2024 know for them.
+/// Quotes a word with control characters in the `$'...'` syntax of bash, zsh and POSIX.1-2024.
 fn ansi_quoted(text: &str) -> String {
     let mut word = "$'".to_owned();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Small models that show whether an adapter is right, apart from what its runtime can do.
+//! Small models that test an adapter, independent of the features of its runtime.
 
 mod model;
 
@@ -11,20 +11,21 @@ use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput, Level};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_subject::{Ended, Host, Phase, Request, Response};
 
-/// What a probe shows.
+/// Result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The adapter does right.
+    /// The adapter is correct.
     Correct,
-    /// The runtime says that it cannot, which may well be.
+    /// The runtime reports a missing feature, which is allowed.
     Unsupported(String),
-    /// The runtime fails or ends, which is no fault of the adapter's.
+    /// The runtime fails or dies, which is not a fault of the adapter.
     Runtime(String),
-    /// The adapter does wrong.
+    /// The adapter is wrong.
     Wrong(String),
 }
 
-/// What the probes show of a runtime, each told to `sink` as it comes, with what it is about and the model and its inputs as a case.
+/// Runs all probes on a runtime. `sink` gets each result at once, with the subject of the probe and the model and
+/// inputs as a case.
 pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
     let mut earlier = None;
     let declaration = runtime.declaration();
@@ -111,7 +112,7 @@ fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> 
 }
 
 impl Probe {
-    /// The probe as a case, for a test folder.
+    /// Converts the probe to a case, for a test folder.
     fn case(&self) -> Case {
         let outputs = match &self.expected {
             Expected::Outputs(values) => values.as_slice(),
@@ -136,7 +137,7 @@ impl Probe {
         }
     }
 
-    /// The element types that go in and out.
+    /// Returns the element types of inputs and outputs.
     fn elements(&self) -> Vec<ElementType> {
         let inputs = self.inputs.iter().map(|input| input.value.value_type());
         let outputs = self.outputs.iter().map(|output| output.value_type.clone());
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use onnx_conformance_subject::{Builtin, Declaration, Ran};
 
-    /// The built-in executor, behind something that spoils what it says.
+    /// The built-in executor with a function that corrupts its responses.
     struct Spoilt(fn(Response) -> Response);
 
     impl Host for Spoilt {

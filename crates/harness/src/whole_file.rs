@@ -1,4 +1,5 @@
-//! Files that are written beside their place and renamed, so that a reader finds the old file or the new one, whole.
+//! Files that are written next to their place and then renamed, so that a reader finds either the whole old or the
+//! whole new file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,22 +10,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, TempPath};
 
-/// How many links in a row are followed, as systems do.
+/// Largest number of links in a row that are followed, as systems do.
 const MOST_LINKS: usize = 40;
 
-/// The most bytes of a file's name that the name of its temporary file begins with: file systems limit the length of names.
+/// Bytes of a file's name that begin the name of its temporary file. File systems limit the length of names.
 const PREFIX: usize = 64;
 
-/// The temporary files of this process that are not in their place yet.
+/// The temporary files of this process that are not in place yet.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes the files that are not in their place yet, for a process that ends at once. No further one begins before the value is
-/// dropped.
+/// Removes the files that are not in place yet, for a process that ends at once. No new one can start before the
+/// returned value is dropped.
 #[must_use = "a file that begins later would stay"]
 pub fn remove_unfinished() -> impl Sized {
     let unfinished = unfinished();
     for path in unfinished.iter() {
-        // Nothing more can be done about a file that stays.
+        // There is no remedy if it fails.
         let _ = fs::remove_file(path);
     }
     unfinished
@@ -34,7 +35,7 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A path in the list of unfinished files.
+/// An entry in the list of unfinished files.
 #[derive(Debug)]
 struct Unfinished(PathBuf);
 
@@ -51,17 +52,17 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes a file as a whole. A full disk leaves the old file as it was.
+/// Writes a whole file. If the disk is full, the old file stays unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = WholeFile::beside(path)?;
     file.write_all(bytes)?;
     file.put().map(drop)
 }
 
-/// A file that is not in its place yet. Without [`WholeFile::put`] nothing of it stays.
+/// A file that is not in place yet. Without a call of [`WholeFile::put`] it is removed.
 ///
-/// It gets the permissions of the file whose place it takes. A link stays, and what it leads to is replaced. What no file can
-/// take the place of, as a pipe or a device, is written as it is.
+/// It gets the permissions of the file that it replaces. A link stays, and its target is replaced. A pipe, a device or
+/// another special file is written directly.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -70,7 +71,7 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Begins a file that `path` is to name.
+    /// Starts a file that will be at `path`.
     pub fn beside(path: &Path) -> io::Result<WholeFile> {
         let Some(target) = target(path)? else {
             let file = File::options().write(true).truncate(true).open(path)?;
@@ -82,9 +83,9 @@ impl WholeFile {
         }
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = target.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        // Made as any file is, so that a new one has the permissions that the user's files have.
+        // A new file gets the default permissions of the user's files.
         let make = |path: &Path| {
-            // Before the file is there, so that a signal in between leaves none.
+            // The entry is added before the file exists, so that a signal in between leaves no file.
             let entry = Unfinished::new(path);
             Ok((File::options().read(true).write(true).create_new(true).open(path)?, entry))
         };
@@ -99,17 +100,17 @@ impl WholeFile {
         Ok(WholeFile { file, places: Some((temporary, target, entry)) })
     }
 
-    /// The file as it is now.
+    /// Returns the file as it is now.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts the file into its place, and returns it.
+    /// Moves the file to its place and returns it.
     pub fn put(mut self) -> io::Result<File> {
         self.file.flush()?;
         if let Some((temporary, target, _entry)) = self.places {
             self.file.sync_all()?;
-            // Unlike `TempPath::persist`, on Windows this takes the place of a file that somebody reads, too.
+            // Unlike `TempPath::persist`, this also replaces a file on Windows that another process reads.
             fs::rename(&temporary, &target)?;
         }
         Ok(self.file)
@@ -126,14 +127,14 @@ impl Write for WholeFile {
     }
 }
 
-/// Where links lead; nothing for what no file can take the place of.
+/// Follows links. Returns `None` for a special file that cannot be replaced.
 fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         return Ok(None);
     }
     let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
-        // A link there, as behind /dev/stdout, leads to a file that is open, whatever path it has.
+        // A link there, as behind /dev/stdout, leads to an open file, whatever its path.
         if place.starts_with("/proc") {
             return Ok(None);
         }
@@ -143,8 +144,8 @@ fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("the links lead nowhere"))
 }
 
-/// Holds the folder of a file until the value is dropped; another process that wants to hold it waits. Nothing is held where
-/// the system or the file system has no lock for folders, as Windows.
+/// Locks the folder of a file until the value is dropped; other processes that lock it wait. Returns `None` if the
+/// system or the file system cannot lock folders, as on Windows.
 pub fn lock_folder(path: &Path) -> Option<File> {
     let folder = target(path).ok()??.parent()?.to_owned();
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn a_long_name_is_shortened_beside_its_place() {
         let folder = tempfile::tempdir().unwrap();
-        // Two bytes a character, so that the cut may fall between the bytes of one.
+        // Two bytes per character, so that the cut may fall within a character.
         for name in ["a".repeat(250), format!("a{}", "é".repeat(124))] {
             write_whole(&folder.path().join(&name), b"new").unwrap();
             assert_eq!(names(folder.path()), std::slice::from_ref(&name));

@@ -1,24 +1,24 @@
-//! The end of the time for a piece of work, as a function that the harness hands in.
+//! Deadline of a piece of work, a function supplied by the harness.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Says whether the time for a piece of work is over. The clock behind it belongs to the caller.
+/// Deadline of a piece of work. The caller owns the clock behind it.
 #[derive(Clone, Default)]
 pub struct Deadline(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Deadline {
-    /// A deadline from a function that says whether the time is over. It is asked often, from any thread.
+    /// Returns a deadline from a function that is true once the time is over. It is called often, from any thread.
     pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Deadline {
         Deadline(Some(Arc::new(is_over)))
     }
 
-    /// A deadline that never comes.
+    /// Returns a deadline that never passes.
     pub fn never() -> Deadline {
         Deadline(None)
     }
 
-    /// Whether the time is over.
+    /// True if the time is over.
     pub fn is_over(&self) -> bool {
         self.0.as_ref().is_some_and(|is_over| is_over())
     }

@@ -1,6 +1,7 @@
-//! What ONNX means: element types, values, messages, models, the specs of every operator version, and an executor.
+//! The semantics of ONNX: element types, values, messages, models, the specs of every operator version, and an
+//! executor.
 //!
-//! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
+//! The crate knows no case, tolerance or expectation; it reads no file and never panics on its input.
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! What the tests of kernels share: a node in a model of its own, run through the executor.
+//! Helpers for kernel tests: a one-node model, run through the executor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub(crate) struct OneNode {
     limits: ExecutionLimits,
 }
 
-/// An operator of ONNX's own domain at an opset, with one output.
+/// Operator of ONNX's own domain at an opset, with one output.
 pub(crate) fn node(op_type: &str, opset: i64) -> OneNode {
     node_of("", op_type, opset)
 }
 
-/// An operator of a domain at an opset of it, with one output.
+/// Operator of a domain at one of its opsets, with one output.
 pub(crate) fn node_of(domain: &str, op_type: &str, opset: i64) -> OneNode {
     let node = Node {
         name: String::new(),
@@ -49,7 +49,7 @@ impl OneNode {
         self
     }
 
-    /// Leaves an optional input out.
+    /// Omits an optional input.
     pub(crate) fn absent(mut self) -> OneNode {
         self.node.inputs.push(String::new());
         self
@@ -61,7 +61,7 @@ impl OneNode {
         self
     }
 
-    /// Asks for this many outputs.
+    /// Sets the number of outputs.
     pub(crate) fn outputs(mut self, count: usize) -> OneNode {
         self.node.outputs = (0..count).map(|index| format!("out{index}")).collect();
         self
@@ -73,7 +73,7 @@ impl OneNode {
         self
     }
 
-    /// The outputs.
+    /// Returns the outputs.
     pub(crate) fn run(self) -> Result<Vec<Value>, RunError> {
         let parameter = |name: &String, value_type| Parameter { name: name.clone(), value_type, shape: None };
         let last_uses = vec![Vec::new()];
@@ -90,7 +90,7 @@ impl OneNode {
         run(&model, self.inputs, self.limits)
     }
 
-    /// The first output, a tensor.
+    /// Returns the first output, a tensor.
     pub(crate) fn tensor(self) -> Tensor {
         match self.run().unwrap().into_iter().next() {
             Some(Value::Tensor(tensor)) => tensor,
@@ -98,13 +98,13 @@ impl OneNode {
         }
     }
 
-    /// The message of the error that the node must give.
+    /// Returns the message of the error that the node must give.
     pub(crate) fn error(self) -> String {
         self.run().expect_err("the node must be refused").to_string()
     }
 }
 
-/// The outputs of a model in ONNX's text syntax, which is checked as any model is.
+/// Returns the outputs of a model in ONNX's text syntax, which is checked like any model.
 pub(crate) fn run_text(text: &str, inputs: &[(&str, Value)]) -> Result<Vec<Value>, RunError> {
     let proto = parse_model(text).unwrap_or_else(|error| panic!("{error} of {text}"));
     let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &LoadLimits::default())

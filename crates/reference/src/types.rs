@@ -1,4 +1,4 @@
-//! The type of a value: `tensor(float)`, `seq(tensor(int64))`, `optional(...)`, `map(string, float)`.
+//! Types of values: `tensor(float)`, `seq(tensor(int64))`, `optional(...)`, `map(string, float)`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The element type at the bottom: of the tensor, of a sequence's tensors, of a map's values.
+    /// The innermost element type: of the tensor, of a sequence's tensors, or of a map's values.
     pub fn element_type(&self) -> ElementType {
         match self {
             ValueType::Tensor(element) | ValueType::SparseTensor(element) => *element,
@@ -45,13 +45,13 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// How deeply types may nest where they are written.
+/// Maximum nesting depth of a type as text.
 const DEEPEST: usize = 64;
 
-/// A text that is no ONNX value type.
+/// Error: a text that is not an ONNX value type.
 #[derive(Debug, thiserror::Error)]
 pub enum TypeError {
-    /// The innermost name is unknown.
+    /// The innermost name is not an element type.
     #[error(transparent)]
     Element(#[from] UnknownElementType),
     /// The text is not of the form `constructor(...)`.

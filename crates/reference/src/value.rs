@@ -1,4 +1,4 @@
-//! What flows along an edge of a graph: a tensor, a sparse tensor, a sequence, an optional, or a map.
+//! Values on the edges of a graph: tensors, sparse tensors, sequences, optionals and maps.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::dtype::ElementType;
 use crate::tensor::Tensor;
 use crate::types::ValueType;
 
-/// A value of any ONNX type. Cloning shares the elements.
+/// Value of any ONNX type. Cloning shares the elements.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A dense tensor.
@@ -28,13 +28,13 @@ pub enum Value {
 pub struct SparseTensor {
     /// The elements, `[nnz]`.
     pub values: Tensor,
-    /// Where they stand: `int64`, `[nnz]` flat positions or `[nnz, rank]` coordinates, ascending.
+    /// Positions of the elements: `int64`, `[nnz]` flat or `[nnz, rank]` coordinates, ascending.
     pub indices: Tensor,
     /// The shape of the dense tensor.
     pub shape: Vec<usize>,
 }
 
-/// A list of values of one type, which an empty list still has.
+/// List of values of one type. An empty list has a type, too.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sequence {
     /// The type of every item.
@@ -46,13 +46,13 @@ pub struct Sequence {
 /// A value that may be absent, and its type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Optional {
-    /// The type of the value, whether there is one or not.
+    /// The type of the value, also if absent.
     pub item_type: ValueType,
     /// The value.
     pub item: Option<Arc<Value>>,
 }
 
-/// A dictionary from integers or strings, in key order.
+/// Dictionary with integer or string keys, in key order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Map {
     /// An integer type or `string`.
@@ -66,14 +66,14 @@ pub struct Map {
 /// A key of a map.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MapKey {
-    /// Of any integer type.
+    /// Key of any integer type.
     Integer(i128),
-    /// Of type `string`.
+    /// Key of type `string`.
     String(Arc<str>),
 }
 
 impl fmt::Display for MapKey {
-    /// A number, or a text in quotes.
+    /// Writes a number, or a string in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MapKey::Integer(key) => write!(f, "{key}"),
@@ -94,7 +94,7 @@ impl Value {
         }
     }
 
-    /// About how many bytes the value takes in memory.
+    /// The approximate memory of the value in bytes.
     pub fn size(&self) -> usize {
         let of_all =
             |values: &mut dyn Iterator<Item = &Value>| values.map(|item| size_of::<Value>() + item.size()).sum();
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// The tensor, where the value is one.
+    /// The tensor, if the value is one.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {
             Value::Tensor(tensor) => Some(tensor),
@@ -123,14 +123,14 @@ impl From<Tensor> for Value {
 }
 
 impl Sequence {
-    /// A sequence of tensors or other values of `item_type`.
+    /// Creates a sequence of values of `item_type`.
     pub fn new(item_type: ValueType, items: Vec<Value>) -> Sequence {
         Sequence { item_type, items: Arc::new(items) }
     }
 }
 
 impl fmt::Display for Value {
-    /// The type and, for tensors, the shape: `tensor(float)[2, 3]`.
+    /// Writes the type and, for tensors, the shape: `tensor(float)[2, 3]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.value_type())?;
         match self {

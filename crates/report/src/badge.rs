@@ -1,11 +1,11 @@
-//! A badge: the JSON that shields.io reads from an address (<https://shields.io/badges/endpoint-badge>).
+//! Badge: JSON for a shields.io endpoint badge (<https://shields.io/badges/endpoint-badge>).
 
 use serde_json::json;
 
 use onnx_conformance_harness::run::{Outcome, Summary};
 use onnx_conformance_subject::Declaration;
 
-/// The share of cases that pass among those that were put to the runtime and judged.
+/// Returns a badge with the share of passing cases among those that were given to the runtime and judged.
 pub fn badge(runtime: &Declaration, summary: &Summary) -> String {
     let judged: usize =
         summary.counts().filter(|(outcome, _)| !outcome.is_inconclusive()).map(|(_, count)| count).sum();
@@ -18,7 +18,7 @@ pub fn badge(runtime: &Declaration, summary: &Summary) -> String {
         share if share >= 50.0 => "orange",
         _ => "red",
     };
-    // Rounded down, so that only everything is 100 %.
+    // Rounded down, so that 100 % means that every case passes.
     let message = format!("{:.1} % of {judged} cases", (share * 10.0).floor() / 10.0);
     let label = format!("ONNX conformance, {} {}", runtime.name, runtime.version);
     json!({ "schemaVersion": 1, "label": label, "message": message, "color": color }).to_string() + "\n"

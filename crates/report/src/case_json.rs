@@ -1,4 +1,4 @@
-//! A case for programs.
+//! A case as JSON.
 
 use onnx_conformance_reference::proto::decode;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::site::{model_text, value_text};
 use onnx_conformance_cases::case::{Case, Expected, ExpectedOutput, Named};
 
-/// The case for a program: what is said of it, the model in ONNX's text syntax where that can say it, inputs, and what is expected.
+/// Returns a case as JSON: its description, the model in ONNX's text syntax if that can express it, inputs, and expected outputs.
 pub fn as_json(case: &Case) -> Value {
     let model = decode::model(case.model.clone()).ok();
     let sets = case.data.iter().map(|data| {

@@ -1,4 +1,4 @@
-//! A run as markdown, for the summary page of a CI job.
+//! Markdown summary of a run, for the page of a CI job.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use onnx_conformance_harness::expectations::{Conclusion, GateResult};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_subject::Declaration;
 
-/// The most cases that a table has; a page that is too long is cut off by who shows it.
+/// Maximum number of cases in a table. CI services truncate long pages.
 const MOST: usize = 50;
 
-/// The most characters of a message.
+/// Maximum number of characters of a message.
 const LONGEST: usize = 200;
 
-/// The summary of a run.
+/// Returns the summary of a run.
 pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
     let verdict = match tally.conclusion() {
         Conclusion::Broken => "❌ cases could not be loaded",
@@ -86,7 +86,7 @@ fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     }
 }
 
-/// The first line of a text, cut where it is long, in a cell of a table.
+/// Formats the first line of a text as a table cell, truncated if it is long.
 fn cell(text: &str) -> String {
     escape::markdown(&escape::cut(text.lines().next().unwrap_or_default(), LONGEST))
 }

@@ -1,4 +1,4 @@
-//! What changed between two runs, case by case.
+//! Comparison of two runs, case by case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,49 +10,49 @@ use onnx_conformance_harness::escape;
 use onnx_conformance_harness::run::{CaseResult, Outcome, Read};
 use onnx_conformance_subject::Declaration;
 
-/// The changes between two runs, by id.
+/// Changes between two runs, by id.
 #[derive(Debug, Default, Serialize)]
 pub struct Comparison<'a> {
-    /// The runtime of the older run.
+    /// Runtime of the older run.
     pub old: String,
-    /// The runtime of the newer one.
+    /// Runtime of the newer run.
     pub new: String,
-    /// Whether both ran the same suite; if not, a case of one name may have changed.
+    /// True if both ran the same suite. Otherwise cases with the same name may differ.
     pub is_same_suite: bool,
-    /// How many judged cases pass in one run or the other, where the runs put them in two variants.
+    /// Number of judged cases that pass in at least one of the runs, if they used two variants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_in_either: Option<usize>,
-    /// How many cases are in both and ended alike.
+    /// Number of cases with the same outcome in both.
     pub same: usize,
-    /// What passes now and did not.
+    /// Cases that pass now and failed before.
     pub fixed: Vec<Change<'a>>,
-    /// What passed and does not any more.
+    /// Cases that passed before and fail now.
     pub broken: Vec<Change<'a>>,
-    /// What takes the runtime down now and did not.
+    /// Cases that crash the runtime now and did not before.
     pub crashes: Vec<Change<'a>>,
-    /// What ends otherwise, and neither passes now nor did, or is not judged.
+    /// Other cases with a different outcome: not passing in either run, or not judged.
     pub changed: Vec<Change<'a>>,
-    /// What only one of the runtimes takes: the other was not given it, as it declares, or since it takes no such opset or IR
-    /// version, or since the case has no form of its own in the variant of the other run.
+    /// Cases that only one of the runtimes was given. The other declares that it does not support the case, or does not accept
+    /// its opset or IR version, or the case has no separate form in the variant of the other run.
     pub taken_by_one: Vec<Change<'a>>,
-    /// What only the newer run has.
+    /// Cases that only the newer run has.
     pub added: Vec<Change<'a>>,
-    /// What only the older run has.
+    /// Cases that only the older run has.
     pub removed: Vec<Change<'a>>,
 }
 
-/// A case of which two runs differ.
+/// A case that differs between two runs.
 #[derive(Debug, Serialize)]
 pub struct Change<'a> {
     /// Its id.
     pub id: &'a str,
-    /// How it ended in the older run.
+    /// Outcome in the older run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Outcome>,
-    /// How it ended in the newer one.
+    /// Outcome in the newer run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Outcome>,
-    /// What the newer run says of it.
+    /// Message in the newer run.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub message: &'a str,
 }
@@ -104,12 +104,12 @@ impl<'a> Comparison<'a> {
         comparison
     }
 
-    /// Whether anything is worse than it was.
+    /// Returns true if any case got worse.
     pub fn is_worse(&self) -> bool {
         !self.broken.is_empty() || !self.crashes.is_empty()
     }
 
-    /// The kinds of changes, worst first, with the cases of each.
+    /// Returns the kinds of changes, worst first, with their cases.
     fn lists(&self) -> [(&'static str, &[Change<'a>]); 7] {
         [
             ("new crashes", &self.crashes),
@@ -122,7 +122,7 @@ impl<'a> Comparison<'a> {
         ]
     }
 
-    /// The line of numbers.
+    /// Formats the line of counts.
     fn counts(&self) -> String {
         let lists = self.lists();
         let counts = lists.iter().map(|(name, changes)| format!("{} {name}", changes.len()));
@@ -131,7 +131,7 @@ impl<'a> Comparison<'a> {
         counts.join(", ")
     }
 
-    /// The comparison for people at a terminal; at most `most` cases of each kind.
+    /// Formats the comparison for a terminal, with at most `most` cases of each kind.
     pub fn text(&self, most: usize) -> String {
         let mut text = String::new();
         for (name, changes) in
@@ -152,7 +152,7 @@ impl<'a> Comparison<'a> {
         text
     }
 
-    /// The comparison as markdown.
+    /// Formats the comparison as markdown.
     pub fn markdown(&self, most: usize) -> String {
         let mut text =
             format!("## {} → {}\n\n{}\n", escape::markdown(&self.old), escape::markdown(&self.new), self.counts());
@@ -177,18 +177,19 @@ impl Change<'_> {
     }
 }
 
-/// Whether two lists are one. What only one runtime takes is counted, and listed in JSON alone: it is one fact of a whole opset.
+/// Returns true if two lists are the same object. Cases that only one runtime takes are counted, and listed in JSON alone: the
+/// cause is a whole opset.
 fn is_same_list(one: &[Change<'_>], other: &[Change<'_>]) -> bool {
     std::ptr::eq(one, other)
 }
 
-/// Results by id; by the id without its variant, where two variants are compared.
+/// Returns results by id, or by the id without its variant if two variants are compared.
 fn by_id(results: &[CaseResult], are_variants: bool) -> BTreeMap<&str, &CaseResult> {
     let id = |id| if are_variants { Variant::of_id(id).0 } else { id };
     results.iter().map(|result| (id(result.id.as_str()), result)).collect()
 }
 
-/// How many judged cases pass in one of two runs.
+/// Counts the judged cases that pass in at least one of two runs.
 fn passed_in_either(old: &BTreeMap<&str, &CaseResult>, new: &BTreeMap<&str, &CaseResult>) -> usize {
     let passes = |result: &CaseResult| result.outcome == Outcome::Pass && result.level != Level::Open;
     let in_old = old.iter().filter(|(_, result)| passes(result)).map(|(id, _)| *id);

@@ -1,4 +1,4 @@
-//! A case for people: the model's nodes, the inputs, what is expected.
+//! A case as text for people: the model's nodes, the inputs, and the expected outputs.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use onnx_conformance_cases::case::{Case, DataSet, Expected};
 use onnx_conformance_cases::compare::Accuracy;
 use onnx_conformance_harness::escape::line;
 
-/// The elements of a tensor that are printed before it is cut.
+/// Maximum number of tensor elements to print.
 const MOST_ELEMENTS: usize = 64;
 
-/// The case as text.
+/// Formats a case as text.
 pub fn describe(case: &Case) -> String {
     let mut text = format!("case {}\nlevel {}", line(&case.id), case.level);
     if let Some(evidence) = case.evidence_text() {
@@ -29,7 +29,7 @@ pub fn describe(case: &Case) -> String {
     text
 }
 
-/// The model, the inputs and what is expected, as text.
+/// Formats the model, the inputs and the expected outputs.
 pub fn describe_parts(case: &Case) -> String {
     let mut text = String::new();
     match decode::model(case.model.clone()) {
@@ -79,7 +79,7 @@ fn describe_data(text: &mut String, case: &Case) {
     }
 }
 
-/// What is expected of the outputs of a data set, a line or two each.
+/// Formats the expected outputs of a data set, a line or two each.
 pub fn describe_expected(data: &DataSet) -> String {
     let mut text = "expected".to_owned();
     for output in &data.outputs {
@@ -195,7 +195,7 @@ fn attribute_text(attribute: &AttributeProto) -> String {
     }
 }
 
-/// The rule of an output that is not compared with a value as it is, and the values that may be in another order.
+/// Formats the rule of an output without an exact expected value, with the values if only their order may differ.
 fn freedom(expected: &Expected) -> String {
     let rule = expected.rule();
     match expected {
@@ -205,7 +205,7 @@ fn freedom(expected: &Expected) -> String {
     }
 }
 
-/// A value in one line, cut where it is long.
+/// Formats a value in one line, truncated if it is long.
 pub fn shown(value: &Value) -> String {
     let mut text = value.to_string();
     match value {

@@ -1,4 +1,4 @@
-//! The difference of two operator versions or of two opsets as text, markdown and JSON.
+//! Differences between two operator versions or opsets, as text, markdown and JSON.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::Serialize;
 use similar::TextDiff;
 
-/// A form of a difference.
+/// Output format of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// For a terminal.
@@ -18,7 +18,7 @@ pub enum Format {
     Json,
 }
 
-/// Shows how two versions of an operator differ: the typed changes, and the text difference of their files beneath.
+/// Formats the difference between two versions of an operator: the typed changes, followed by a text diff of their files.
 pub fn version_diff(specs: &Specs, diff: &VersionDiff, format: Format) -> String {
     let files = files_diff(specs, diff);
     let (from, to) = (with_opsets(specs, &diff.from), with_opsets(specs, &diff.to));
@@ -35,7 +35,7 @@ pub fn version_diff(specs: &Specs, diff: &VersionDiff, format: Format) -> String
     }
 }
 
-/// Shows how the operators of a domain differ between two opsets.
+/// Formats the difference between two opsets of a domain.
 pub fn opset_diff(diff: &OpsetDiff, format: Format) -> String {
     let OpsetDiff { domain, from, to, .. } = diff;
     let counts = counts(diff);
@@ -71,7 +71,7 @@ pub fn opset_diff(diff: &OpsetDiff, format: Format) -> String {
     }
 }
 
-/// The unified difference of the signatures in the two version files; empty where they are the same.
+/// Returns the unified diff of the signatures in two version files; empty if they are equal.
 fn files_diff(specs: &Specs, diff: &VersionDiff) -> String {
     let file = |version: &OperatorVersion| {
         (
@@ -83,8 +83,8 @@ fn files_diff(specs: &Specs, diff: &VersionDiff) -> String {
     TextDiff::from_lines(&before, &after).unified_diff().header(&from, &to).to_string()
 }
 
-/// The lines of a version file without those that say since when it holds and what changed then: a later version has other ones, or
-/// none, and takes nothing back by that.
+/// Returns the lines of a version file without `since`, `changes` and `behaviour`. A later version has other entries or none,
+/// which does not revoke the earlier ones.
 fn signature_lines(text: &str) -> String {
     let mut is_left_out = false;
     let mut kept = String::new();
@@ -99,7 +99,7 @@ fn signature_lines(text: &str) -> String {
     kept
 }
 
-/// Names a version with the opsets at which a model means it.
+/// Formats a version with the opsets that select it.
 fn with_opsets(specs: &Specs, version: &OperatorVersion) -> String {
     match specs.opsets(version) {
         Ok(opsets) if opsets.start() == opsets.end() => format!("{version} (opset {})", opsets.start()),
@@ -124,7 +124,7 @@ fn lines(changes: &[Change], before: &str) -> String {
     })
 }
 
-/// A text inside a table, where a bar would end the cell.
+/// Escapes bars, which would end a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -151,12 +151,12 @@ struct VersionJson<'a> {
     from: &'a OperatorVersion,
     to: &'a OperatorVersion,
     changes: Vec<ChangeJson<'a>>,
-    /// The unified difference of the two files.
+    /// The unified diff of the two files.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<&'a str>,
 }
 
-/// A change with its sentence, so that a program can show it without knowing every kind.
+/// A change with its sentence, so that programs can show changes of unknown kinds.
 #[derive(Serialize)]
 struct ChangeJson<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Failures in groups: the cases of one operator version that end alike, the gravest group first, each with its worst case.
+//! Groups of failures: cases of one operator version with the same outcome, gravest group first, each with its worst case.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,17 +7,17 @@ use crate::site::Severity;
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 
-/// The number of words of a message that tell one failure from another.
+/// Number of words of a message that distinguish failures.
 const WORDS: usize = 8;
 
-/// Failures that end alike, and say so in the same words.
+/// Failures with the same outcome and similar messages.
 #[derive(Debug)]
 pub struct FailureGroup<'a> {
-    /// What ids of the group begin with: the operator version, or the folder of tests of a release.
+    /// Common id prefix: the operator version, or the folder of a release's tests.
     pub path: String,
-    /// The case that shows it best.
+    /// The most telling case.
     pub worst: &'a CaseResult,
-    /// The others.
+    /// The other cases.
     pub others: Vec<&'a CaseResult>,
 }
 
@@ -31,7 +31,7 @@ pub fn failure_groups(results: &[CaseResult]) -> Vec<FailureGroup<'_>> {
     }
     let mut all: Vec<FailureGroup<'_>> = Vec::new();
     for ((path, ..), mut of_group) in groups {
-        // What is required, then what is farthest off, then what is plainest.
+        // Binding cases first, then the largest error, then the shortest id.
         of_group.sort_by_key(|result| (result.level, Reverse(result.ulps), result.id.len(), result.id.as_str()));
         if let Some((worst, others)) = of_group.split_first() {
             all.push(FailureGroup { path, worst, others: others.to_vec() });
@@ -41,7 +41,7 @@ pub fn failure_groups(results: &[CaseResult]) -> Vec<FailureGroup<'_>> {
     all
 }
 
-/// Puts the worst case of each group first, in the order of the groups, and the others behind them in the same order.
+/// Sorts the worst case of each group to the front, in group order, followed by the other cases in the same order.
 pub fn sort_by_gravity(results: &mut Vec<CaseResult>) {
     let groups = failure_groups(results);
     let worst = groups.iter().map(|group| group.worst.clone());
@@ -50,7 +50,7 @@ pub fn sort_by_gravity(results: &mut Vec<CaseResult>) {
     *results = sorted;
 }
 
-/// The operator version of a case, or the folder that it stands in; a case that stands in none is a group of its own.
+/// Returns the operator version of a case, or its folder, or its own path if it has neither.
 fn group_of(id: &str) -> String {
     let id = CaseId::parse(id);
     match id.version() {

@@ -1,4 +1,4 @@
-//! The text of an issue about a finding: what happens, what the standard says, and a program that shows it.
+//! Text of an issue for a finding: the behaviour, the standard, and a program that reproduces it.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use onnx_conformance_cases::case::Case;
 use onnx_conformance_harness::escape::markdown;
 use onnx_conformance_harness::findings::{Finding, MeasuredVersions};
 
-/// How a runtime is called from Python: what is imported, and the lines that run `model` on `inputs`.
+/// Python code to call a runtime: the import, and the lines that run `model` on `inputs`.
 const CALLS: [(&str, &str, &str); 3] = [
     (
         "onnxruntime",
@@ -32,10 +32,10 @@ const CALLS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// What is needed for values of types that numpy does not have.
+/// Helper for values of types that numpy does not have.
 const BYTES: &str = "\ndef tensor(text):\n    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n";
 
-/// Returns an issue in markdown, ready to file; the sample is a case that shows the finding.
+/// Returns an issue in markdown, ready to file. The sample is a case that shows the finding.
 pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> String {
     let mut text = format!("# {}\n\n{}\n", markdown(&finding.title), markdown(&finding.does));
     let _ = write!(text, "\nThe standard: {}\n\n{}\n", markdown(&finding.proof.to_string()), markdown(&finding.text));
@@ -57,7 +57,7 @@ pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> S
     text
 }
 
-/// A Python program that runs a case; nothing for a runtime that is not called from Python, or a case that is too large.
+/// Returns a Python program that runs a case; `None` if the runtime has no Python API or the case is too large.
 fn script(runtime: &str, case: &Case) -> Option<String> {
     let (_, import, call) = CALLS.iter().find(|(name, ..)| *name == runtime)?;
     let model = model_text(&decode::model(case.model.clone()).ok()?)?;

@@ -1,4 +1,4 @@
-//! A run as `JUnit` XML, which CI services read.
+//! A run as `JUnit` XML for CI services.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::Verdict;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 
-/// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
-/// that says nothing, are skipped with the reason; a case that passes though a failure is expected is a failure.
+/// Creates the report, with a test suite per operator version or group of vendored cases. Expected failures and inconclusive
+/// cases are skipped with the reason. A pass is a failure if a failure is expected.
 pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<&(CaseResult, Verdict)>> = BTreeMap::new();
     for result in results {

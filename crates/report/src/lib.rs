@@ -1,6 +1,4 @@
-//! What is said to people: of models ([`models`]), and of the results of runs (reporters, the site, coverage, differences).
-//!
-//! A run is one stream of events; a [`Reporter`](reporter::Reporter) takes it and writes the terminal's lines, JUnit, markdown or a badge.
+//! Consumers of results: the terminal and report files.
 
 pub mod badge;
 pub mod case_json;
@@ -34,12 +32,12 @@ mod tests {
     use onnx_conformance_harness::run::{CaseResult, Outcome, test_results};
     use onnx_conformance_subject::Declaration;
 
-    /// The result of a required case.
+    /// Creates the result of a required case.
     pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
         CaseResult { ms: 1.0, ..test_results::result(id, outcome) }
     }
 
-    /// What these results come to where nothing but passing is expected.
+    /// Returns the gate result if every case is expected to pass.
     pub(super) fn tally(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
         let book = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
         let mut tally = GateResult::default();

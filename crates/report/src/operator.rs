@@ -1,4 +1,4 @@
-//! A version of an operator for a terminal: what its page of the site says.
+//! An operator version as terminal text, with the content of its site page.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorF
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::findings::{FindingError, Findings};
 
-/// What an operator version cannot be described by.
+/// An error while describing an operator version.
 #[derive(Debug, thiserror::Error)]
 pub enum DescribeError {
-    /// It is not there.
+    /// The version does not exist.
     #[error(transparent)]
     Lookup(#[from] LookupError),
     /// Two versions cannot be compared.
@@ -25,12 +25,13 @@ pub enum DescribeError {
     /// The op.yaml cannot be read.
     #[error(transparent)]
     Generate(#[from] GenerateError),
-    /// A file of findings is wrong.
+    /// A findings file is invalid.
     #[error(transparent)]
     Findings(#[from] FindingError),
 }
 
-/// An operator version: signature, types over versions, what the runtimes of these columns do, cases, traps, findings, with colours.
+/// Describes an operator version in colour: signature, types per version, results of the runtimes of these columns, cases, traps,
+/// findings.
 pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
@@ -100,7 +101,7 @@ fn parameters(text: &mut String, table: &VersionTable) {
     section(text, "outputs", &formals(&table.spec.outputs));
 }
 
-/// Rows under a title, in columns; nothing where there is no row.
+/// Adds rows in columns under a title; nothing if there are no rows.
 fn section<const N: usize>(text: &mut String, title: &str, rows: &[[String; N]]) {
     if rows.is_empty() {
         return;
@@ -127,7 +128,7 @@ fn measured(text: &mut String, table: &VersionTable, columns: &[Column]) {
     section(text, "measured, in required cases", &columns.iter().zip(&states).map(row).collect::<Vec<_>>());
 }
 
-/// A row for each type of each type parameter, and in it for each version a letter for each runtime.
+/// Adds a row per type of each type parameter. For each version it has a letter per runtime.
 fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
     let width = columns.len().max(2);
     let mut rows = vec![[
@@ -192,7 +193,7 @@ fn rules(text: &mut String, file: &OperatorFile) {
     section(text, "accuracy", &file.accuracy.sentences().into_iter().map(|(of, rule)| [of, rule]).collect::<Vec<_>>());
 }
 
-/// The behaviours, with how many cases each has and the types that they run in.
+/// Adds the behaviours with their case counts and types.
 fn cases(text: &mut String, table: &VersionTable) {
     let mut rows = Vec::new();
     for (position, behaviour) in table.behaviours.iter().enumerate() {
@@ -207,7 +208,7 @@ fn cases(text: &mut String, table: &VersionTable) {
     section(text, &format!("cases, `onnx-conformance run '{}/NAME*'`", table.version.qualified()), &rows);
 }
 
-/// The traps of this version, and what nodes mean otherwise without a sign in the model.
+/// Adds the traps of this version, and the silent changes of meaning.
 fn traps(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
     let mut rows: Vec<[String; 1]> = file.traps_of(version.since).map(|trap| [line(&trap.says).into_owned()]).collect();
     if let Ok(spec) = Specs::embedded().get(version) {

@@ -1,4 +1,4 @@
-//! What versions of runtimes do, as a table for a terminal.
+//! Summary table of runtime versions for a terminal.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::measure::Overview;
 use onnx_conformance_harness::run::feature_list;
 
-/// A line for each version of a runtime, and below what the columns mean.
+/// Creates a line per version of a runtime, with a legend of the columns below.
 pub fn table(overviews: &[Overview], opset: u32) -> String {
     let head = [
         "runtime",
@@ -29,7 +29,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
-        // Names are read from the left, numbers from the right.
+        // Names are left-aligned, numbers right-aligned.
         let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
             0..4 => format!("{cell:width$}"),
             _ => format!("{cell:>width$}"),

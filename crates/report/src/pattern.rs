@@ -1,19 +1,19 @@
-//! What a wrong output looks like: a constant ratio, another order, only some places.
+//! Pattern of a wrong output: a constant ratio, another order, only some elements.
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
 
-/// How near two numbers are that count as the same, beside their size.
+/// Relative tolerance for numbers that count as equal.
 const NEAR: f64 = 1e-3;
 
-/// The fewest differing elements that show a ratio or a distance.
+/// Minimum number of differing elements to establish a ratio or a distance.
 const FEWEST: usize = 2;
 
-/// The most elements that are looked at.
+/// Maximum number of elements to examine.
 const MOST: usize = 1 << 16;
 
-/// What the actual tensor has to do with the expected one, in words; nothing where no pattern shows. `input` is the first input, where
-/// it has as many elements.
+/// Describes the relation of the actual tensor to the expected one; `None` if there is no pattern. `input` is the first input if
+/// it has the same number of elements.
 pub fn pattern(expected: &Tensor, actual: &Tensor, input: Option<&Tensor>) -> Option<String> {
     let has_numbers = |tensor: &Tensor| {
         tensor.element_type() != ElementType::String
@@ -47,7 +47,7 @@ fn is_near(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= NEAR * a.abs().max(b.abs())
 }
 
-/// Whether only NaN, infinities or zeros are wrong.
+/// Detects outputs where only NaN, infinities or zeros are wrong.
 fn special(pairs: &[(f64, f64)]) -> Option<String> {
     let all = |is_special: fn(f64) -> bool| pairs.iter().all(|(expected, _)| is_special(*expected));
     match () {
@@ -58,7 +58,7 @@ fn special(pairs: &[(f64, f64)]) -> Option<String> {
     }
 }
 
-/// The expected elements in another order: transposed, reversed, or otherwise.
+/// Detects the expected elements in another order: transposed, reversed, or permuted.
 fn reordered(expected: &Tensor, before: &[f64], after: &[f64]) -> Option<String> {
     let same = |order: Vec<f64>| order.len() == after.len() && order.iter().zip(after).all(|(a, b)| is_near(*a, *b));
     if let [.., rows, columns] = *expected.shape() {
@@ -84,13 +84,13 @@ fn reordered(expected: &Tensor, before: &[f64], after: &[f64]) -> Option<String>
     has_all.then(|| "the elements are those expected, in another order".to_owned())
 }
 
-/// Whether what differs does so by one factor, or by one distance.
+/// Detects a constant factor or a constant distance between the differing elements.
 fn ratio(pairs: &[(f64, f64)]) -> Option<String> {
     let constant = |values: Vec<f64>| {
         let first = *values.first().filter(|first| first.is_finite() && values.len() >= FEWEST)?;
         values.iter().all(|value| is_near(*value, first)).then_some(first)
     };
-    // Equal pairs have any number of things in common.
+    // Equal pairs would match any pattern.
     let is_varied = pairs.iter().any(|pair| Some(pair) != pairs.first());
     if !is_varied {
         return None;
@@ -111,7 +111,7 @@ fn short(value: f64) -> String {
     if rounded == 0.0 { format!("{value:.2e}") } else { rounded.to_string() }
 }
 
-/// Whether only halves of integers are rounded otherwise.
+/// Detects outputs that differ only in rounding of halves.
 fn ties(differing: &[usize], input: Option<&Tensor>) -> Option<String> {
     let input = input.filter(|input| input.len() <= MOST && input.element_type().is_float())?.floats();
     let is_tie = |at: &usize| input.get(*at).is_some_and(|value| value.fract().abs() == 0.5);

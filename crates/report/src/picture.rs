@@ -1,4 +1,4 @@
-//! The matrix as a picture: what the newest measured version of each runtime does with every operator of an opset.
+//! Picture of the matrix: results of each runtime's newest measured version on every operator of an opset.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,16 +12,16 @@ use onnx_conformance_harness::measure::{
     CasesOfOperator, Measured, Measurement, Measurements, Overview, cases_in_float,
 };
 
-/// The width of an operator's stripe, and the height of a runtime's row.
+/// Width of an operator's stripe, and height of a runtime's row.
 const STRIPE: (usize, usize) = (4, 30);
 
-/// Where the first stripe is, from the left and from above.
+/// Position of the first stripe, from the left and from above.
 const ORIGIN: (usize, usize) = (160, 40);
 
-/// The room for what stands behind the stripes, and below them.
+/// Margin to the right of the stripes, and below them.
 const MARGIN: (usize, usize) = (120, 36);
 
-/// What there is no picture of.
+/// An error while drawing the picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     /// The specs have no such operator version.
@@ -32,7 +32,7 @@ pub enum PictureError {
     Measurement(#[from] ExpectationError),
 }
 
-/// An SVG whose first line names what writes it. Cases count that are required and in float wherever they may be.
+/// Creates an SVG whose first line names the command that writes it. It counts required cases that use float wherever allowed.
 pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
     let operators = cases_in_float(opset)?;
     let measurements = Measurements::embedded();
@@ -77,7 +77,7 @@ pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
     Ok(svg)
 }
 
-/// The stripes of a runtime, as the path of each severity. An operator of which nothing was measured has none.
+/// Returns the stripes of a runtime as one path per severity. An operator without measured cases has no stripe.
 fn stripes(measurement: &Measurement, operators: &[CasesOfOperator], y: usize) -> BTreeMap<Severity, String> {
     let (across, down) = STRIPE;
     let mut paths: BTreeMap<Severity, String> = BTreeMap::new();
@@ -95,7 +95,7 @@ fn stripes(measurement: &Measurement, operators: &[CasesOfOperator], y: usize) -
     paths
 }
 
-/// The colour of a severity, and what it stands for.
+/// Returns the colour and the label of a severity.
 const fn look(severity: Severity) -> (&'static str, &'static str) {
     match severity {
         Severity::Right => ("#8fd3b6", "right"),

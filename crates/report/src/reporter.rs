@@ -1,4 +1,4 @@
-//! Reporters: consumers of the one stream of events that a run is.
+//! Reporters: consumers of a run's single event stream.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use onnx_conformance_subject::Declaration;
 pub struct ReportError {
     /// The file or stream.
     pub place: String,
-    /// Why.
+    /// The cause.
     #[source]
     pub error: Box<dyn Error + Send + Sync>,
 }
@@ -42,28 +42,29 @@ pub struct Finished<'a> {
     pub elapsed: Duration,
 }
 
-/// Consumes the events of a run: `started`, a `case_ended` for each case, `cases_ended`, and `finished` unless it is interrupted.
+/// Consumes the events of a run: `started`, `case_ended` for each case, `cases_ended`, and `finished` unless the run is
+/// interrupted.
 pub trait Reporter {
-    /// Begins.
+    /// Starts the report.
     fn started(&mut self, _run: &Started<'_>) -> Result<(), ReportError> {
         Ok(())
     }
 
-    /// Takes the result of a case and its verdict.
+    /// Receives the result of a case and its verdict.
     fn case_ended(&mut self, _result: &CaseResult, _verdict: Verdict) -> Result<(), ReportError> {
         Ok(())
     }
 
-    /// No further case ends, be the run complete or interrupted.
+    /// Called after the last case, even if the run was interrupted.
     fn cases_ended(&mut self) {}
 
-    /// Ends a complete run.
+    /// Finishes the report of a complete run.
     fn finished(&mut self, _run: &Finished<'_>) -> Result<(), ReportError> {
         Ok(())
     }
 }
 
-/// Several reporters as one. An error of one keeps no event from the others; the first is returned.
+/// Combines several reporters. Each one gets every event even if another fails; the first error is returned.
 impl Reporter for Vec<Box<dyn Reporter + '_>> {
     fn started(&mut self, run: &Started<'_>) -> Result<(), ReportError> {
         first_error(self.iter_mut().map(|reporter| reporter.started(run)))
@@ -84,7 +85,7 @@ impl Reporter for Vec<Box<dyn Reporter + '_>> {
     }
 }
 
-/// A reporter that is kept elsewhere, to be read after the run.
+/// A reporter owned by the caller, to be read after the run.
 impl<T: Reporter + ?Sized> Reporter for &mut T {
     fn started(&mut self, run: &Started<'_>) -> Result<(), ReportError> {
         (**self).started(run)
@@ -108,10 +109,10 @@ fn first_error(results: impl Iterator<Item = Result<(), ReportError>>) -> Result
     results.fold(Ok(()), Result::and)
 }
 
-/// Keeps every result.
+/// Collects every result.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The results with their verdicts, in the order in which the cases ended.
+    /// The results with their verdicts, in order of completion.
     pub results: Vec<(CaseResult, Verdict)>,
 }
 
@@ -130,7 +131,7 @@ pub struct JunitReporter {
 }
 
 impl JunitReporter {
-    /// Reports to this file.
+    /// Creates a reporter that writes to this file.
     pub fn new(path: &Path) -> JunitReporter {
         JunitReporter { path: path.to_owned(), collected: Collected::default() }
     }
@@ -147,7 +148,7 @@ impl Reporter for JunitReporter {
     }
 }
 
-/// A summary in markdown, as for the page of a CI job, written to a file at the end.
+/// Markdown summary, for example for the page of a CI job, written to a file at the end.
 #[derive(Debug)]
 pub struct MarkdownReporter(pub PathBuf);
 
@@ -157,7 +158,7 @@ impl Reporter for MarkdownReporter {
     }
 }
 
-/// The JSON that shields.io makes a badge of, written to a file at the end.
+/// JSON for a shields.io badge, written to a file at the end.
 #[derive(Debug)]
 pub struct BadgeReporter(pub PathBuf);
 

@@ -1,10 +1,10 @@
-//! The signature of an operator version as text, and how two of them differ line by line and word by word.
+//! Signature of an operator version as text, and diffs of signatures by line and word.
 
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Presence};
 use serde::Serialize;
 use similar::{ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
-/// A row of a difference in two columns. Lines are given by position; marks are ranges of characters of a line.
+/// A row of a side-by-side diff. Lines are given by position; marks are character ranges of a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Row {
@@ -13,7 +13,7 @@ pub enum Row {
         /// The first line in the old text, the first in the new one, and how many follow.
         same: (usize, usize, usize),
     },
-    /// Lines of either side that face each other, with what differs in each.
+    /// Corresponding lines of either side, with the marked differences in each.
     Other {
         /// The old line and its marks.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub enum Row {
     },
 }
 
-/// The signature in one line: `Y = Conv <auto_pad, group> (X, W, B?)`.
+/// Formats the signature in one line: `Y = Conv <auto_pad, group> (X, W, B?)`.
 pub fn line(spec: &OpSpec) -> String {
     let names = |formals: &[FormalParameter]| {
         let name = |formal: &FormalParameter| match formal.presence {
@@ -39,7 +39,7 @@ pub fn line(spec: &OpSpec) -> String {
     format!("{} = {}{attributes} ({})", names(&spec.outputs), spec.version.name, names(&spec.inputs))
 }
 
-/// The signature in lines, without the version's number.
+/// Formats the signature in several lines, without the version number.
 pub fn lines(spec: &OpSpec) -> Vec<String> {
     let mut lines = Vec::new();
     let mut section = |title: &str, entries: Vec<String>| {
@@ -97,14 +97,14 @@ pub fn compare(old: &[String], new: &[String]) -> Vec<Row> {
     rows
 }
 
-/// The positions, then as many gaps as it takes.
+/// Returns the positions, padded with gaps to `count`.
 fn padded(range: std::ops::Range<usize>, count: usize) -> impl Iterator<Item = Option<usize>> {
     range.map(Some).chain(std::iter::repeat(None)).take(count)
 }
 
 type Marks = Vec<(usize, usize)>;
 
-/// The words that differ, as ranges of characters of either line.
+/// Returns the differing words, as character ranges of either line.
 fn marks(old: &str, new: &str) -> (Marks, Marks) {
     let diff = TextDiff::from_words(old, new);
     let (mut left, mut right) = ((0, Marks::new()), (0, Marks::new()));

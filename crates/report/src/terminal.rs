@@ -1,4 +1,4 @@
-//! Results for people at a terminal.
+//! Results as terminal text.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use onnx_conformance_harness::run::{CaseResult, OfRelease, Outcome, Summary};
 use onnx_conformance_harness::shell::word;
 use onnx_conformance_subject::Declaration;
 
-/// What is shown of the cases that did not go as expected.
+/// Display settings for unexpected results.
 #[derive(Clone, Debug)]
 pub struct Show {
-    /// At most so many of each kind.
+    /// Maximum number per kind.
     pub most: usize,
-    /// The command that runs cases again, without their ids.
+    /// Command that re-runs cases, without their ids.
     pub command: String,
 }
 
 impl Show {
-    /// Shows at most `most` cases of each kind, by the plain command.
+    /// Shows at most `most` cases of each kind, with the plain command.
     pub fn at_most(most: usize) -> Show {
         Show { most, command: "onnx-conformance run".to_owned() }
     }
 
-    /// A case that did not go as expected, and the command that runs it again.
+    /// Formats an unexpected result with the command that re-runs it.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Show {
     }
 }
 
-/// What is known of the cause of a failure: the finding that it shows.
+/// Formats the finding for a failure, if it has one.
 fn finding(result: &CaseResult) -> String {
     let named = |id: &String| {
         Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
@@ -51,18 +51,17 @@ fn finding(result: &CaseResult) -> String {
     result.finding.as_ref().and_then(named).unwrap_or_default()
 }
 
-/// The command that runs a case again.
+/// Returns the command that re-runs a case.
 pub fn command(command: &str, id: &str) -> String {
     format!("{command} {}", word(id))
 }
 
-/// The name and the version of a runtime.
+/// Formats the name and the version of a runtime.
 pub fn runtime(runtime: &Declaration) -> String {
     escape::line(&format!("{} {}", runtime.name, runtime.version)).into_owned()
 }
 
-/// What a run ends with, with colours: the cases that did not go as expected, what is wrong with the expectations, and the one line of
-/// numbers.
+/// Formats the end of a run in colour: the unexpected results, the problems of the expectations, and the summary line.
 pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
     lines.extend(failures(&format!("{BAD}unexpected{BAD:#}"), &tally.regressions, show));
@@ -98,7 +97,7 @@ pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     lines.join("\n")
 }
 
-/// Cases that did not go as expected, in groups: the worst case of each, or every case where all are shown.
+/// Formats unexpected results in groups: the worst case of each, or every case if all are shown.
 fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     let (groups, mut lines) = (failure_groups(results), Vec::new());
     for group in groups.iter().take(show.most) {
@@ -122,7 +121,7 @@ fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     lines
 }
 
-/// The one line that a run ends with.
+/// Formats the summary line of a run.
 pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String {
     let mut text = format!("{} cases", summary.total());
     if summary.total() > 0 {
@@ -135,7 +134,7 @@ pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String 
     text
 }
 
-/// How many cases ended how, best first.
+/// Formats the number of cases per outcome, best first.
 pub fn counts(summary: &Summary) -> String {
     let near: Vec<String> = [Distance::LastBits, Distance::Small]
         .into_iter()

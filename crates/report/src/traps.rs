@@ -1,4 +1,4 @@
-//! The table of traps: where versions of an operator mean different things, for those who write runtimes.
+//! Table of traps: different meanings of the versions of an operator, for implementers of runtimes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,11 +7,10 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
 
-/// How the table begins.
+/// First lines of the table.
 const HEAD: &str = "| operators | versions | what holds there | cases that tell |\n|---|---|---|---|\n";
 
-/// A page with the table anew: what stands in lines of a table below its head is replaced, and all else stays. Nothing where
-/// the page has no such table.
+/// Replaces the rows of the table in a page. Returns `None` if the page has no such table.
 pub fn page(old: &str, specs: &Specs, catalog: &OperatorCatalog) -> Result<Option<String>, GenerateError> {
     let Some((before, rest)) = old.split_once(HEAD) else { return Ok(None) };
     let rows: usize = rest.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
@@ -19,7 +18,7 @@ pub fn page(old: &str, specs: &Specs, catalog: &OperatorCatalog) -> Result<Optio
     Ok(Some(format!("{before}{HEAD}{}{after}", table(specs, catalog)?)))
 }
 
-/// What operators have in common: what holds, in which of their versions, and the cases that tell.
+/// A row shared by operators: the behaviour, its versions, and the cases that test it.
 struct Row {
     operators: Vec<(String, BTreeSet<u32>)>,
     versions: BTreeSet<u32>,
@@ -28,7 +27,7 @@ struct Row {
 }
 
 impl Row {
-    /// Takes the operators of another row, where both say the same and no version is added to what an operator's own row has.
+    /// Merges another row if both say the same, and no operator's own versions would change. Returns true if merged.
     fn takes(&mut self, other: &Row) -> bool {
         let versions = &self.versions | &other.versions;
         let stays = |row: &Row| row.operators.iter().all(|(_, all)| all & &versions == all & &row.versions);
@@ -41,7 +40,7 @@ impl Row {
     }
 }
 
-/// The rows, by operator and then as op.yaml has them; operators with equal rows share one.
+/// Returns the rows by operator, in the order of op.yaml. Operators with equal rows share one.
 fn table(specs: &Specs, catalog: &OperatorCatalog) -> Result<String, GenerateError> {
     let mut rows: Vec<Row> = Vec::new();
     for domain in specs.domains() {

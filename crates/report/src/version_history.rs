@@ -1,11 +1,11 @@
-//! What changed between every two adjacent versions of every operator, as a page.
+//! Page with the changes between adjacent versions of every operator.
 
 use std::fmt::Write as _;
 
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::spec::diff::{Change, DiffError, versions};
 
-/// A markdown page with a row for each pair of adjacent versions. `made_by` names the command that makes it.
+/// Creates a markdown page with a row per pair of adjacent versions. `made_by` names the command that creates it.
 pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
     let mut rows = String::new();
     let (mut pairs, mut meanings, mut silent) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! Which files a runtime takes, found by models of one `Identity` node.
+//! Probes for the opsets and IR versions that a runtime accepts, with models of one `Identity` node.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -15,11 +15,11 @@ use onnx_conformance_reference::value::Value;
 use crate::named::Named;
 use crate::{Accepted, Builtin, Ended, Host, Opsets, Output, Request, Response};
 
-/// The opset of ONNX's own domain in the models that are about something else: the oldest that current runtimes take, with an
-/// `Identity` that has not changed for long.
+/// Opset of ONNX's own domain in the probes of other properties: the oldest that current runtimes accept. Its
+/// `Identity` has not changed for long.
 const PLAIN_OPSET: u32 = 13;
 
-/// The oldest version of the format that names operator sets.
+/// The oldest IR version whose models import opsets.
 const OLDEST_IR: u32 = 3;
 
 /// Finds which files a runtime takes, unless it is the built-in executor or declares it itself.
@@ -29,8 +29,8 @@ pub fn found_of(host: &dyn Host) -> Option<Accepted> {
     if declaration.name == Builtin::NAME || says_all { None } else { accepted(host) }
 }
 
-/// Finds which files a runtime takes. Of a runtime that runs no such model in any opset, or dies or hangs on one, nothing is
-/// known.
+/// Probes the opsets and IR versions that a runtime accepts. Returns `None` if the runtime runs no such model in any
+/// opset, or dies or hangs on one.
 pub fn accepted(host: &dyn Host) -> Option<Accepted> {
     let releases = Specs::embedded().releases().ok()?;
     let newest_ir = releases.newest()?.ir;
@@ -49,14 +49,14 @@ pub fn accepted(host: &dyn Host) -> Option<Accepted> {
         let taken = taken(1..=newest, |opset| probe(opset).runs(host))?;
         opsets.extend(range(&taken).map(|range| (domain.to_owned(), range)));
     }
-    // Every version of the format may import an old opset.
+    // Every IR version may import an old opset.
     let Opsets::Between(oldest, _) = *opsets.get(DEFAULT_DOMAIN)? else { return None };
     let imports = vec![(DEFAULT_DOMAIN, oldest.max(7))];
     let taken = taken(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
     Some(Accepted { ir: range(&taken)?, opsets })
 }
 
-/// The versions that are taken; nothing where the runtime did not live through one.
+/// Returns the accepted versions, or `None` if the runtime died or hung on one.
 fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
     let mut taken = Vec::new();
     for version in versions {
@@ -65,19 +65,19 @@ fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> 
     Some(taken)
 }
 
-/// The range from the first to the last.
+/// Returns the range from the first to the last version.
 fn range(taken: &[u32]) -> Option<Opsets> {
     taken.first().zip(taken.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
 }
 
-/// A model that gives back its input.
+/// A model that returns its input.
 struct Probe<'a> {
     ir: u32,
     imports: Vec<(&'a str, u32)>,
 }
 
 impl Probe<'_> {
-    /// Whether the runtime runs the model; nothing where it does not live through it.
+    /// Returns true if the runtime runs the model, or `None` if it dies or hangs.
     fn runs(&self, host: &dyn Host) -> Option<bool> {
         let value = Value::Tensor(Tensor::of_floats(ElementType::Float, &[2], &[1.5, -2.0]).ok()?);
         let inputs = [Named { name: "x".to_owned(), value: value.clone() }];
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::{Builtin, Declaration, Phase, Ran};
 
-    /// A runtime that takes models up to an opset and an IR version.
+    /// A runtime that accepts models up to an opset and an IR version.
     struct UpTo {
         opset: i64,
         ir: i64,
@@ -167,7 +167,7 @@ mod tests {
         let found = accepted(&Builtin::new(Duration::from_mins(1))).unwrap();
         let newest = Specs::embedded().releases().unwrap().newest().unwrap();
         assert_eq!(found.ir, Opsets::Between(3, newest.ir));
-        // A domain without operators is not tried.
+        // A domain without operators is not probed.
         let has_operators = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
         for (domain, opset) in newest.opsets.iter().filter(|(domain, _)| has_operators(domain)) {
             assert_eq!(found.opsets.get(domain), Some(&Opsets::Between(1, *opset)), "{domain}");

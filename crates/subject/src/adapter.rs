@@ -1,7 +1,7 @@
-//! What adapters in Rust share besides the protocol: the elements of tensors, and what of a request a runtime does not have.
+//! Helpers for adapters in Rust: elements of tensors, and answers for missing features of a runtime.
 //!
-//! [`serve`](crate::serve) reads requests, their values and files, and writes answers. What is here stands between a
-//! [`Request`] and a runtime. Nothing of it converts an element type or repairs an output.
+//! [`serve`](crate::runtime::serve) reads requests with their values and files, and writes answers. The functions here
+//! are for code between a [`Request`] and a runtime. None of them converts an element type or repairs an output.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,16 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::{Request, Response};
 
-/// The elements of a tensor that is not of strings, each made of its `N` little-endian bytes: `elements(tensor, f32::from_le_bytes)`.
+/// Returns the elements of a non-string tensor, each from its `N` little-endian bytes:
+/// `elements(tensor, f32::from_le_bytes)`.
 pub fn elements<T, const N: usize>(tensor: &Tensor, from_bytes: fn([u8; N]) -> T) -> Vec<T> {
     tensor.bytes().as_chunks::<N>().0.iter().copied().map(from_bytes).collect()
 }
 
-/// A tensor of elements, each turned into its `N` little-endian bytes: `tensor_of(ElementType::Float, shape, values, f32::to_le_bytes)`.
+/// Makes a tensor from elements, each as its `N` little-endian bytes:
+/// `tensor_of(ElementType::Float, shape, values, f32::to_le_bytes)`.
 ///
-/// It fails where there are not as many elements as the shape says, or `N` is not the size of the element type.
+/// It fails if the shape needs another number of elements, or if `N` is not the size of the element type.
 pub fn tensor_of<T, const N: usize>(
     element: ElementType,
     shape: Vec<usize>,
@@ -32,7 +34,7 @@ pub fn tensor_of<T, const N: usize>(
     Tensor::from_bytes(element, shape, bytes.into())
 }
 
-/// The answer for the first input or output of a type that the runtime has no values of: `unsupported`, with the type.
+/// Returns the answer `unsupported` for the first input or output whose type the runtime does not have.
 pub fn missing_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> Option<Response> {
     let inputs = request.inputs.iter().map(|input| Cow::Owned(input.value.value_type()));
     let outputs = request.outputs.iter().map(|output| Cow::Borrowed(&output.value_type));
@@ -40,10 +42,10 @@ pub fn missing_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> 
     Some(Response::unsupported(missing.to_string(), format!("no {missing} goes in or out")))
 }
 
-/// The answer for the first operator that the runtime has nothing under the name of: `unsupported`, with the operator in all versions.
+/// Returns the answer `unsupported` for the first operator name that the runtime does not have, in all versions.
 ///
-/// It is for a runtime that looks operators up by name alone. A node that calls something else than an operator of ONNX is a
-/// failure to load. A model that cannot be read has no answer here.
+/// It is for a runtime that looks up operators by name only. A node that calls anything but an operator of ONNX is an
+/// error at load. A model that cannot be read has no answer here.
 pub fn missing_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Response> {
     let model = decode::model(model.clone()).ok()?;
     let node = nodes(&model).into_iter().find(|node| !has(node.op_type()))?;
@@ -56,14 +58,15 @@ pub fn missing_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Res
     })
 }
 
-/// The operator version that a message is about: of the first node whose operator it names as a word, else of the only node.
+/// Returns the operator version that a message is about: that of the first node whose operator is a word of the
+/// message, or else of the only node.
 pub fn blamed_operator(model: &Bytes, message: &str) -> Option<OperatorVersion> {
     let model = decode::model(model.clone()).ok()?;
     version_of(&model, blamed(&model, message)?)
 }
 
-/// The attribute that a message is about, and the operator version: of the node that it is about, the first attribute that it names
-/// as a word.
+/// Returns the attribute that a message is about, with the operator version: the first attribute of the blamed node
+/// whose name is a word of the message.
 pub fn blamed_attribute(model: &Bytes, message: &str) -> Option<(String, OperatorVersion)> {
     let model = decode::model(model.clone()).ok()?;
     let node = blamed(&model, message)?;
@@ -78,7 +81,7 @@ fn blamed<'a>(model: &'a ModelProto, message: &str) -> Option<&'a NodeProto> {
     nodes.iter().find(is_named).copied().or(only)
 }
 
-/// The operator version that a node calls, if it is one of ONNX.
+/// Returns the operator version of a node, if it is one of ONNX.
 fn version_of(model: &ModelProto, node: &NodeProto) -> Option<OperatorVersion> {
     let domain = canonical_domain(node.domain());
     let opset = model.opset_import.iter().find(|entry| canonical_domain(entry.domain()) == domain)?.version();
@@ -86,12 +89,12 @@ fn version_of(model: &ModelProto, node: &NodeProto) -> Option<OperatorVersion> {
     Some(spec.version.clone())
 }
 
-/// The words of a message, each of letters, digits and `_`.
+/// Returns the words of a message, each of letters, digits and `_`.
 fn words(message: &str) -> impl Iterator<Item = &str> {
     message.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// The nodes of a model, those of the graphs in attributes behind the node that has them.
+/// Returns the nodes of a model. Nodes of a subgraph follow the node that has it.
 fn nodes(model: &ModelProto) -> Vec<&NodeProto> {
     let mut found = Vec::new();
     let mut graphs: Vec<&GraphProto> = model.graph.iter().collect();

@@ -1,33 +1,33 @@
-//! Where adapters are found, and the Python that runs them.
+//! Search path for adapters, and the Python that runs them.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names a folder of adapters.
+/// Environment variable with a folder of adapters.
 const FOLDER: &str = "ONNX_CONFORMANCE_ADAPTERS";
 
-/// Names the Python that runs adapters which have no environment of their own.
+/// Environment variable with the Python for adapters that have no environment of their own.
 const PYTHON: &str = "ONNX_CONFORMANCE_PYTHON";
 
-/// The folder of adapters in the current folder.
+/// Folder of adapters in the current folder.
 const HERE: &str = "adapters";
 
-/// The folders of adapters, in the order in which they are searched, and a Python for adapters without an environment.
+/// The folders of adapters, in search order, and a Python for adapters without an environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adapters {
-    /// The folders. A name stands for the first of them that has a folder of this name with `adapter.yaml` in it.
+    /// The folders. A name refers to the first folder that contains `<name>/adapter.yaml`.
     pub folders: Vec<PathBuf>,
-    /// A folder of adapters, each of which is started by its path alone, since nobody has installed them.
+    /// A folder of adapters that are started only by path, since nobody has installed them.
     pub by_path: Option<PathBuf>,
-    /// A path, or a name that is looked for where the system looks.
+    /// A path, or a name on the system's search path.
     pub python: PathBuf,
 }
 
 impl Adapters {
-    /// The adapters that somebody has installed: in the folder that `ONNX_CONFORMANCE_ADAPTERS` names; beside the program; and where a
-    /// package manager that installs the program into `bin` puts them, `share/onnx-conformance/adapters`. Those in `adapters` of
-    /// the current folder, which may be anybody's, are started by their paths alone.
+    /// Returns the installed adapters: in the folder of `ONNX_CONFORMANCE_ADAPTERS`; next to the program; and in
+    /// `share/onnx-conformance/adapters`, if a package manager installs the program in `bin`. Adapters in `adapters` of
+    /// the current folder may be anybody's, and are started only by path.
     pub fn installed() -> Adapters {
         // A package manager may link to the program from elsewhere.
         let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Adapters {
         Adapters::of(program.parent().unwrap_or(Path::new("")), set(FOLDER), set(PYTHON))
     }
 
-    /// The installed adapters, and last those in `adapters` of the current folder, by their names.
+    /// Returns the installed adapters, followed by those in `adapters` of the current folder.
     pub fn installed_and_here() -> Adapters {
         let mut adapters = Adapters::installed();
         adapters.folders.extend(adapters.by_path.take());
@@ -52,12 +52,12 @@ impl Adapters {
         Adapters { folders, by_path: Some(HERE.into()), python: python.unwrap_or_else(|| system.into()) }
     }
 
-    /// The folder of the adapter of this name that has `file`.
+    /// Returns the folder of the adapter of this name, if it contains `file`.
     pub(crate) fn find(&self, name: &str, file: &str) -> Option<PathBuf> {
         self.folders.iter().map(|folder| folder.join(name)).find(|folder| folder.join(file).is_file())
     }
 
-    /// The folder of the adapter of this name that has `file`, where its path must be named.
+    /// Returns the folder of the adapter of this name, if it contains `file` and may only be started by path.
     pub(crate) fn find_by_path(&self, name: &str, file: &str) -> Option<PathBuf> {
         let folder = self.by_path.as_ref()?.join(name);
         folder.join(file).is_file().then_some(folder)

@@ -29,24 +29,24 @@ impl Builtin {
     /// The name that the executor declares.
     pub const NAME: &str = "builtin";
 
-    /// The executor, which stops a run after `timeout`, or when it would take more than 4 GiB.
+    /// Creates the executor. A run stops after `timeout`, or if it would take more than 4 GiB.
     pub fn new(timeout: Duration) -> Builtin {
         Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None }
     }
 
-    /// The executor, which stops a run that would take more than so many bytes: the model, its inputs, and what is computed.
+    /// Limits the memory of a run in bytes: the model, its inputs, and all computed values.
     #[must_use]
     pub fn with_memory(self, memory: usize) -> Builtin {
         Builtin { memory, ..self }
     }
 
-    /// The executor, whose runs end as soon as the flag is set.
+    /// Makes runs stop as soon as the flag is set.
     #[must_use]
     pub fn stopped_by(self, stop: &Stop) -> Builtin {
         Builtin { stop: stop.clone(), ..self }
     }
 
-    /// The executor, which runs so many cases at a time.
+    /// Sets the number of cases that run at a time.
     #[must_use]
     pub fn with_jobs(self, jobs: Option<usize>) -> Builtin {
         Builtin { jobs, ..self }
@@ -56,7 +56,8 @@ impl Builtin {
         let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
         let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
         let external = FolderData::new(request.folder, deadline.clone());
-        // The model shares weights with its file, which nobody else counts; other files count with the model.
+        // The model shares its weights with its file, which is counted here. Other files count when the model is
+        // loaded.
         let expected = request.outputs.iter().map(|output| usize::try_from(output.bytes).unwrap_or(usize::MAX));
         let held = expected.fold(request.model.len(), usize::saturating_add);
         let Some(left) = self.memory.checked_sub(held) else {
@@ -85,7 +86,7 @@ impl Builtin {
     }
 }
 
-/// Notes the operator version and the bound types of every node that runs.
+/// Records the operator version and the bound types of every executed node.
 fn collect_cells(cells: &Arc<Mutex<BTreeSet<String>>>) -> Observer {
     let cells = Arc::clone(cells);
     Arc::new(move |spec, types| {

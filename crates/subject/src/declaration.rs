@@ -1,4 +1,4 @@
-//! What a runtime says of itself.
+//! The declaration of a runtime.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::variant::Variant;
 
-/// What a runtime says of itself. Where opsets, types or variants are given, a case that needs others is not sent.
+/// The declaration of a runtime. A case is not sent if it needs undeclared opsets, types or variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,38 +17,39 @@ pub struct Declaration {
     #[serde(deserialize_with = "name")]
     #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$")))]
     pub name: String,
-    /// Its version, as in `expectations/<name>/<version>.yaml`: as the name, and `+` besides.
+    /// Its version, as in `expectations/<name>/<version>.yaml`: characters of a name, and `+`.
     #[serde(deserialize_with = "version")]
     #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")))]
     pub version: String,
-    /// The language that it is used from.
+    /// The programming language of its API.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub language: Option<String>,
-    /// Where its bugs are reported: an address.
+    /// The address for bug reports.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub issues: Option<String>,
-    /// The opsets that it knows, by domain (`ai.onnx`, not the empty string). A domain that is left out is not known.
+    /// The opsets that it supports, by domain (`ai.onnx`, not the empty string). A domain that is left out is not
+    /// supported.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Opsets>"))]
     pub opsets: Option<BTreeMap<String, Opsets>>,
-    /// The IR versions that it knows: the newest, or the oldest and the newest.
+    /// The IR versions that it supports: the newest, or the oldest and the newest.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Opsets"))]
     pub ir: Option<Opsets>,
-    /// The element types that it knows, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
+    /// The element types that it supports, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<ElementName>"))]
     pub types: Option<Vec<ElementName>>,
-    /// How cases may be put to it.
+    /// The variants in which it accepts cases.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<Variant>"))]
     pub variants: Option<Vec<Variant>>,
 }
 
 impl Declaration {
-    /// The declaration of a runtime that is sent everything.
+    /// Returns the declaration of a runtime that is sent every case.
     pub fn named(name: impl Into<String>, version: impl Into<String>) -> Declaration {
         Declaration {
             name: name.into(),
@@ -62,18 +63,18 @@ impl Declaration {
         }
     }
 
-    /// Whether the runtime says that it knows this opset.
+    /// Returns true if the runtime declares this opset, or no opsets at all.
     pub fn has_opset(&self, domain: &str, opset: i64) -> bool {
         let Some(opsets) = &self.opsets else { return true };
         opsets.get(domain).is_some_and(|opsets| opsets.contains(opset))
     }
 
-    /// Whether the runtime says that it knows this IR version.
+    /// Returns true if the runtime declares this IR version, or none at all.
     pub fn has_ir(&self, ir: i64) -> bool {
         self.ir.is_none_or(|known| known.contains(ir))
     }
 
-    /// The declaration with what was found of the files that the runtime takes, where it does not say itself.
+    /// Adds the probed opsets and IR versions, unless the runtime declares its own.
     #[must_use]
     pub fn accepting(mut self, accepted: &Accepted) -> Declaration {
         self.opsets.get_or_insert_with(|| accepted.opsets.clone());
@@ -81,24 +82,24 @@ impl Declaration {
         self
     }
 
-    /// Whether the runtime says that it knows this element type.
+    /// Returns true if the runtime declares this element type, or none at all.
     pub fn has_type(&self, element: ElementType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&ElementName(element)))
     }
 
-    /// Whether the runtime says that it takes cases in this form.
+    /// Returns true if the runtime declares this variant, or none at all.
     pub fn has_variant(&self, variant: Variant) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.contains(&variant))
     }
 }
 
-/// Which files a runtime takes, as models of one `Identity` node have found: the IR version and the opsets.
+/// IR versions and opsets that a runtime accepts, found by probing with models of one `Identity` node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
     /// The IR versions.
     pub ir: Opsets,
-    /// The opsets by domain (`ai.onnx`, not the empty string). A model that imports a domain that is missing is refused.
+    /// The opsets by domain (`ai.onnx`, not the empty string). A model that imports any other domain is refused.
     pub opsets: BTreeMap<String, Opsets>,
 }
 
@@ -116,7 +117,7 @@ impl fmt::Display for Accepted {
 pub enum Opsets {
     /// Every opset up to this one.
     UpTo(u32),
-    /// From the first to the second.
+    /// Every opset from the first to the second.
     Between(u32, u32),
 }
 
@@ -130,7 +131,7 @@ impl fmt::Display for Opsets {
 }
 
 impl Opsets {
-    /// Whether an opset is among them.
+    /// Returns true if an opset is included.
     pub fn contains(self, opset: i64) -> bool {
         match self {
             Opsets::UpTo(newest) => opset <= i64::from(newest),
@@ -138,7 +139,7 @@ impl Opsets {
         }
     }
 
-    /// The newest of them.
+    /// Returns the newest opset.
     pub const fn newest(self) -> u32 {
         match self {
             Opsets::UpTo(newest) | Opsets::Between(_, newest) => newest,
@@ -180,26 +181,26 @@ impl schemars::JsonSchema for ElementName {
     }
 }
 
-/// A field that is there has a value: `null` is not absence.
+/// Deserializes a field that is present. `null` is a value, not an absent field.
 pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// The longest name or version, in characters: it is a part of the name of a file.
+/// Longest name or version in characters, since it is part of a file name.
 const LONGEST_WORD: usize = 100;
 
-/// Whether a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`, so that it names a file in
-/// every folder and never a folder above.
+/// Returns true if a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`. Such a
+/// name is a valid file name and never a parent folder.
 pub fn is_name(text: &str) -> bool {
     is_word(text, "._-")
 }
 
-/// Why a text cannot be the name of a runtime, with the rule; nothing if it can be.
+/// Returns the reason why a text cannot be the name of a runtime, with the rule, or `None` if it can.
 pub fn name_problem(text: &str) -> Option<String> {
     word_problem("name", text, "._-")
 }
 
-/// Why a text cannot be the version of a runtime, with the rule; nothing if it can be.
+/// Returns the reason why a text cannot be the version of a runtime, with the rule, or `None` if it can.
 pub fn version_problem(text: &str) -> Option<String> {
     word_problem("version", text, "._+-")
 }

@@ -1,4 +1,4 @@
-//! The files of a request: a model and its inputs as an adapter reads them, and the outputs as it writes them.
+//! The files of a request: a model and its inputs for an adapter to read, and the outputs that it writes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,27 +22,27 @@ use crate::message::{Command, Problem, ValueFile};
 use crate::platform::open_plain;
 use crate::{Output, Request};
 
-/// The largest file of an output, in bytes, whatever is expected.
+/// Constant part of the size limit of an output file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// How many times as many bytes as the expected value has its file may have besides: some ways of writing numbers take
-/// more room than others.
+/// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers need
+/// more space than others.
 const TIMES: u64 = 16;
 
-/// What an output may take once it is decoded, in bytes, whatever is expected: a file of many small messages takes many times its size.
+/// Memory limit for a decoded output in bytes. A file of many small messages takes many times its size.
 const DECODED: usize = 256 << 20;
 
-/// The longest that the folder of a request is emptied.
+/// Time limit for emptying the folder of a request.
 const EMPTYING: Duration = Duration::from_secs(10);
 
-/// The files of one request, which go away with the value.
+/// The files of one request, removed when the value is dropped.
 pub(super) struct RequestFiles {
     exchange: Arc<ExchangeFolder>,
-    /// The name of the request's folder, which no adapter foresees.
+    /// The name of the request's folder, which no adapter can predict.
     name: String,
     home: PathBuf,
     outputs: Vec<(Output, PathBuf)>,
-    /// What is there from the beginning.
+    /// The initial contents of the folder.
     given: Contents,
     is_removed: bool,
 }
@@ -68,12 +68,12 @@ impl RequestFiles {
         Ok((files, command))
     }
 
-    /// The bytes that the adapter has added.
+    /// Returns the number of bytes that the adapter has added.
     pub(super) fn added(&self) -> Result<u64, Problem> {
         self.exchange.added(&self.name, &self.given)
     }
 
-    /// Removes the folder. What cannot be removed while the adapter lives is removed when it has ended.
+    /// Removes the folder. Files that cannot be removed while the adapter runs are removed after its end.
     pub(super) fn remove(&mut self) -> Result<(), Problem> {
         let removed = self.exchange.end(&self.name, Instant::now() + EMPTYING);
         self.is_removed = removed.is_ok();
@@ -83,7 +83,7 @@ impl RequestFiles {
         })
     }
 
-    /// The message of the request.
+    /// Makes the message of the request.
     fn command(&self, seq: u64, request: &Request<'_>) -> io::Result<Command> {
         let file = |name: &str, value_type: &ValueType, path: &Path| {
             let (name, value_type) = (name.to_owned(), value_type.to_string());
@@ -104,7 +104,7 @@ impl RequestFiles {
         self.home.join(format!("input_{number}.pb"))
     }
 
-    /// The file of the model: where it has data outside itself, the one that is read from there, if it is the same.
+    /// Returns the model's file. If the model has external data, it is the original file, unless its contents differ.
     fn model(&self, request: &Request<'_>) -> io::Result<PathBuf> {
         if let Some(folder) = request.folder {
             let original = folder.join("model.onnx");
@@ -118,7 +118,7 @@ impl RequestFiles {
         Ok(path)
     }
 
-    /// Reads the outputs that were asked for.
+    /// Reads the requested outputs.
     pub(super) fn read(&self) -> Result<Vec<Value>, Problem> {
         let values = self.outputs.iter().map(|(output, path)| read(output, path)).collect::<Result<_, _>>()?;
         let known: BTreeSet<&Path> = self.outputs.iter().map(|(_, path)| path.as_path()).collect();
@@ -138,13 +138,13 @@ impl RequestFiles {
 impl Drop for RequestFiles {
     fn drop(&mut self) {
         if !self.is_removed {
-            // What stays is removed with the folder of the run.
+            // The rest is removed with the folder of the run.
             let _ = self.remove();
         }
     }
 }
 
-/// Writes a file where there is none.
+/// Writes a new file, and fails if the file exists.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::File::create_new(path)?.write_all(bytes)
 }
@@ -163,7 +163,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a test folder holds besides a model and its data sets.
+/// Lists the entries of a test folder besides the model and its data sets.
 fn data(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
     let is_data = |entry: &fs::DirEntry| {
         let name = entry.file_name();
@@ -172,7 +172,7 @@ fn data(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
     fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).filter(is_data)
 }
 
-/// Copies the files and folders beside a model. Links stay behind: a copy of what they lead to would be something else.
+/// Copies the files and folders next to a model. Links are not copied: a copy of their targets would differ.
 fn copy_data(from: &Path, to: &Path) -> io::Result<()> {
     for entry in data(from) {
         let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
@@ -204,13 +204,13 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
         }
         Err(error) => return Err(unreadable(error)),
     }
-    // It may be another file by now.
+    // The file may have been replaced since.
     let file = open_plain(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() {
         return Err(irregular());
     }
-    // Nothing is read, or unpacked, that is much larger than what is expected.
+    // A file that is much larger than expected is neither read nor decoded.
     let most = output.bytes.saturating_mul(TIMES).saturating_add(LARGEST);
     let too_large = |size: u64| {
         let rule = format!("{place} has {size} bytes, and at most {most} are read of this output");
@@ -247,7 +247,7 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     }
 }
 
-/// The kind of message that a file holds for a type.
+/// Returns the kind of message in the file of a type.
 fn kind(declared: &ValueType) -> Kind {
     match declared {
         ValueType::Tensor(_) => Kind::Tensor,
@@ -258,7 +258,7 @@ fn kind(declared: &ValueType) -> Kind {
     }
 }
 
-/// The name that a message gives its value; empty where it gives none.
+/// Returns the name of the value in a message; empty if there is none.
 fn message_name(bytes: Bytes, declared: &ValueType) -> String {
     let name = match declared {
         ValueType::Tensor(_) => TensorProto::decode(bytes).map(|message| message.name().to_owned()),
@@ -283,7 +283,7 @@ mod tests {
         read(&Output::new("y", declared, 0), &path).unwrap_err().rule
     }
 
-    /// Of two bytes each, of which a message takes a hundred times as many.
+    /// Each message has two bytes and takes a hundred times as many when decoded.
     #[test]
     fn a_file_of_many_small_messages_is_not_decoded() {
         let sequence = ValueType::Sequence(Box::new(ValueType::Tensor(ElementType::Float)));

@@ -1,4 +1,4 @@
-//! The folder of a run in which requests have theirs, and what an adapter leaves there.
+//! The folder of a run with the folders of its requests, and the files that an adapter leaves there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,29 +11,29 @@ use crate::message::Problem;
 use crate::platform::{bytes_of, memory_folder};
 use crate::run_folder::{RunFolder, remove};
 
-/// How much room a worker's files may need, in bytes.
+/// Space in bytes that a worker's files may need.
 const ROOM: u64 = 1 << 30;
 
-/// The most entries that an adapter may have in the folder of a request.
+/// Largest number of entries that an adapter may add to the folder of a request.
 const MOST_ENTRIES: u64 = 10_000;
 
-/// How deep folders may nest there.
+/// Deepest nesting of folders there.
 const DEEPEST: usize = 64;
 
-/// What an entry takes besides its bytes: what the system knows of a file in memory.
+/// Bytes counted for an entry besides its contents, for the metadata that the system keeps in memory.
 const ENTRY: u64 = 1 << 10;
 
-/// What to do instead of leaving much in a folder.
+/// Remedy for too many files in a folder.
 const FIX: &str = "write each output to its `path`, and nothing else beside it";
 
-/// The folder of a run, and which entries of it are the folders of requests.
+/// The folder of a run, and the names of the request folders in it.
 pub(super) struct ExchangeFolder {
     folder: RunFolder,
     requests: Mutex<BTreeSet<String>>,
 }
 
 impl ExchangeFolder {
-    /// Makes the folder: in memory, if there is room and nobody has said where else.
+    /// Creates the folder, in memory if there is space and `TMPDIR` is not set.
     pub(super) fn new(workers: usize) -> io::Result<ExchangeFolder> {
         let room = ROOM.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
         let in_memory = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(room) };
@@ -44,15 +44,15 @@ impl ExchangeFolder {
         Ok(ExchangeFolder { folder, requests: Mutex::default() })
     }
 
-    /// The folder itself.
+    /// Returns the path of the folder.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Makes the folder of a request.
+    /// Creates the folder of a request.
     pub(super) fn begin(&self, request: &str) -> io::Result<PathBuf> {
         let path = self.path().join(request);
-        // It is known before anybody can take it for one that an adapter has made.
+        // The name is recorded before the folder exists, so that it never counts as a stray.
         self.requests().insert(request.to_owned());
         fs::create_dir(&path).inspect_err(|_| {
             self.requests().remove(request);
@@ -60,14 +60,14 @@ impl ExchangeFolder {
         Ok(path)
     }
 
-    /// Removes the folder of a request, and what an adapter has left beside it.
+    /// Removes the folder of a request, and anything that an adapter has left outside it.
     pub(super) fn end(&self, request: &str, until: Instant) -> io::Result<()> {
         let removed = remove(&self.path().join(request), until);
         self.requests().remove(request);
         self.strays().try_for_each(|path| remove(&path, until)).and(removed)
     }
 
-    /// What a request's folder holds before the adapter knows of it.
+    /// Measures the contents of a request's folder before the adapter starts.
     pub(super) fn given(&self, request: &str) -> io::Result<Contents> {
         let all = Bounds { entries: u64::MAX, depth: usize::MAX };
         let mut given = Contents::default();
@@ -75,7 +75,7 @@ impl ExchangeFolder {
         Ok(given)
     }
 
-    /// The bytes that have been added to the folder of a request, and beside the folders of all requests.
+    /// Returns the number of bytes added to the folder of a request and outside the folders of all requests.
     pub(super) fn added(&self, request: &str, given: &Contents) -> Result<u64, Problem> {
         let bounds = Bounds { entries: given.entries + MOST_ENTRIES, depth: given.depth.max(DEEPEST) };
         let mut contents = Contents::default();
@@ -94,7 +94,7 @@ impl ExchangeFolder {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The entries that are no folders of requests.
+    /// Returns the entries that are not folders of requests.
     fn strays(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(self.path()).into_iter().flatten().filter_map(Result::ok);
         let is_request = |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| self.requests().contains(name));
@@ -102,18 +102,18 @@ impl ExchangeFolder {
     }
 }
 
-/// How much is in a folder.
+/// Amount of data in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// The bytes that it takes, which are fewer than those of its files where these have holes.
+    /// The bytes on disk, fewer than the file sizes if files are sparse.
     bytes: u64,
-    /// The files, folders and whatever else.
+    /// The number of files, folders and other entries.
     entries: u64,
-    /// How deep folders nest.
+    /// The depth of nested folders.
     depth: usize,
 }
 
-/// How much may be in a folder.
+/// Limits on the contents of a folder.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     entries: u64,
@@ -121,7 +121,7 @@ struct Bounds {
 }
 
 impl Contents {
-    /// Adds what is in a folder, and the folder. What goes away meanwhile is not there.
+    /// Adds a folder and its contents. Entries that disappear meanwhile are ignored.
     fn add(&mut self, path: PathBuf, bounds: Bounds) -> Result<(), Problem> {
         let mut open = vec![(path, 0)];
         while let Some((path, depth)) = open.pop() {
@@ -156,7 +156,7 @@ impl Contents {
     }
 }
 
-/// A folder that an adapter has closed.
+/// Creates the error for a folder that an adapter has made unreadable.
 fn hidden(path: &Path, error: &io::Error) -> Problem {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Problem::new(&[], format!("{name} in the folder of the request cannot be looked into: {error}"), FIX)

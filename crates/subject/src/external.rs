@@ -1,11 +1,11 @@
-//! Whether a model keeps data outside itself.
+//! Detection of external data in a model.
 
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message as _, ModelProto, SparseTensorProto, TensorProto,
 };
 
-/// Whether some tensor of a serialized model lies in a file of its own. What is no model has none.
+/// Returns true if a tensor of a serialized model is stored in an external file. False for bytes that are no model.
 pub fn has_external_data(model: &[u8]) -> bool {
     let Ok(model) = ModelProto::decode(model) else { return false };
     let training = model.training_info.iter().flat_map(|info| info.initialization.iter().chain(&info.algorithm));
@@ -27,7 +27,7 @@ pub fn has_external_data(model: &[u8]) -> bool {
     false
 }
 
-/// Whether a tensor of an attribute is external; its graphs are left to be looked at.
+/// Returns true if a tensor of an attribute is external, and adds the attribute's graphs to `graphs`.
 fn visit<'a>(attribute: &'a AttributeProto, graphs: &mut Vec<&'a GraphProto>) -> bool {
     graphs.extend(attribute.g.iter().chain(&attribute.graphs));
     attribute.t.iter().chain(&attribute.tensors).any(is_external)

@@ -1,11 +1,11 @@
-//! Files that a user names or a suite holds: regular ones of a bounded size alone, so that neither a pipe nor a device nor
-//! a file of many gigabytes holds up the program.
+//! Reading files of users and suites: only regular files of limited size, so that no pipe, device or file of many
+//! gigabytes blocks the program.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// The most that a model or a value may have: what protobuf can encode.
+/// Largest size of a model or a value in bytes, which is what protobuf can encode.
 pub const MOST_BINARY: u64 = 2 << 30;
 
 /// Largest size of a text that is read whole, such as YAML.
@@ -14,7 +14,7 @@ const MOST_TEXT: u64 = 64 << 20;
 /// Largest size of a line of a text that is read line by line.
 const MAX_LINE: u64 = 4 << 20;
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
     let too_large = || Error::new(ErrorKind::FileTooLarge, format!("is larger than the {most} bytes that are read"));
@@ -22,7 +22,7 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // The file may have grown since.
+    // The file may have grown since its size was read.
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
@@ -38,7 +38,7 @@ pub fn read_lines(path: &Path) -> Result<impl Iterator<Item = Result<String>> + 
     Ok(lines(BufReader::new(file)))
 }
 
-/// Reads a text in UTF-8 line by line, each of at most 4 MiB. It ends with the first error.
+/// Reads UTF-8 text line by line, each of at most 4 MiB. The iterator ends after the first error.
 pub fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String>> {
     let mut is_over = false;
     std::iter::from_fn(move || {
@@ -48,7 +48,7 @@ pub fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String>> {
     })
 }
 
-/// Reads the next line without its end; nothing at the end of the file.
+/// Reads the next line without its line end, or `None` at the end of the file.
 fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
     let mut line = Vec::new();
     let read = file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
@@ -63,7 +63,7 @@ fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
     Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// Opens a regular file and tells its size. What it is is asked first, since to open a pipe waits for a writer.
+/// Opens a regular file and returns its size. The type is checked first, since opening a pipe waits for a writer.
 pub fn open_regular(path: &Path) -> Result<(File, u64)> {
     let other = || Error::new(ErrorKind::InvalidInput, "is no regular file");
     if !std::fs::metadata(path)?.is_file() {

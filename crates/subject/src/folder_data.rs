@@ -10,14 +10,14 @@ use onnx_conformance_reference::proto::decode::ExternalData;
 
 use crate::files::open_regular;
 
-/// Tensor data kept in files beside the model.
+/// External data of a model in files of a folder.
 pub struct FolderData {
     folder: Option<PathBuf>,
     deadline: Deadline,
 }
 
 impl FolderData {
-    /// The files in `folder`; without one, none. Reading ends with the deadline.
+    /// Gives access to the files in `folder`, or to none without a folder. Reading stops at the deadline.
     pub fn new(folder: Option<&Path>, deadline: Deadline) -> FolderData {
         FolderData { folder: folder.map(Path::to_owned), deadline }
     }
@@ -27,7 +27,7 @@ impl FolderData {
         open_regular(&path).map_err(|error| format!("external data '{location}': {error}"))
     }
 
-    /// The file at a location, once links are followed still inside the folder.
+    /// Resolves a location to a path, which must be in the folder after links are followed.
     fn resolve(&self, location: &str) -> Result<PathBuf, String> {
         let Some(folder) = &self.folder else {
             return Err(format!("external data '{location}' needs a model that was read from a folder"));
@@ -44,7 +44,7 @@ impl FolderData {
     }
 }
 
-/// The bytes read between two looks at the clock.
+/// Bytes read between two checks of the deadline.
 const READ_AT_ONCE: u64 = 1 << 24;
 
 impl ExternalData for FolderData {

@@ -1,4 +1,4 @@
-//! The id of a case, taken apart.
+//! Case ids and their parts.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::variant::Variant;
 
 /// The id of a case: `ai.onnx/Sum-13/broadcast/T=float@constants` is the path of a case and a variant.
 ///
-/// Every text is an id: a case of a user's folder is named by its path. The path of a case from the specs begins with its
-/// operator version, that of a vendored case with its release and kind (`onnx-1.23.2/node/test_abs`).
+/// Every text is an id: a case in a user's folder is named by its path. The path of a generated case begins with its
+/// operator version. That of a vendored case begins with its release and kind (`onnx-1.23.2/node/test_abs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseId<'a> {
     /// The id without its variant.
@@ -20,62 +20,63 @@ pub struct CaseId<'a> {
 }
 
 impl<'a> CaseId<'a> {
-    /// Takes an id apart.
+    /// Splits an id into path and variant.
     pub fn parse(id: &'a str) -> CaseId<'a> {
         let (path, variant) = Variant::of_id(id);
         CaseId { path, variant }
     }
 
-    /// The operator version that a case from the specs is about.
+    /// Returns the operator version of a generated case.
     pub fn version(&self) -> Option<OperatorVersion> {
         let group = self.first_parts(2).filter(|group| group.contains('/'))?;
         group.parse().ok()
     }
 
-    /// The group that a case is listed in: an operator version, a release and kind of vendored cases, or the first folder of
-    /// a path that has no more. A case outside of every folder is a group of its own.
+    /// Returns the group that lists the case: an operator version, a release and kind of vendored cases, or the first
+    /// folder of a path that has no more. A case outside every folder is a group of its own.
     pub fn group(&self) -> &'a str {
         let first_folder = || self.path.split_once('/').map(|(folder, _)| folder);
         let two = self.first_parts(2).filter(|group| group.len() < self.path.len());
         two.or_else(first_folder).unwrap_or(self.path)
     }
 
-    /// The path behind the group: `broadcast/T=float`.
+    /// Returns the path after the group: `broadcast/T=float`.
     pub fn name(&self) -> &'a str {
         self.path.strip_prefix(self.group()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(self.path)
     }
 
-    /// The parts of the path.
+    /// Returns the parts of the path.
     pub fn parts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.path.split('/')
     }
 
-    /// The type parameters that the last part names, with their types: `T` and `float` of `broadcast/T=float@opset=13`.
+    /// Returns the type parameters in the last part, with their types: `T` and `float` of `broadcast/T=float@opset=13`.
     pub fn types(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let last = self.path.rsplit('/').next().unwrap_or(self.path);
         let last = last.split_once('@').map_or(last, |(types, _)| types);
         last.split(',').filter_map(|pair| pair.split_once('='))
     }
 
-    /// The paths of the groups that the case is in, the widest first.
+    /// Returns the paths of the groups that contain the case, outermost first.
     pub fn folders(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
         folders(self.path)
     }
 
-    /// So many parts of the path, if it has as many.
+    /// Returns the first `count` parts of the path, if it has that many.
     fn first_parts(&self, count: usize) -> Option<&'a str> {
         let mut ends = self.path.match_indices('/').map(|(index, _)| index).chain([self.path.len()]);
         self.path.get(..ends.nth(count - 1)?)
     }
 }
 
-/// The folders above a path, the widest first: `a` and `a/b` of `a/b/c`. It may be the path of a group, or the beginning of
-/// a pattern.
+/// Returns the folders above a path, outermost first: `a` and `a/b` of `a/b/c`. The path may be that of a group, or the
+/// beginning of a pattern.
 pub fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').filter_map(|(end, _)| path.get(..end))
 }
 
-/// A type in the characters of an id: a tensor by its element type, `float`, and containers as in `map.int64.float`.
+/// Formats a type in the characters of an id: a tensor as its element type, `float`, and containers as in
+/// `map.int64.float`.
 pub fn type_in_id(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => element.to_string(),

@@ -1,11 +1,12 @@
-//! A runtime in this process: a panic is an outcome; nothing else that goes wrong in it is.
+//! A runtime in this process. A panic is an outcome; any other fatal error ends the run.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{Declaration, Ended, Host, Ran, Request, Runtime};
 
-/// A runtime that is called in this process. Its panics are crashes; whatever else ends or stops it ends or stops the run.
+/// A runtime that is called in this process. Panics count as crashes. Anything else that kills or hangs it also stops
+/// the run.
 #[derive(Debug)]
 pub struct InProcess<R>(pub R);
 
@@ -23,12 +24,12 @@ impl<R: Runtime> Host for InProcess<R> {
     }
 }
 
-/// Runs something, whose panic is a crash.
+/// Runs a function and turns a panic into a crash.
 pub(super) fn catching(run: impl FnOnce() -> Ended) -> Ended {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Ended::Crash(format!("panicked: {}", words(&*panic))))
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))

@@ -1,4 +1,4 @@
-//! How an adapter is started: a command line, or a folder that says it.
+//! Starting an adapter: from a command line, or from a folder with `adapter.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,23 +10,23 @@ use serde::Deserialize;
 use crate::files::read_text;
 use crate::{Adapters, is_name};
 
-/// The file that makes a folder an adapter.
+/// File that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
 
-/// A program, its arguments and where it runs.
+/// A program, its arguments and its working directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program: a path, or a name that is looked for where the system looks.
+    /// The program: a path, or a name on the system's search path.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What is added to its environment.
+    /// Additions to its environment.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs; where the harness does, without one.
+    /// Its working directory. By default it is that of the harness.
     pub folder: Option<PathBuf>,
-    /// What to look at when it cannot be started.
+    /// Help for a program that cannot be started.
     pub help: String,
-    /// The `adapter.yaml` that says all this; nothing for a command line.
+    /// The `adapter.yaml` with these settings; `None` for a command line.
     pub file: Option<PathBuf>,
 }
 
@@ -36,21 +36,23 @@ pub struct Launch {
 #[serde(deny_unknown_fields)]
 pub struct AdapterFile {
     /// The program and its arguments, run in the adapter's folder. `{python}` is the Python of the virtual environment
-    /// `target/adapters/<name>`, or, where there is none, the one that the program was installed with; `{target}` is that folder.
+    /// `target/adapters/<name>`, or the one that the program was installed with if there is none. `{target}` is that
+    /// folder.
     pub command: Vec<String>,
-    /// The Python packages that the adapter needs, as `pip` is given them: what a message names when it does not start.
+    /// The Python packages that the adapter needs, in the form of arguments of `pip`. A message names them if the
+    /// adapter does not start.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// What is added to the environment.
+    /// Additions to the environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The arguments that choose a part of the runtime, as an execution provider: `{provider}` is what stands behind the name
-    /// in `--runtime NAME:PROVIDER`. Without it the adapter has no such parts.
+    /// The arguments that select a part of the runtime, such as an execution provider. `{provider}` is the name after
+    /// the colon in `--runtime NAME:PROVIDER`. Without this key the adapter has no providers.
     #[serde(default)]
     pub provider: Vec<String>,
 }
 
-/// A runtime that cannot be started as it is named.
+/// A runtime that cannot be started from its name.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The file of an adapter cannot be read.
@@ -58,24 +60,24 @@ pub enum LaunchError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// The file of an adapter does not hold what it should.
+    /// The file of an adapter has the wrong content.
     #[error(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// There is nothing to start.
+    /// The command names no program.
     #[error("{0} names no program")]
     Empty(String),
-    /// An adapter is asked for a provider, and does not say how one is chosen.
+    /// A provider is requested, but the adapter has none.
     #[error("{path}: this adapter has no providers, so there is no '{provider}' of it; leave out `:{provider}`")]
     NoProviders {
         /// The file of the adapter.
         path: PathBuf,
-        /// The provider that is asked for.
+        /// The requested provider.
         provider: String,
     },
-    /// An adapter that nobody has installed is asked for by its name.
+    /// An adapter that nobody has installed is requested by name.
     #[error(
         "'{name}' is an adapter of the current folder alone, and a name does not start its program here; name its path, `{path}`, if \
          you trust it"
@@ -86,7 +88,7 @@ pub enum LaunchError {
         /// The folder of the adapter.
         path: String,
     },
-    /// A folder is named that is no adapter.
+    /// The folder is not an adapter.
     #[error("{0}: this folder has no adapter.yaml; name the folder of an adapter, or a command line")]
     NoAdapter(PathBuf),
     /// A quote is not closed.
@@ -95,7 +97,7 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// What `runtime` names: an adapter, by its name or by the path of its folder, with a provider behind it or without; else a
+    /// Finds a runtime: an adapter by its name or by the path of its folder, with an optional provider, or else a
     /// command line.
     pub fn find(runtime: &str, adapters: &Adapters) -> Result<Launch, LaunchError> {
         if let Some((folder, provider)) = folder_and_provider(runtime) {
@@ -130,7 +132,7 @@ impl Launch {
         Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help, file: None })
     }
 
-    /// The two parts of `onnxruntime:cuda`.
+    /// Splits `onnxruntime:cuda` into name and provider.
     pub fn name_and_provider(runtime: &str) -> (&str, Option<&str>) {
         runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
     }
@@ -149,7 +151,7 @@ impl Launch {
             provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
         let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
-        // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
+        // A path is relative to the adapter's folder; a bare name is on the system's search path.
         let is_path = program.contains(['/', std::path::MAIN_SEPARATOR]);
         Ok(Launch {
             program: if is_path { folder.join(program) } else { program.into() },
@@ -169,7 +171,7 @@ struct Installation {
 }
 
 impl Installation {
-    /// The installation of the adapter in a folder, whose name is that of the adapter.
+    /// Returns the installation of the adapter in a folder; the name of the folder is that of the adapter.
     fn of(folder: &Path, installed: &Path) -> Installation {
         let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
         let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());
@@ -178,18 +180,18 @@ impl Installation {
         Installation { target, python }
     }
 
-    /// A word of the file with the paths in the places of `{python}` and `{target}`.
+    /// Replaces `{python}` and `{target}` in a word of the file by their paths.
     fn fill(&self, word: &str) -> String {
         word.replace("{python}", &self.python.to_string_lossy()).replace("{target}", &self.target.to_string_lossy())
     }
 
-    /// The additions to the environment that the file names.
+    /// Returns the additions to the environment.
     fn environment(&self, file: &AdapterFile) -> BTreeMap<String, String> {
         file.env.iter().map(|(key, value)| (key.clone(), self.fill(value))).collect()
     }
 }
 
-/// Reads the file of an adapter, and its folder as an absolute path.
+/// Reads the file of an adapter, and returns it with its folder as an absolute path.
 fn read(path: &Path) -> Result<(AdapterFile, PathBuf), LaunchError> {
     let io = |error| LaunchError::Io { path: path.to_owned(), error };
     let file = yaml::read(&path.display().to_string(), &read_text(path).map_err(io)?)?;
@@ -197,14 +199,15 @@ fn read(path: &Path) -> Result<(AdapterFile, PathBuf), LaunchError> {
     Ok((file, folder.canonicalize().map_err(io)?))
 }
 
-/// The folder of the adapter that a word of a command line is a file of.
+/// Returns the folder of the adapter that contains the file named by a word of a command line.
 fn adapter_folder(word: &str) -> Option<PathBuf> {
     let word = Path::new(word);
     let folder = word.is_file().then(|| word.parent()).flatten()?;
     folder.join(FILE).is_file().then(|| folder.to_owned())
 }
 
-/// The folder that a runtime is named by, and the provider behind it: `./adapters/onnxruntime:cuda`. A path has a separator.
+/// Splits a runtime that is named by a path into folder and provider: `./adapters/onnxruntime:cuda`. A path contains a
+/// separator.
 fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
     let is_folder = |text: &str| text.contains(['/', std::path::MAIN_SEPARATOR]) && Path::new(text).is_dir();
     if is_folder(runtime) {
@@ -214,7 +217,7 @@ fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
     is_folder(folder).then(|| (folder.into(), Some(provider)))
 }
 
-/// How an adapter is set up.
+/// Returns instructions for setting up an adapter.
 fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
     let readme = folder.join("README.md");
     if packages.is_empty() {
@@ -224,7 +227,7 @@ fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
     format!("`{python} -m pip install {packages}` installs what it needs; see {}", readme.display())
 }
 
-/// The adapters that there are, for people.
+/// Lists the existing adapters for a message.
 fn names(adapters: &Adapters) -> String {
     let found = adapters.folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
     let found = found.filter_map(Result::ok).filter(|entry| entry.path().join(FILE).is_file());
@@ -236,7 +239,7 @@ fn names(adapters: &Adapters) -> String {
     format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// The words of a command line, between spaces; quotes hold together what has spaces in it.
+/// Splits a command line into words at spaces outside quotes.
 fn words(line: &str) -> Result<Vec<String>, LaunchError> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
@@ -363,7 +366,7 @@ mod tests {
         let adapters = Adapters { by_path: Some(root.path().join("adapters")), ..in_folder(root.path().join("none")) };
         let error = Launch::find("mine", &adapters).unwrap_err().to_string();
         assert!(error.contains(&format!("name its path, `{}`", folder.display())), "{error}");
-        // Dots alone lead to a folder above, and are no names.
+        // A name of dots only leads to a parent folder and is not a valid name.
         fs::write(root.path().join(FILE), "command: [node]\n").unwrap();
         assert_eq!(Launch::find("..", &in_folder(root.path().join("adapters"))).unwrap().program, Path::new(".."));
     }

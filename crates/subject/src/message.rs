@@ -1,4 +1,4 @@
-//! The messages of the adapter protocol; docs/protocol.md says what they mean.
+//! The messages of the adapter protocol. docs/protocol.md defines their meaning.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,13 +13,13 @@ use crate::{Declaration, MissingFeature, Phase};
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest line, in bytes.
+/// Longest line in bytes.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// The most characters of a message of others that are kept and shown.
+/// Largest number of characters of a foreign message that are kept and shown.
 pub const LONGEST_MESSAGE: usize = 2_000;
 
-/// What the harness sends.
+/// A message of the harness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "cmd", rename_all = "lowercase", deny_unknown_fields)]
@@ -29,89 +29,89 @@ pub enum Command {
         /// The version of the protocol.
         protocol: u32,
     },
-    /// One model, once, on one set of inputs.
+    /// A request to run one model once on one set of inputs.
     Run {
         /// The number of the request, which the answer repeats.
         seq: u64,
-        /// The file of the model; external data lies beside it.
+        /// The file of the model. External data is next to it.
         model: String,
         /// The inputs, in the order of the graph's.
         inputs: Vec<ValueFile>,
-        /// The outputs that are asked for, and where each is to be written.
+        /// The requested outputs, with the paths to write them to.
         outputs: Vec<ValueFile>,
     },
-    /// The process is to end.
+    /// A request to end the process.
     Stop {},
 }
 
-/// A file that holds a value, or is to hold one.
+/// A file with a value, or to be written with one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueFile {
     /// The name of the graph's input or output.
     pub name: String,
-    /// The type, as in ONNX's operator schemas: `tensor(float)`. It says which message the file holds.
+    /// The type, as in ONNX's operator schemas: `tensor(float)`. It decides the kind of message in the file.
     #[serde(rename = "type")]
     pub value_type: String,
     /// The absolute path of the file.
     pub path: String,
 }
 
-/// What an adapter answers to `start`.
+/// Answer of an adapter to `start`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// What it is.
+    /// The declaration of the runtime.
     #[serde(deserialize_with = "object")]
     pub runtime: Declaration,
 }
 
-/// What an adapter answers to `run`: the number of the request and exactly one of `ok`, `unsupported` and `error`.
+/// Answer of an adapter to `run`: the number of the request and exactly one of `ok`, `unsupported` and `error`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct Answer {
     /// The number of the request.
     pub seq: u64,
-    /// What came of it.
+    /// The result of the request.
     pub result: Answered,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// The outputs are in their files.
     Ok,
-    /// The runtime does not support something that the standard has.
+    /// The runtime does not support a feature of the standard.
     Unsupported(Unsupported),
     /// The runtime refused the model or failed on it.
     Error(Failure),
 }
 
-/// What a runtime does not have.
+/// A feature that a runtime does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
-    /// The same for every case that needs it: `operator ai.onnx/Abs-13`.
+    /// The feature, in the same form for every case that needs it: `operator ai.onnx/Abs-13`.
     pub what: String,
-    /// The runtime's own words.
+    /// The message of the runtime, unchanged.
     pub message: String,
 }
 
-/// How a runtime failed.
+/// Failure of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// When.
+    /// The phase of the failure.
     pub phase: Phase,
-    /// The runtime's own words.
+    /// The message of the runtime, unchanged.
     pub message: String,
 }
 
-/// The fields of an answer, before it is known that they go together.
+/// The fields of an answer before validation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -165,7 +165,7 @@ mod forms {
     enum Form {
         /// The outputs are in their files.
         Ok { seq: u64, ok: True },
-        /// The runtime does not support something that the standard has.
+        /// The runtime does not support a feature of the standard.
         Unsupported { seq: u64, unsupported: Unsupported },
         /// The runtime refused the model or failed on it.
         Error { seq: u64, error: Failure },
@@ -198,9 +198,9 @@ mod forms {
     }
 }
 
-/// A message that is answered to, and how it is written.
+/// A message that an adapter sends as an answer.
 pub trait Message: DeserializeOwned {
-    /// The form of the message, as an example.
+    /// Example of the message.
     const FORM: &'static str;
 }
 
@@ -212,15 +212,15 @@ impl Message for Answer {
     const FORM: &'static str = r#"{"seq":N} with one of "ok":true, "unsupported":{"what":"...","message":"..."} and "error":{"phase":"load" or "run","message":"..."}"#;
 }
 
-/// A message that breaks the protocol.
+/// A violation of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}; {fix}{}", shown(line))]
 pub struct Problem {
-    /// The rule that it breaks.
+    /// The violated rule.
     pub rule: String,
-    /// What to write instead.
+    /// The correct form.
     pub fix: String,
-    /// The line, cut where it is very long; empty where there is none.
+    /// The line, shortened if very long; empty if there is none.
     pub line: String,
 }
 
@@ -229,7 +229,7 @@ fn shown(line: &str) -> String {
 }
 
 impl Problem {
-    /// A problem with a line.
+    /// Creates a problem with a line.
     pub fn new(line: &[u8], rule: impl Into<String>, fix: impl Into<String>) -> Problem {
         let start = line.get(..LONGEST_MESSAGE).unwrap_or(line);
         let mut text = String::from_utf8_lossy(start).escape_debug().to_string().replace("\\\"", "\"");
@@ -240,20 +240,20 @@ impl Problem {
     }
 }
 
-/// Reads a line as the message that is due.
+/// Parses a line as the expected message.
 pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
     if serde_json::from_slice::<IgnoredAny>(line).is_err() {
         let fix = "write only answers to standard output, each whole and on one line; standard error is free";
         return Err(Problem::new(line, "the line is no JSON", fix));
     }
     object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
-        // A message is one line, and its number says nothing.
+        // A message is a single line, so its line number is omitted.
         let rule = error.to_string().replace(" at line 1 column ", ", at column ");
         Problem::new(line, rule, format!("the answer is {}", T::FORM))
     })
 }
 
-/// Reads a structure from an object alone; left to itself it would take a list of its fields too.
+/// Deserializes a structure from an object only. By default serde also accepts a list of its fields.
 pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct Object<T>(PhantomData<T>);
 
@@ -276,7 +276,7 @@ fn given_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D)
     object(deserializer).map(Some)
 }
 
-/// What is let pass in an answer, and would be better otherwise.
+/// Returns a warning about a valid answer that should be improved, with its remedy.
 pub fn advice(answer: &Answer) -> Option<(&'static str, &'static str)> {
     const WORDS: &str = "give the runtime's own words, which people read and expectations match";
     match &answer.result {

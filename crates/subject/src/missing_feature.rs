@@ -1,4 +1,4 @@
-//! What a runtime says it does not have.
+//! Features that a runtime reports as missing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 use onnx_conformance_reference::spec::{OperatorVersion, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
-/// A missing feature: what an answer `unsupported` names in `what`, in one of the documented forms.
+/// A missing feature: the `what` of an answer `unsupported`, in one of the documented forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingFeature {
     /// An operator, or one of its versions: `operator ai.onnx/Abs-13`.
     Operator(OperatorName),
-    /// A type, altogether or in an operator: `tensor(bfloat16) in ai.onnx/Abs-13`.
+    /// A type, in general or in an operator: `tensor(bfloat16) in ai.onnx/Abs-13`.
     Type(ValueType, Option<OperatorName>),
     /// An attribute of an operator: `attribute mode of ai.onnx/Resize-19`.
     Attribute(String, OperatorName),
-    /// An input that is computed or given; the runtime takes a constant there: `computed input shape of ai.onnx/Reshape-14`.
+    /// An input for which the runtime only accepts a constant: `computed input shape of ai.onnx/Reshape-14`.
     ComputedInput(String, OperatorName),
     /// An opset of a domain: `opset 24 of ai.onnx`.
     Opset(i64, String),
-    /// A version of the format: `IR version 10`.
+    /// An IR version: `IR version 10`.
     Ir(i64),
 }
 
-/// An operator in all of its versions, or one of them.
+/// An operator in all its versions, or in one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorName {
     /// The domain in its canonical spelling.
@@ -42,7 +42,7 @@ pub struct OperatorName {
 pub struct MissingFeatureError(String);
 
 impl MissingFeature {
-    /// The operator that the feature is missing in.
+    /// Returns the operator that lacks the feature.
     pub fn operator(&self) -> Option<&OperatorName> {
         match self {
             MissingFeature::Operator(operator)
@@ -55,7 +55,7 @@ impl MissingFeature {
 }
 
 impl OperatorName {
-    /// Whether a version of an operator is meant.
+    /// Returns true if a version of an operator is included.
     pub fn includes(&self, version: &OperatorVersion) -> bool {
         let is_version = self.since.is_none_or(|since| since == version.since);
         is_version && self.name == version.name && self.domain == version.domain
@@ -94,7 +94,7 @@ fn parse(text: &str) -> Option<MissingFeature> {
     }
 }
 
-/// An operator with its domain, in all versions or in one.
+/// Parses an operator with its domain, in all versions or in one.
 fn operator_name(text: &str) -> Option<OperatorName> {
     let (domain, operator) = text.rsplit_once('/')?;
     let version = operator.rsplit_once('-').and_then(|(name, since)| Some((name, since.parse().ok()?)));

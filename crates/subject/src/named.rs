@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::value::Value;
 
-/// A value and the name of the graph's input or output that it belongs to.
+/// A value with the name of the graph input or output it belongs to.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// The name.

@@ -1,5 +1,5 @@
-//! The threads at the ends of a process's pipes. None is ever waited for: what a killed process has left behind may
-//! hold a pipe open.
+//! Threads at the ends of a process's pipes. They are never joined, since a descendant of a killed process may hold a
+//! pipe open.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -11,33 +11,33 @@ use std::time::Duration;
 
 use crate::message::LONGEST_LINE;
 
-/// How much of the end of standard error is kept.
+/// Bytes kept from the end of standard error.
 const KEPT: usize = 64 << 10;
 
-/// How much is kept of how standard error began during a request.
+/// Bytes kept from the beginning of standard error of a request.
 const HEAD: usize = 4 << 10;
 
-/// How many lines may wait to be looked at.
+/// Number of lines that may wait to be processed.
 const WAITING: usize = 8;
 
-/// How much is read at a time.
+/// Bytes read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// The longest that the end of standard error is waited for.
+/// Time limit for the end of standard error.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What comes from standard output.
+/// Event on standard output.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// A line without its end, and whether more had come behind it at once.
+    /// A line without its end, and true if more bytes had arrived after it.
     Whole(Vec<u8>, bool),
-    /// The start of a line that is longer than allowed. Nothing comes behind it.
+    /// The start of a line that is longer than allowed. No further event follows.
     TooLong(Vec<u8>),
-    /// The end, and what stands behind the last line.
+    /// The end of the stream, with the bytes after the last line.
     End(Vec<u8>),
 }
 
-/// Starts a thread that writes each message; it ends with its sender, and so does the pipe.
+/// Starts a thread that writes each message. It ends with its sender, which also closes the pipe.
 pub(super) fn writer(mut pipe: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     let (sender, receiver) = channel::<Vec<u8>>();
     thread::spawn(move || {
@@ -50,14 +50,14 @@ pub(super) fn writer(mut pipe: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     sender
 }
 
-/// The lines of a process, and how much of the next one has come.
+/// The lines of a process, and the length of the incomplete next one.
 pub(super) struct Lines {
     pub(super) lines: Receiver<Line>,
     unfinished: Arc<AtomicUsize>,
 }
 
 impl Lines {
-    /// How many bytes of a line have come without its end.
+    /// Returns the number of bytes received of an incomplete line.
     pub(super) fn unfinished(&self) -> usize {
         self.unfinished.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &Atomi
     let _ = sender.send(Line::End(line));
 }
 
-/// What a process wrote to standard error during a request: how it began, and how it ended.
+/// Standard error of a process during a request: its beginning and its end.
 #[derive(Clone, Default)]
 pub(super) struct Tail(Arc<(Mutex<Kept>, Condvar)>);
 
@@ -108,12 +108,12 @@ pub(super) struct Tail(Arc<(Mutex<Kept>, Condvar)>);
 struct Kept {
     head: Vec<u8>,
     bytes: VecDeque<u8>,
-    /// How much has come since the request began.
+    /// Number of bytes since the request began.
     fresh: usize,
     is_closed: bool,
 }
 
-/// Starts a thread that reads all and keeps both ends.
+/// Starts a thread that reads everything and keeps both ends.
 pub(super) fn drain(mut pipe: impl Read + Send + 'static) -> Tail {
     let tail = Tail::default();
     let filled = tail.clone();
@@ -147,14 +147,14 @@ impl Tail {
         kept.bytes.drain(..surplus);
     }
 
-    /// Forgets what has come so far: a request begins.
+    /// Discards the bytes so far, since a request begins.
     pub(super) fn begin(&self) {
         let mut kept = self.kept();
         (kept.fresh, kept.head) = (0, Vec::new());
     }
 
-    /// What has come since the request began, as far as it is kept, once a process that has ended has been given time
-    /// for its last words.
+    /// Returns the kept bytes since the request began. It first waits for a process that has ended to write its last
+    /// words.
     pub(super) fn text(&self) -> String {
         let kept = self.kept();
         let waited = self.0.1.wait_timeout_while(kept, LAST_WORDS, |kept| !kept.is_closed);

@@ -1,4 +1,4 @@
-//! What differs between operating systems: a process with all that it starts, ended together.
+//! Differences between operating systems: above all, ending a process together with all its descendants.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) use implementation::Process;
 
-/// A folder whose files are kept in memory, where the system has one with so many bytes of room.
+/// Returns a folder in memory, if the system has one with `room` bytes free.
 #[cfg(target_os = "linux")]
 pub(super) fn memory_folder(room: u64) -> Option<PathBuf> {
     let folder = PathBuf::from("/dev/shm");
@@ -14,25 +14,25 @@ pub(super) fn memory_folder(room: u64) -> Option<PathBuf> {
     (system.f_bavail.saturating_mul(system.f_frsize) >= room).then_some(folder)
 }
 
-/// A folder whose files are kept in memory, of which nothing is known here.
+/// Returns `None`, since no folder in memory is known on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn memory_folder(_room: u64) -> Option<PathBuf> {
     None
 }
 
-/// The bytes that a file takes of its disk or of memory: those of holes are none.
+/// Returns the bytes that a file occupies on disk or in memory. Holes take none.
 #[cfg(unix)]
 pub(super) fn bytes_of(found: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(found).saturating_mul(512)
 }
 
-/// The bytes of a file.
+/// Returns the size of a file.
 #[cfg(not(unix))]
 pub(super) fn bytes_of(found: &std::fs::Metadata) -> u64 {
     found.len()
 }
 
-/// Opens a file that another process may exchange for a pipe or a link: neither is waited for nor followed.
+/// Opens a file that another process may replace by a pipe or a link, without waiting for a pipe or following a link.
 #[cfg(unix)]
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -46,8 +46,8 @@ pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// The pipes of the protocol, taken away from what runs in this process: what is printed goes to standard error, and nothing
-/// can be read.
+/// Takes the protocol's pipes away from the code in this process. Its output goes to standard error, and it can read
+/// nothing.
 #[cfg(unix)]
 pub(super) fn take_standard_streams() -> io::Result<(File, File)> {
     use rustix::io::fcntl_dupfd_cloexec;
@@ -58,13 +58,13 @@ pub(super) fn take_standard_streams() -> io::Result<(File, File)> {
     Ok((input.into(), output.into()))
 }
 
-/// Standard input and output as they are: what runs in this process must not print.
+/// Returns standard input and output unchanged: the code in this process must not print.
 #[cfg(not(unix))]
 pub(super) fn take_standard_streams() -> io::Result<(io::Stdin, io::Stdout)> {
     Ok((io::stdin(), io::stdout()))
 }
 
-/// A process and all that it has started.
+/// A process and all its descendants.
 #[cfg(unix)]
 mod implementation {
     use std::collections::BTreeSet;
@@ -80,22 +80,22 @@ mod implementation {
 
     use super::table::{Entry, has_environment, processes, resident};
 
-    /// The variable that marks what a process starts, however far it goes.
+    /// Environment variable that marks the descendants of a process, however far removed.
     const MARK: &str = "ONNX_CONFORMANCE_WORKER";
 
-    /// How often what is killed is looked for again, each time after a pause.
+    /// Number of rounds in which killed processes are looked for again, each after a pause.
     const ROUNDS: u32 = 200;
 
-    /// Whether what a process leaves behind becomes a child of this program.
+    /// True if orphans of a process become children of this program.
     const ADOPTS: bool = cfg!(target_os = "linux");
 
     /// The children of this program.
     static CHILDREN: Mutex<Children> = Mutex::new(Children { own: None, leaders: BTreeSet::new() });
 
     struct Children {
-        /// Those that were there before the first process was started; whoever started them ends them.
+        /// The children from before the first process was started. Whoever started them ends them.
         own: Option<BTreeSet<i32>>,
-        /// Those that are processes of this module.
+        /// The processes started by this module.
         leaders: BTreeSet<i32>,
     }
 
@@ -111,12 +111,12 @@ mod implementation {
     }
 
     impl Process {
-        /// Starts a process in a group of its own. `mark` tells it from every other of this program.
+        /// Starts a process in a group of its own. `mark` identifies it within this program.
         pub(crate) fn spawn(mut command: Command, mark: &str) -> io::Result<Process> {
             let mark = format!("{}.{mark}", getpid());
             let mut children = children();
             children.own.get_or_insert_with(adopt_orphans);
-            // Nobody takes the new process for one that was left behind: it is known before anybody can look.
+            // The process is recorded while the list is locked, so that it never counts as an orphan.
             let child = command.process_group(0).env(MARK, &mark).spawn()?;
             let leader = Pid::from_child(&child);
             children.leaders.insert(leader.as_raw_pid());
@@ -124,25 +124,25 @@ mod implementation {
             Ok(Process { child, leader, mark: format!("{MARK}={mark}"), status: None })
         }
 
-        /// The ends of its pipes; each can be taken once.
+        /// Returns its pipes. Each can be taken once.
         pub(crate) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
             (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
         }
 
-        /// Whether it has ended by itself. It is not reaped, so that its group keeps its number.
+        /// Returns true if it has ended by itself. It is not reaped, so that its group keeps its number.
         pub(crate) fn has_exited(&mut self) -> bool {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             self.status.is_some() || !matches!(waitid(WaitId::Pid(self.leader), options), Ok(None))
         }
 
-        /// The resident memory of all together, in bytes; nothing where it cannot be told.
+        /// Returns the resident memory of all members in bytes, or `None` if it is unknown.
         pub(crate) fn resident(&self) -> Option<u64> {
             let all = processes();
             let members = self.members(&all);
             all.iter().filter(|entry| members.contains(&entry.pid)).map(resident).reduce(|a, b| Some(a? + b?))?
         }
 
-        /// Kills all that is left of it and returns how the process itself ended.
+        /// Kills all remaining members and returns the exit status of the process itself.
         pub(crate) fn end(&mut self) -> Option<ExitStatus> {
             if self.status.is_some() {
                 return self.status;
@@ -167,7 +167,7 @@ mod implementation {
             self.status
         }
 
-        /// Takes the ended processes off the system's table. Those that somebody else has started are theirs to take.
+        /// Reaps the ended processes. Only children of this program can be reaped.
         fn reap(&mut self, members: &BTreeSet<i32>) {
             let others = members.iter().filter_map(|&pid| Pid::from_raw(pid)).filter(|pid| *pid != self.leader);
             for pid in others {
@@ -177,8 +177,8 @@ mod implementation {
             children().leaders.remove(&self.leader.as_raw_pid());
         }
 
-        /// The process, its group, their descendants, and what has the mark though it has left both. What was left to
-        /// this program without any mark belongs to it as well, where there is no other process that could have left it.
+        /// Returns the members: the process, its group, their descendants, and orphans with the mark. Orphans of this
+        /// program without a mark are also members if no other process could have left them.
         fn members(&self, all: &[Entry]) -> BTreeSet<i32> {
             let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
             let is_orphan = |entry: &Entry| entry.parent == own || entry.parent == 1;
@@ -213,8 +213,7 @@ mod implementation {
         }
     }
 
-    /// Makes this program the parent of what its processes leave behind, where the system can, and returns the children
-    /// that it has before.
+    /// Makes this program the parent of orphans, if the system can, and returns the children that it already has.
     fn adopt_orphans() -> BTreeSet<i32> {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
@@ -223,7 +222,7 @@ mod implementation {
     }
 }
 
-/// The table of processes, as Linux shows it.
+/// The process table of Linux.
 #[cfg(target_os = "linux")]
 mod table {
     use std::fs;
@@ -240,7 +239,8 @@ mod table {
         folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(entry).collect()
     }
 
-    /// The name, in parentheses, may hold anything; what follows it are fields between spaces.
+    /// Parses a process. The name, in parentheses, may contain any character; the fields after it are separated by
+    /// spaces.
     fn entry(pid: i32) -> Option<Entry> {
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let text = String::from_utf8_lossy(&text);
@@ -249,11 +249,11 @@ mod table {
         Some(Entry { pid, parent: parent.parse().ok()?, group: group.parse().ok()?, is_zombie: state == "Z" })
     }
 
-    /// In bytes.
+    /// Returns the resident memory in bytes.
     pub(super) fn resident(entry: &Entry) -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/{}/status", entry.pid)).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        // What has just ended has no such line.
+        // A process that has just ended has no such line.
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(Some(0), |text| text.parse().ok());
         kilobytes.map(|kilobytes: u64| kilobytes * 1024)
     }
@@ -264,7 +264,7 @@ mod table {
     }
 }
 
-/// The table of processes, as `ps` shows it.
+/// The process table of `ps`.
 #[cfg(all(unix, not(target_os = "linux")))]
 mod table {
     use std::process::Command;
@@ -291,18 +291,19 @@ mod table {
         Some(Entry { pid, parent, group, is_zombie, kilobytes: fields.next()?.parse().ok()? })
     }
 
-    /// In bytes.
+    /// Returns the resident memory in bytes.
     pub(super) fn resident(entry: &Entry) -> Option<u64> {
         Some(entry.kilobytes * 1024)
     }
 
-    /// Another process's environment cannot be read; what leaves its group and its parent is not found.
+    /// Returns false: another process's environment cannot be read, so a process that leaves group and parent is not
+    /// found.
     pub(super) fn has_environment(_pid: i32, _variable: &str) -> bool {
         false
     }
 }
 
-/// A process in a job, which ends with all that it has started.
+/// A process in a job, which ends together with all its descendants.
 #[cfg(windows)]
 mod implementation {
     use std::io;
@@ -329,7 +330,7 @@ mod implementation {
             !matches!(self.child.try_wait(), Ok(None))
         }
 
-        /// Jobs are not asked for their memory.
+        /// Returns `None`: the memory of jobs is not measured.
         pub(crate) fn resident(&self) -> Option<u64> {
             None
         }
@@ -347,7 +348,7 @@ mod implementation {
     }
 }
 
-/// A process alone, where nothing is known of groups.
+/// A single process, for systems without known process groups.
 #[cfg(not(any(unix, windows)))]
 mod implementation {
     use std::io;

@@ -1,4 +1,4 @@
-//! What the harness asks of a runtime, what the runtime may answer, and how a request may end.
+//! Requests of the harness to a runtime, the answers, and the ways a request can end.
 
 use std::path::Path;
 
@@ -10,17 +10,18 @@ use serde::{Deserialize, Serialize};
 use crate::Declaration;
 use crate::named::Named;
 
-/// A runtime under test: something that runs models. `docs/runtimes.md` has a complete one.
+/// A runtime under test: something that runs models. `docs/runtimes.md` has a complete example.
 ///
-/// It need not survive what it is asked: where it hangs, aborts or takes all memory, that is the outcome of the case.
+/// It need not survive a request: if it hangs, aborts or takes all memory, that is the outcome of the case.
 pub trait Runtime: Sync {
-    /// What the runtime says of itself.
+    /// Returns the declaration of the runtime.
     fn declaration(&self) -> Declaration;
 
     /// Runs a model on inputs.
     fn run(&self, request: &Request<'_>) -> Response;
 
-    /// How many requests it takes at a time, all processes together; as many as there are threads, where it does not say.
+    /// Returns the number of requests that it can run at a time in all processes together; by default the number of
+    /// threads.
     fn jobs(&self) -> Option<usize> {
         None
     }
@@ -40,130 +41,131 @@ impl<R: Runtime + Send + ?Sized> Runtime for Box<R> {
     }
 }
 
-/// Where a runtime runs: in this process or in others. A host finds what a runtime cannot say of itself.
+/// The place where a runtime runs: this process or others. A host detects outcomes that a runtime cannot report itself.
 pub trait Host: Sync {
-    /// What the runtime says of itself.
+    /// Returns the declaration of the runtime.
     fn declaration(&self) -> Declaration;
 
-    /// Puts a request to the runtime. However that ends, the host lives.
+    /// Sends a request to the runtime. The host survives every outcome.
     fn run(&self, request: &Request<'_>) -> Ran;
 
-    /// Puts a request to a process of the runtime that has run nothing yet. Nothing, where [`Host::run`] does no other.
+    /// Sends a request to a fresh process of the runtime. Returns `None` if [`Host::run`] already does so.
     fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
         let _ = request;
         None
     }
 
-    /// How many requests it takes at a time; as many as there are threads, where it does not say.
+    /// Returns the number of requests that it can run at a time; by default the number of threads.
     fn jobs(&self) -> Option<usize> {
         None
     }
 
-    /// Whether a lack of memory is an answer: the run asked for more than its limit, and was refused before it took it.
+    /// Returns true if lack of memory counts as an answer: the run was refused before it exceeded its limit.
     fn refuses_memory(&self) -> bool {
         false
     }
 
-    /// Ends the runtime after the last case, and says what went against the protocol outside of any case.
+    /// Ends the runtime after the last case, and returns protocol violations outside of any case.
     fn finish(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A model to be run.
+/// A request to run a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The id of the case, for messages; what a runtime does must not depend on it.
+    /// The id of the case, for messages only. The runtime must not depend on it.
     pub id: &'a str,
     /// The serialized model.
     pub model: &'a Bytes,
-    /// The folder that the locations of the model's external data are relative to; nothing where it has none. It need not
-    /// hold the model itself.
+    /// The folder to which the locations of external data are relative; `None` if the model has none. It need not
+    /// contain the model itself.
     pub folder: Option<&'a Path>,
     /// The inputs by name.
     pub inputs: &'a [Named],
-    /// The outputs that are asked for, in the order of the graph's.
+    /// The requested outputs, in the order of the graph's.
     pub outputs: &'a [Output],
 }
 
-/// An output that is asked for.
+/// A requested output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The name of the graph's output.
     pub name: String,
-    /// The type that it has, which says how its file is written.
+    /// Its type, which decides the encoding of its file.
     pub value_type: ValueType,
-    /// How many bytes the expected value has; the file of an adapter may have some times as many.
+    /// Size of the expected value in bytes. The file of an adapter may be some times larger.
     pub(super) bytes: u64,
 }
 
 impl Output {
-    /// An output of about this many bytes.
+    /// Creates a requested output of about this many bytes.
     pub fn new(name: impl Into<String>, value_type: ValueType, bytes: u64) -> Output {
         Output { name: name.into(), value_type, bytes }
     }
 }
 
-/// What a runtime answers.
+/// Answer of a runtime.
 ///
-/// Outputs have the types that the model declares: a runtime that computes `int32` in `int64` converts the result, or
-/// answers `Unsupported` with `tensor(int32)`. An output of any other type is the outcome `wrong-type`.
+/// Outputs have the types that the model declares. A runtime that computes `int32` in `int64` must convert the result,
+/// or answer `Unsupported` with `tensor(int32)`. An output of any other type is the outcome `wrong-type`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Response {
-    /// The outputs that were asked for, in their order.
+    /// The requested outputs, in order.
     Outputs {
         /// The values.
         values: Vec<Value>,
-        /// The type cells that the run went through, where the runtime can tell: `ai.onnx/Sum-13 T=float`.
+        /// The type cells that the run exercised, if the runtime knows them: `ai.onnx/Sum-13 T=float`.
         cells: Vec<String>,
     },
-    /// The runtime does not have something that the standard has, and says so before it runs the model.
+    /// The runtime lacks a feature of the standard, and reports it before it runs the model.
     Unsupported {
-        /// What, in a form that is the same for all cases that need it:
+        /// The feature, in a form that is the same for all cases that need it:
         ///
         /// | `what` | is missing |
         /// |---|---|
         /// | `operator ai.onnx/Abs`, `operator ai.onnx/Abs-13` | an operator, or one of its versions |
-        /// | `tensor(bfloat16)` | a type altogether |
+        /// | `tensor(bfloat16)` | a type in general |
         /// | `tensor(bfloat16) in ai.onnx/Abs-13` | a type in an operator version |
         /// | `attribute mode of ai.onnx/Resize-19` | an attribute |
         /// | `opset 24 of ai.onnx` | an opset |
         what: String,
-        /// The runtime's own words.
+        /// The message of the runtime, unchanged.
         message: String,
     },
-    /// The runtime refused the model or failed on it. When in doubt, it is this and not `Unsupported`.
+    /// The runtime refused the model or failed on it. If in doubt, use this and not `Unsupported`.
     Error {
-        /// When.
+        /// The phase of the failure.
         phase: Phase,
-        /// The runtime's own words.
+        /// The message of the runtime, unchanged.
         message: String,
     },
 }
 
 impl Response {
-    /// The outputs of a run, in the order in which they were asked for.
+    /// Creates the response with the outputs of a run, in the requested order.
     pub fn outputs(values: Vec<Value>) -> Response {
         Response::Outputs { values, cells: Vec::new() }
     }
 
-    /// The refusal of a model of which nothing is missing but what is named; `Response::Unsupported` has the forms of `what`.
+    /// Creates the refusal of a model that needs `what`, which the runtime does not have. `Response::Unsupported` lists
+    /// the forms of `what`.
     pub fn unsupported(what: impl Into<String>, message: impl Into<String>) -> Response {
         Response::Unsupported { what: what.into(), message: message.into() }
     }
 
-    /// A failure while the model was read or prepared.
+    /// Creates a failure to read or prepare the model.
     pub fn load_error(message: impl Into<String>) -> Response {
         Response::Error { phase: Phase::Load, message: message.into() }
     }
 
-    /// A failure while the model ran.
+    /// Creates a failure to run the model.
     pub fn run_error(message: impl Into<String>) -> Response {
         Response::Error { phase: Phase::Run, message: message.into() }
     }
 
-    /// The response if it has as many outputs as were asked for, else an error that says so.
+    /// Returns the response, or an error if it does not have as many outputs as requested.
     pub(super) fn checked(self, request: &Request<'_>) -> Response {
         match &self {
             Response::Outputs { values, .. } if values.len() != request.outputs.len() => {
@@ -175,18 +177,18 @@ impl Response {
     }
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Clone, Debug)]
 pub enum Ended {
     /// The runtime answered.
     Answered(Response),
-    /// No answer in time.
+    /// No answer within the time limit.
     Timeout(String),
-    /// More memory than allowed.
+    /// More memory than the limit.
     OutOfMemory(String),
     /// The runtime died.
     Crash(String),
-    /// The answer broke the protocol.
+    /// The answer violated the protocol.
     ProtocolError(String),
 }
 
@@ -212,12 +214,12 @@ impl Ended {
     }
 }
 
-/// How a request ended, and whether it had to be put twice.
+/// The end of a request, and whether it was sent twice.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// How the request ended; where it was put a second time, that second time.
+    /// The end of the request; of the second run if it was sent twice.
     pub ended: Ended,
-    /// How the runtime died on the request at first, where it did otherwise when it was given the request alone.
+    /// The crash of the first run, if the second run, alone in a process, ended otherwise.
     pub flaky: Option<String>,
 }
 
@@ -227,13 +229,13 @@ impl From<Ended> for Ran {
     }
 }
 
-/// When a runtime failed.
+/// Phase of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// While it read or prepared the model.
+    /// Reading or preparing the model.
     Load,
-    /// While it ran it.
+    /// Running the model.
     Run,
 }

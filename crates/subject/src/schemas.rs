@@ -1,4 +1,4 @@
-//! The schemas of the messages accept and refuse what the program does.
+//! Tests that the message schemas accept exactly the messages that the program accepts.
 
 use jsonschema::Validator;
 use serde::Serialize;
@@ -13,7 +13,7 @@ fn schema(name: &str) -> Validator {
     jsonschema::validator_for(&schema).unwrap()
 }
 
-/// Holds schema and type against each other: on the messages that are right, and on each of them with one thing wrong.
+/// Checks that schema and type agree on valid messages, and on each of them with one error.
 fn check<T: DeserializeOwned + Serialize>(name: &str, right: &[Value], wrong: &[Value]) {
     let schema = schema(name);
     let agree = |message: &Value, is_right: bool| {
@@ -35,12 +35,12 @@ fn check<T: DeserializeOwned + Serialize>(name: &str, right: &[Value], wrong: &[
     }
 }
 
-/// Everything that one more key, or one key of a type that no field has, makes of a message, at every depth.
+/// Returns the message with one key added, and with each value replaced by one of a wrong type, at every depth.
 fn broken(message: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     match message {
         Value::Object(fields) => {
-            // Opsets have keys of the runtime's own.
+            // The keys of opsets are free.
             if !fields.contains_key("ai.onnx") {
                 let mut more = message.clone();
                 more["surplus"] = json!(1);

@@ -1,4 +1,4 @@
-//! A runtime in Rust as an adapter: the other end of the protocol.
+//! Serving a runtime in Rust as an adapter: the other end of the protocol.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write};
@@ -15,16 +15,16 @@ use crate::named::Named;
 use crate::platform::take_standard_streams;
 use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
 
-/// Serves a runtime by the adapter protocol (docs/protocol.md) on standard input and output, until the harness ends it: the
-/// `main` of an adapter in Rust, which has nothing else to do.
+/// Serves a runtime by the adapter protocol (docs/protocol.md) on standard input and output, until the harness ends it.
+/// This is the whole `main` of an adapter in Rust.
 ///
-/// On Unix the runtime may print: what it writes to standard output goes to standard error, and it reads nothing.
-/// A panic ends the process, which the harness starts again.
+/// On Unix the runtime may print: its standard output is redirected to standard error, and it reads nothing. A panic
+/// ends the process, and the harness restarts it.
 pub fn serve(runtime: &impl Runtime) -> ExitCode {
     match take_standard_streams().and_then(|(input, output)| answer_all(runtime, input, output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody may be there to read it.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr(), "the harness cannot be served: {error}");
             ExitCode::FAILURE
         }
@@ -53,7 +53,7 @@ fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     output.flush()
 }
 
-/// Runs a model on the values of files, and writes its outputs to files.
+/// Runs a model on inputs from files, and writes its outputs to files.
 fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[ValueFile]) -> Result<Answered, String> {
     let bytes: Bytes = read(model)?.into();
     let request = Request {

@@ -1,4 +1,4 @@
-//! What is shown of a process's standard error: how it began, a panic, and how it ended, without what differs between runs.
+//! Summary of a process's standard error: its beginning, a panic, and its end, without details that vary between runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// How many lines of the beginning and of the end are shown.
+/// Number of lines shown from the beginning and from the end.
 const ENDS: usize = 2;
 
-/// The longest part of a line that is shown, in characters.
+/// Longest part of a line to show, in characters.
 const LINE: usize = 200;
 
-/// What differs between two runs that do the same, and what takes its place.
+/// Patterns of details that vary between identical runs, with their replacements.
 static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = [
         (r"0x[0-9a-fA-F]{9,}", "0x?"),
@@ -24,11 +24,11 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r#""seq": ?\d+"#, "\"seq\":N"),
         (r"\S*onnx-conformance-run-[A-Za-z0-9]+/\d+/", ""),
     ];
-    // Each is tested below.
+    // Each pattern is tested below.
     rows.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
 });
 
-/// A text without addresses, numbers of processes and threads, times, and the numbers and folders of requests.
+/// Removes addresses, numbers of processes and threads, times, and the numbers and folders of requests from a text.
 pub(super) fn masked(text: &str) -> String {
     let mut text = Cow::Borrowed(text);
     for (pattern, with) in VARYING.iter() {
@@ -37,7 +37,7 @@ pub(super) fn masked(text: &str) -> String {
     text.into_owned()
 }
 
-/// The lines of a text that tell most, on one line: the first and last ones, and a panic with its message.
+/// Joins the most useful lines of a text into one: the first and last ones, and a panic with its message.
 pub(super) fn summarize_inputs(text: &str) -> String {
     let lines = told(text);
     let panic = lines.iter().position(|line| line.starts_with("thread '") && line.contains("panicked at"));
@@ -48,7 +48,7 @@ pub(super) fn summarize_inputs(text: &str) -> String {
     lines.join(" | ")
 }
 
-/// The lines that are not empty, without the backtraces of panics and the advice to ask for one.
+/// Returns the non-empty lines, without backtraces of panics and the hint to enable them.
 fn told(text: &str) -> Vec<&str> {
     let (mut lines, mut is_backtrace) = (Vec::new(), false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

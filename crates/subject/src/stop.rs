@@ -1,34 +1,34 @@
-//! How a run is ended before its last case.
+//! Early end of a run.
 
 use std::sync::{Arc, OnceLock};
 
-/// A flag that ends a run: no case begins after it is set, and what is running is cut off. Clones share the flag.
+/// A flag that ends a run: no new case starts, and running cases are cut off. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     reason: Arc<OnceLock<StopReason>>,
 }
 
-/// Why a run ends before its last case.
+/// Reason for the early end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// Somebody asked for it, as by Ctrl-C.
+    /// A user interrupted it, as by Ctrl-C.
     Interrupted,
-    /// The runtime cannot go on, and why.
+    /// The runtime cannot continue, with the reason.
     Failed(String),
 }
 
 impl Stop {
-    /// Sets the flag. The first reason stands; whether this one was it, is returned.
+    /// Sets the flag. Only the first reason is kept; returns true if it is this one.
     pub fn set(&self, reason: StopReason) -> bool {
         self.reason.set(reason).is_ok()
     }
 
-    /// Whether the run ends.
+    /// Returns true if the run is to end.
     pub fn is_set(&self) -> bool {
         self.reason.get().is_some()
     }
 
-    /// Why the run ends, if it does.
+    /// Returns the reason why the run ends, if it does.
     pub fn reason(&self) -> Option<&StopReason> {
         self.reason.get()
     }

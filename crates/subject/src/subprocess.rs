@@ -1,4 +1,4 @@
-//! A runtime behind the adapter protocol: a pool of processes, what is made of their deaths, and their files.
+//! A runtime behind the adapter protocol: a pool of processes, their files, and the handling of their deaths.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,28 +15,28 @@ use crate::stderr::masked;
 use crate::worker::{Limits, Worker, WorkerExit};
 use crate::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
 
-/// How often in a row a process is started again in vain.
+/// Number of failed restarts in a row after which the run ends.
 const STARTS: usize = 3;
 
-/// After how many crashes of an operator version, all in the same words and again in a second run, another is believed at
-/// once.
+/// Number of equal crashes of an operator version, each confirmed by a second run, after which an equal crash is not
+/// confirmed again.
 const EQUAL: usize = 3;
 
-/// The numbers of requests are from this to its double: all as long as each other, and such that every language reads them
-/// exactly.
+/// Lower bound of request numbers; the upper bound is its double. All have the same length, and every language
+/// represents them exactly.
 const NUMBERS: u64 = 1 << 52;
 
-/// How an adapter is run.
+/// Options for running an adapter.
 pub struct Options {
-    /// How many processes there are.
+    /// The number of processes.
     pub workers: usize,
-    /// What a process may take.
+    /// The limits of a process.
     pub limits: Limits,
-    /// How many processes may die in a row without an answer.
+    /// The number of processes that may die in a row without an answer.
     pub restarts: usize,
-    /// Whether each request is put to a process of its own.
+    /// True if each request gets a process of its own.
     pub isolate: bool,
-    /// Where each problem with a message is told as it comes, what is otherwise let pass included.
+    /// A function that receives each problem with a message, including mere warnings.
     pub report: Option<Report>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Options {
     }
 }
 
-/// A function that is told of problems.
+/// A function that receives problems.
 pub type Report = Box<dyn Fn(&str) + Send + Sync>;
 
 /// A runtime behind the adapter protocol.
@@ -59,16 +59,16 @@ pub struct Subprocess {
     idle: Mutex<Vec<Option<Worker>>>,
     freed: Condvar,
     requests: AtomicU64,
-    /// Makes the numbers of requests, which no adapter can foresee.
+    /// Makes the numbers of requests, which no adapter can predict.
     numbers: RandomState,
-    /// How often an operator version has crashed in the same words twice.
+    /// The number of confirmed crashes with the same message, per operator version.
     crashes: Mutex<BTreeMap<(String, String), usize>>,
     starts: AtomicU64,
     deaths: AtomicUsize,
     problems: AtomicUsize,
 }
 
-/// An adapter that cannot be had.
+/// An adapter that cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The program cannot be run.
@@ -76,20 +76,20 @@ pub enum StartError {
     Program {
         /// The program.
         program: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
-        /// What to look at.
+        /// A hint for the user.
         help: String,
     },
-    /// The program did not say what it is.
+    /// The program did not declare its runtime.
     #[error("{program} did not answer `start`: {message}")]
     Silent {
         /// The program.
         program: String,
-        /// What it did instead.
+        /// The actual behavior.
         message: String,
     },
-    /// There is no room for files.
+    /// The folder for files cannot be created.
     #[error("no folder for the files of cases can be made: {0}")]
     Files(io::Error),
     /// The run was stopped.
@@ -131,7 +131,7 @@ impl Subprocess {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place in the pool; the one that was used last is the first to be used again.
+    /// Takes a slot of the pool; the most recently used one is reused first.
     fn take(&self) -> Option<Worker> {
         let idle = self.freed.wait_while(self.idle(), |idle| idle.is_empty());
         idle.unwrap_or_else(PoisonError::into_inner).pop().flatten()
@@ -142,7 +142,8 @@ impl Subprocess {
         self.freed.notify_one();
     }
 
-    /// Runs a request in a worker, started if need be; afterwards the worker is there only if it lives.
+    /// Runs a request in a worker, which is started if necessary. Afterwards the slot holds the worker only if it
+    /// lives.
     fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, WorkerExit> {
         let mut worker = match place.take() {
             Some(worker) => worker,
@@ -165,13 +166,13 @@ impl Subprocess {
             (Err(death), removed) => (death, removed),
         };
         if removed.is_err() {
-            // The requests that follow are not blamed for what this one has left. Without a new folder they find the old one.
+            // Later requests must not be blamed for the files of this one. Without a new folder they use the old one.
             let _ = self.replace_exchange();
         }
         Err(death)
     }
 
-    /// Puts a request to a worker and reads its answer. After an error the process is no more.
+    /// Sends a request to a worker and reads its answer. After an error the process is gone.
     fn answer(
         &self,
         worker: &mut Worker,
@@ -191,7 +192,8 @@ impl Subprocess {
         })
     }
 
-    /// Writes the files of a request, in a new folder of the run where the adapter has removed or closed the old one.
+    /// Writes the files of a request. If the adapter has removed the folder of the run or made it unusable, a new one
+    /// is used.
     fn write(&self, seq: u64, request: &Request<'_>) -> io::Result<(RequestFiles, Command)> {
         let exchange = Arc::clone(&self.exchange());
         RequestFiles::write(&exchange, seq, request).or_else(|error| {
@@ -200,7 +202,8 @@ impl Subprocess {
         })
     }
 
-    /// Gives the requests that follow a new folder of the run. The old one ends with the last request that has files in it.
+    /// Replaces the folder of the run for later requests. The old one is removed with the last request that has files
+    /// in it.
     fn replace_exchange(&self) -> io::Result<Arc<ExchangeFolder>> {
         let fresh = Arc::new(ExchangeFolder::new(self.options.workers)?);
         let old = std::mem::replace(&mut *self.exchange(), Arc::clone(&fresh));
@@ -212,7 +215,7 @@ impl Subprocess {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process in the place of one that is no more. One that says otherwise than the first cannot be used.
+    /// Restarts a process that is gone. It must declare the same as the first one.
     fn start_again(&self) -> Result<Worker, WorkerExit> {
         let mut last = String::new();
         for _ in 0..STARTS {
@@ -227,13 +230,13 @@ impl Subprocess {
         Err(self.give_up(format!("{} cannot be started again: {last}", self.launch.program.display())))
     }
 
-    /// Ends the run, since no case can be run any more.
+    /// Ends the run, since no further case can run.
     fn give_up(&self, reason: String) -> WorkerExit {
         self.stop.set(StopReason::Failed(reason));
         WorkerExit::Stopped
     }
 
-    /// Counts a death, and ends the run when nothing else comes.
+    /// Counts a death, and ends the run after too many in a row.
     fn mourn(&self, death: &WorkerExit) {
         if matches!(death, WorkerExit::Stopped) {
             return;
@@ -262,8 +265,8 @@ impl Subprocess {
         }
     }
 
-    /// What becomes of a request in whose run a process died: it is put once more, alone, to a fresh process, and that run
-    /// counts. An earlier request may have left the first process broken.
+    /// Sends a request again, alone, to a fresh process after a crash. The second run counts, since an earlier request
+    /// may have left the first process broken.
     fn run_again(&self, place: &mut Option<Worker>, request: &Request<'_>, first: String) -> Ran {
         let known = (group(request.id).to_owned(), first);
         if self.crashes().get(&known).is_some_and(|count| *count >= EQUAL) {
@@ -284,7 +287,7 @@ impl Subprocess {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a death, and says what it is for the request that it came in.
+    /// Counts a death and returns it as the end of its request.
     fn ended(&self, death: WorkerExit) -> Ended {
         self.mourn(&death);
         match death {
@@ -298,13 +301,13 @@ impl Subprocess {
     }
 }
 
-/// The operator version that a case is about; any other case is about itself.
+/// Returns the operator version of a case, or the case itself if it has none.
 fn group(id: &str) -> &str {
     let parsed = CaseId::parse(id);
     if parsed.version().is_some() { parsed.group() } else { id }
 }
 
-/// A problem on lines of its own.
+/// Formats a problem on separate lines.
 fn told(problem: &Problem) -> String {
     let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
     if !problem.line.is_empty() {
@@ -332,7 +335,7 @@ impl Host for Subprocess {
         if self.options.isolate || self.stop.is_set() {
             return None;
         }
-        // The process that was there ends.
+        // The current process ends.
         drop(self.take());
         let mut place = None;
         let ended = self.attempt(&mut place, request).map_or_else(|death| self.ended(death), Ended::Answered);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a case is put to a runtime: an axis of the run, not of the case.
+/// The way inputs are supplied to a runtime. It is an axis of the run, not of the case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -12,11 +12,11 @@ pub enum Variant {
     /// Every input is given at run time.
     #[default]
     Runtime,
-    /// Inputs stand in the model as `Constant` nodes.
+    /// Inputs are `Constant` nodes of the model.
     Constants,
-    /// Inputs stand in the model as initializers.
+    /// Inputs are initializers of the model.
     Initializers,
-    /// Every input, the first too, stands in the model as a `Constant` node.
+    /// Every input, including the first, is a `Constant` node of the model.
     AllConstants,
     /// Inputs are given at run time, and their declared dimensions have names instead of sizes.
     DynamicShapes,
@@ -27,14 +27,14 @@ impl Variant {
     pub const ALL: [Variant; 5] =
         [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::AllConstants, Variant::DynamicShapes];
 
-    /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/known_values@constants`.
+    /// Splits an id into the id without variant and the variant: `ai.onnx/Sum-13/known_values@constants`.
     pub fn of_id(id: &str) -> (&str, Variant) {
         let named = |name: &str| Variant::ALL.into_iter().find(|variant| variant.name() == name);
         let split = id.rsplit_once('@').and_then(|(plain, name)| Some((plain, named(name)?)));
         split.unwrap_or((id, Variant::Runtime))
     }
 
-    /// The id of a case in this variant.
+    /// Returns the id of a case in this variant.
     pub fn id(self, plain: &str) -> String {
         match self {
             Variant::Runtime => plain.to_owned(),
@@ -42,7 +42,7 @@ impl Variant {
         }
     }
 
-    /// The name, as ids and declarations spell it.
+    /// Returns the name, as ids and declarations spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Variant::Runtime => "runtime",

@@ -1,4 +1,4 @@
-//! One process of an adapter: starting it, asking it, ending it.
+//! One process of an adapter: starting it, sending requests, and ending it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,44 +13,44 @@ use crate::platform::Process;
 use crate::stderr::summarize_inputs;
 use crate::{Declaration, Launch, Stop};
 
-/// How often a process that does not answer is looked at.
+/// Interval between checks of a process that does not answer.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The least time between two looks at the memory; a look that takes long is taken less often.
+/// Minimum interval between memory checks. Slow checks are made less often.
 const MEMORY_EVERY: Duration = Duration::from_millis(50);
 
-/// A look at the memory may take one part in so many of the time.
+/// Memory checks may take one part in this number of the time.
 const MEMORY_SHARE: u32 = 20;
 
-/// How long a process that has closed its output may take to end.
+/// Time limit for the end of a process that has closed its output.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// What a process may take.
+/// Limits of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The time of a request.
+    /// The time limit of a request.
     pub timeout: Duration,
-    /// The resident memory of the process and all that it starts, in bytes.
+    /// The limit on resident memory of the process and its descendants, in bytes.
     pub memory: Option<u64>,
 }
 
 impl Default for Limits {
-    /// A minute, and 4096 MB.
+    /// One minute and 4096 MB.
     fn default() -> Limits {
         Limits { timeout: Duration::from_mins(1), memory: Some(4_096_000_000) }
     }
 }
 
-/// Why a process is no more.
+/// Reason why a process is gone.
 #[derive(Debug)]
 pub(super) enum WorkerExit {
     /// It did not answer in time.
     Timeout(String),
-    /// It took more memory than it may.
+    /// It exceeded the memory limit.
     OutOfMemory(String),
     /// It ended.
     Exited(String),
-    /// It broke the protocol.
+    /// It violated the protocol.
     Broken(Problem, String),
     /// The run is over.
     Stopped,
@@ -58,7 +58,7 @@ pub(super) enum WorkerExit {
     NotStarted(io::Error),
 }
 
-/// A process that has said what it is.
+/// A process that has declared its runtime.
 pub(super) struct Worker {
     process: Process,
     requests: Option<Sender<Vec<u8>>>,
@@ -70,7 +70,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process and asks it what it is. `mark` tells it from the others.
+    /// Starts a process and requests its declaration. `mark` identifies the process.
     pub(super) fn start(
         launch: &Launch,
         mark: &str,
@@ -100,21 +100,21 @@ impl Worker {
         Ok((worker, started.runtime))
     }
 
-    /// Sends a request and reads its answer. After an error the process is no more.
+    /// Sends a request and reads its answer. After an error the process is gone.
     pub(super) fn run(&mut self, seq: u64, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
         self.tail.begin();
         let answer: Answer = self.ask(request, Some(files))?;
         if answer.seq == seq {
-            // What has come since the last look is counted, too.
+            // Files written since the last check count, too.
             self.check_limit(0, Some(files))?;
             return Ok(answer);
         }
-        // Numbers cannot be foreseen, so that an answer that was written before its question is always met here.
+        // Request numbers are unpredictable, so an answer written before its request is always detected here.
         let line = serde_json::to_vec(&answer).unwrap_or_default();
         Err(self.broken(unasked(&line)))
     }
 
-    /// Ends the process as the protocol has it. What it did wrong is told: what breaks a rule, and what is let pass.
+    /// Ends the process as the protocol defines. Returns a protocol violation, and a warning.
     pub(super) fn finish(mut self) -> (Option<String>, Option<String>) {
         let asked = self.unasked().map_or(Ok(()), |line| Err(self.broken(unasked(&line))));
         let deadline = Instant::now() + self.limits.timeout;
@@ -147,7 +147,7 @@ impl Worker {
         read(&line).map_err(|problem| self.broken(problem))
     }
 
-    /// A line that has come before anything was asked.
+    /// Returns a line that arrived before a request.
     fn unasked(&self) -> Option<Vec<u8>> {
         match self.lines.lines.try_recv() {
             Ok(Line::Whole(line, _) | Line::TooLong(line)) => Some(line),
@@ -159,11 +159,11 @@ impl Worker {
     fn send(&self, request: &Command) {
         let mut line = serde_json::to_vec(request).unwrap_or_default();
         line.push(b'\n');
-        // Where the writer is gone, so is the process, which the reader finds.
+        // If the writer is gone, so is the process, which the reader detects.
         let _ = self.requests.as_ref().map(|requests| requests.send(line));
     }
 
-    /// The next line; nothing where the process has closed its output and written no half a line.
+    /// Waits for the next line. Returns `None` if the process has closed its output without an incomplete line.
     fn wait(&mut self, deadline: Instant, files: Option<&RequestFiles>) -> Result<Option<Vec<u8>>, WorkerExit> {
         loop {
             if self.stop.is_set() {
@@ -188,7 +188,7 @@ impl Worker {
         }
     }
 
-    /// What an ended process has written, though something that it started holds its output open.
+    /// Returns the last line of an ended process, even if a descendant holds its output open.
     fn last_line(&mut self) -> Result<Option<Vec<u8>>, WorkerExit> {
         match self.lines.lines.recv_timeout(TICK) {
             Ok(Line::Whole(line, false)) => Ok(Some(line)),
@@ -210,7 +210,7 @@ impl Worker {
         checked
     }
 
-    /// Ends a process that takes more than it may: resident memory and files of the request together, or too many files.
+    /// Ends a process that exceeds its limits: resident memory and request files together, or too many files.
     fn check_limit(&mut self, resident: u64, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
         let files = match files.map_or(Ok(0), RequestFiles::added) {
             Ok(files) => files,
@@ -250,7 +250,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The death of a process that has closed its output, `rest` being half a line.
+    /// Handles a process that has closed its output; `rest` is an incomplete line.
     pub(super) fn exited(&mut self, rest: &[u8]) -> WorkerExit {
         let until = Instant::now() + CLOSING;
         while !self.process.has_exited() && Instant::now() < until && !self.stop.is_set() {
@@ -267,14 +267,14 @@ impl Worker {
         WorkerExit::Exited(self.with_last_words(message))
     }
 
-    /// The death of a process that has broken the protocol: it is ended, since what it does next means nothing.
+    /// Ends a process that has violated the protocol, since its further output is meaningless.
     pub(super) fn broken(&mut self, problem: Problem) -> WorkerExit {
         self.process.end();
         let words = self.with_last_words(String::new());
         WorkerExit::Broken(problem, words)
     }
 
-    /// A message with what came on standard error during the request, in short, on one line.
+    /// Appends a one-line summary of standard error during the request to a message.
     fn with_last_words(&self, message: String) -> String {
         let words = summarize_inputs(&self.tail.text());
         if words.is_empty() { message } else { format!("{message} [stderr: {words}]") }

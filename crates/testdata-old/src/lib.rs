@@ -1,4 +1,4 @@
-//! The backend tests of ONNX's releases up to 1.9.0, packed as onnx-conformance reads them; `testdata/onnx` of the project says how.
+//! Backend tests of ONNX's releases up to 1.9.0, packed for onnx-conformance; the project's `testdata/onnx` describes the format.
 
 mod files;
 

@@ -1,4 +1,5 @@
-//! The backend tests of ONNX's releases from 1.10.0 on, packed as onnx-conformance reads them; `testdata/onnx` of the project says how.
+//! Backend tests of ONNX's releases since 1.10.0, packed for onnx-conformance; the project's `testdata/onnx` describes the
+//! format.
 
 mod files;
 

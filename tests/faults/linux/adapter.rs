@@ -1,4 +1,4 @@
-//! An adapter that copies its input to its output and does one thing wrong.
+//! An adapter that copies its input to its output, with one fault.
 
 use std::fs;
 use std::io::{BufRead, Write, stderr, stdin, stdout};
@@ -191,7 +191,7 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
     }
 }
 
-/// Writes text to standard output at once.
+/// Writes text to standard output and flushes it.
 fn say(text: &str) {
     let mut out = stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -221,7 +221,7 @@ fn write_output(fault: &str, request: &Value, path: &str) {
         }
         "output-link" => return std::os::unix::fs::symlink("../input_0.pb", path).unwrap(),
         "output-socket" => {
-            // The path of a socket is short.
+            // Paths of sockets are limited to few characters.
             std::env::set_current_dir(Path::new(path).parent().unwrap()).unwrap();
             std::os::unix::net::UnixListener::bind("output_0.pb").unwrap();
             return std::env::set_current_dir("/").unwrap();
@@ -233,7 +233,7 @@ fn write_output(fault: &str, request: &Value, path: &str) {
         "output-garbage" => return fs::write(path, [0xff; 9]).unwrap(),
         "output-too-many" => fs::write(path.replace("output_0", "output_1"), "").unwrap(),
         "output-name" => tensor.name = Some("z".to_owned()),
-        // Small as dims and types go, and all holes.
+        // Small by dims and type, and entirely sparse.
         "output-huge" => {
             return fs::File::create(path).and_then(|file| file.set_len((1 << 31) - 1)).unwrap();
         }
@@ -244,7 +244,7 @@ fn write_output(fault: &str, request: &Value, path: &str) {
     fs::write(path, tensor.encode_to_vec()).unwrap();
 }
 
-/// Writes 200 MB to standard error and answers by how many bytes the harness has grown.
+/// Writes 200 MB to standard error, and answers with the number of bytes by which the harness grew.
 fn flood(seq: &Value) {
     let before = resident_of_parent();
     let block = [b'e'; 1 << 13];
@@ -255,7 +255,7 @@ fn flood(seq: &Value) {
     say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": format!("{grown} kB")}})));
 }
 
-/// Writes the floats of a file, the last of them so many representable values too far from zero.
+/// Writes the floats of a file, the last of them off by `distance` representable values, away from zero.
 fn write_off(rest: &[&str], path: &str) {
     let [file, distance] = rest else { panic!("a file and a distance, not {rest:?}") };
     let tensor = TensorProto::decode(fs::read(file).unwrap().as_slice()).unwrap();
@@ -273,7 +273,7 @@ fn resident_of_parent() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Takes memory as fast as it is watched, up to a size that no machine minds.
+/// Allocates at the speed that is monitored, up to a size that every machine has.
 fn allocate() {
     let mut taken = Vec::new();
     for _ in 0..150 {
@@ -284,7 +284,7 @@ fn allocate() {
     drop(taken);
 }
 
-/// Starts this program, which keeps this one's pipes, and notes its number.
+/// Starts this program with inherited pipes, and writes its process id to a file.
 fn leave(arguments: &[&str], note: &str) {
     #[expect(clippy::zombie_processes, reason = "whether somebody else ends it is what is tested")]
     let child = this(arguments).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Adapters that die, and those that are killed.
+//! Adapters that crash, or are killed.
 
 use onnx_conformance_harness::run::Outcome::{Crash, Error, OutOfMemory, Pass};
 
@@ -19,7 +19,7 @@ pub(crate) const TESTS: Tests = &[
 fn one_that_dies_every_third_time_is_flaky() {
     let ran = Scene::new(6).run("dies-every-third-time");
     ran.expect(0, &[(Pass, ""); 6]);
-    // The fresh process runs the case that died as its first, and so dies again at the second after it.
+    // The fresh process first re-runs the case that died. So it dies again at the second case after that.
     let flaky: Vec<bool> = ran.results.iter().map(|result| result.flaky.is_some()).collect();
     assert_eq!(flaky, [false, false, true, false, true, false], "{ran:?}");
     assert!(ran.results[2].flaky.as_ref().unwrap().starts_with("the process ended (signal: 6"), "{ran:?}");
@@ -37,9 +37,9 @@ fn what_is_not_expected_is_run_again_alone() {
     let ran = Scene::new(3).run("spoils-the-next");
     ran.expect(0, &[(Pass, ""); 3]);
     let first: Vec<Option<&str>> = ran.results.iter().map(|result| result.flaky.as_deref()).collect();
-    // The process that was started for the second case runs the third as its second one.
+    // The process started for the second case runs the third as its second case.
     assert_eq!(first, [None, Some("error: spoilt"), Some("error: spoilt")], "{ran:?}");
-    // Where every case is run alone there is nothing to be had again.
+    // If every case is isolated, nothing is re-run.
     let ran = Scene::new(2).run("always-fails");
     ran.expect(1, &[(Error, "always"); 2]);
     assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");

@@ -1,4 +1,4 @@
-//! The folders of what failed: each is judged as the case was in the suite.
+//! Folders of failed cases: each is judged like the case in the suite.
 
 use std::fs;
 use std::process::Command;
@@ -9,10 +9,10 @@ use crate::linux::program::{Scene, adapter};
 pub(crate) const TESTS: Tests =
     &[("a_folder_of_what_failed_is_judged_as_in_the_suite", a_folder_of_what_failed_is_judged_as_in_the_suite)];
 
-/// A case whose output may be 4 ULP off.
+/// A case with a tolerance of 4 ULP.
 const CASE: &str = "ai.onnx/Exp-13/known_values/T=float";
 
-/// Calls the program, and returns its exit code with all that it printed.
+/// Calls the program, and returns its exit code and output.
 fn call(arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
     let output = command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -29,7 +29,7 @@ fn a_folder_of_what_failed_is_judged_as_in_the_suite() {
         let runtime = adapter(&format!("off '{right}' {distance}"));
         call(&[&["run", "--runtime", &runtime, "--failures", &at("failures")], what].concat())
     };
-    // Within upstream's tolerance, and far from what is allowed.
+    // Within upstream's tolerance, but far outside of the case's.
     let (code, said) = run(&[CASE], 1_000);
     assert!(code == Some(1) && said.contains(&format!("unexpected: mismatch {CASE}")), "{said}");
     let folder = at(&format!("failures/{CASE}"));

@@ -1,4 +1,4 @@
-//! A test binary over a runtime that dies: this same program, once more, as the tests of a crate.
+//! A test binary over a runtime that dies: this same program, running as the tests of a crate.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,16 +20,16 @@ pub(crate) const TESTS: Tests = &[
     ("what_was_not_run_keeps_its_entries", what_was_not_run_keeps_its_entries),
 ];
 
-/// The variable that makes this program such a test binary, and the file of its expectations.
+/// Environment variable that turns this program into such a test binary, with its expectation file.
 const FILE: &str = "FAULTS_EXPECTATIONS";
 
-/// How the runtime is called: `in-process`, or with a number of deaths after which nothing is run any more.
+/// Mode of the runtime: `in-process`, or a maximum number of deaths.
 const HOW: &str = "FAULTS_HOW";
 
-/// What `cargo test` prints before the name of a case to be run again.
+/// Prefix that `cargo test` prints before the name of a case to re-run.
 const COMMAND: &str = "    cargo test -- --exact ";
 
-/// Runs as a test binary, if this process is to be one.
+/// Runs as a test binary, if requested by the environment.
 pub(crate) fn main() -> Option<ExitCode> {
     let file = std::env::var_os(FILE)?;
     let harness = Harness::new(Mortal, file)
@@ -44,7 +44,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     Some(harness.run())
 }
 
-/// The built-in executor, which dies of some operators.
+/// The built-in executor, which dies on some operators.
 struct Mortal;
 
 impl Runtime for Mortal {
@@ -55,7 +55,7 @@ impl Runtime for Mortal {
     fn run(&self, request: &Request<'_>) -> Response {
         let model = ModelProto::decode(request.model.clone()).unwrap_or_default();
         let nodes = model.graph.unwrap_or_default().node;
-        // What a runtime prints does not break the protocol.
+        // Output of a runtime does not disturb the protocol.
         let _ = writeln!(std::io::stdout(), "{{\"seq\":1,\"ok\":true}}");
         let is_here = std::env::var(HOW).is_ok_and(|how| how == "in-process");
         match nodes.first().map_or("", |node| node.op_type()) {
@@ -70,7 +70,7 @@ impl Runtime for Mortal {
     }
 }
 
-/// The exit code, and all that is printed.
+/// Returns the exit code and all output.
 fn run(file: &Path, how: &str, is_update: bool, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env(FILE, file).env(HOW, how);
@@ -100,7 +100,7 @@ fn the_printed_command_runs_the_case() {
     assert!(code == Some(101) && text.contains("no case of ai.onnx/Abs-13 that is chosen has this id"), "{text}");
 }
 
-/// An update explains every failure, the next run is right, and a line that is taken out is missed.
+/// Checks that an update explains every failure, that the next run passes, and that a removed line is reported.
 fn check_round(how: &str, message: &str) {
     let home = TempDir::new().unwrap();
     let file = home.path().join("expectations.yaml");

@@ -1,4 +1,4 @@
-//! Ctrl-C in the middle of a run.
+//! Ctrl-C during a run.
 
 use std::fs;
 use std::thread::sleep;

@@ -1,4 +1,4 @@
-//! Adapters whose answers are not what they should be.
+//! Adapters with wrong answers.
 
 use onnx_conformance_harness::run::Outcome::{self, Error, Pass, ProtocolError, WrongShape, WrongType};
 
@@ -28,7 +28,7 @@ fn what_breaks_the_protocol_is_a_protocol_error() {
     check("unknown-key", ProtocolError, "unknown field `time`");
 }
 
-/// The adapter writes the answer to the second request together with the first, or right behind it.
+/// The adapter writes the answer to the second request together with the first, or directly after it.
 fn an_answer_before_its_question_is_a_protocol_error() {
     for fault in ["answers-ahead", "answers-ahead-later"] {
         for _ in 0..5 {

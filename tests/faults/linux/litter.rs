@@ -1,4 +1,4 @@
-//! Files and folders that a faulty adapter leaves where its requests have theirs.
+//! Files and folders that a faulty adapter leaves in the folders of its requests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, IFlags, Mode, OFlags, ioctl_setflags, mkdirat, openat};
 
-/// How much is too much for a limit of 100 MB.
+/// Number of 1 MB files that exceeds a limit of 100 MB.
 const LARGE: usize = 150;
 
-/// Leaves something of a kind. `output` is the file of the output, in a folder of outputs in the request's folder in that of the run.
+/// Creates litter of a kind. `output` is the path of the output, in a folder of outputs, in the request's folder, in the run's
+/// folder.
 pub(crate) fn leave(kind: &str, output: &Path) {
     let [_, _, request, run] = output.ancestors().take(4).collect::<Vec<_>>()[..] else {
         panic!("{}", output.display())
@@ -38,7 +39,7 @@ pub(crate) fn leave(kind: &str, output: &Path) {
         "fixed" => {
             fs::write(request.join("fixed"), "").unwrap();
             for path in [&request.join("fixed"), request] {
-                // Only some users may, on some file systems.
+                // Only permitted for some users and file systems.
                 let _ = ioctl_setflags(fs::File::open(path).unwrap(), IFlags::IMMUTABLE);
             }
         }
@@ -46,7 +47,7 @@ pub(crate) fn leave(kind: &str, output: &Path) {
     }
 }
 
-/// More folders in each other than any stack, path or limit of open files allows.
+/// Nests more folders than any stack, path or limit of open files allows.
 fn deep(request: &Path) {
     let mut place = openat(CWD, request, OFlags::DIRECTORY, Mode::empty()).unwrap();
     for _ in 0..20_000 {
@@ -55,7 +56,7 @@ fn deep(request: &Path) {
     }
 }
 
-/// Files of one MB.
+/// Writes files of 1 MB.
 fn large(folder: &Path, pause: Duration) {
     fs::create_dir_all(folder).unwrap();
     for number in 0..LARGE {

@@ -1,4 +1,4 @@
-//! Adapters that leave things in the folders of requests.
+//! Adapters that leave files in the folders of requests.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) const TESTS: Tests = &[
     ("what_a_killed_run_has_left_is_removed_by_the_next", what_a_killed_run_has_left_is_removed_by_the_next),
 ];
 
-/// Each of two cases ends so, and nothing stays.
+/// Checks that both cases have this outcome, and that no file is left.
 fn check(scene: &Scene, kind: &str, code: i32, outcome: Outcome, message: &str) {
     scene.run(&format!("litter-{kind}")).expect(code, &[(outcome, message); 2]);
     assert_eq!(scene.temporaries(), [""; 0]);
@@ -75,7 +75,7 @@ fn what_a_killed_run_has_left_is_removed_by_the_next() {
     }
     let of_first = scene.temporaries();
     assert_eq!(of_first.len(), 1);
-    // A run that lives keeps its folder, whatever others do.
+    // A running run keeps its folder, whatever other runs do.
     let other = Scene::new(1).with_temporary_of(&scene);
     other.run("none").expect(0, &[(Pass, "")]);
     assert_eq!(scene.temporaries(), of_first);

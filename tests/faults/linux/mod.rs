@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// The tests of a module, by name.
+/// Tests of a module, by name.
 type Tests = &'static [(&'static str, fn())];
 
 pub(crate) fn main() -> ExitCode {

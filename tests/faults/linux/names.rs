@@ -1,4 +1,4 @@
-//! Runtimes that call themselves what is no name, and answers in forms that JSON allows or nearly allows.
+//! Runtimes with invalid names, and answers in unusual or nearly valid JSON.
 
 use std::fs;
 

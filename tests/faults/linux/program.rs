@@ -1,4 +1,4 @@
-//! Running the program on a suite of cases that a faulty adapter serves.
+//! Runs the program on a suite with a faulty adapter.
 
 use std::fs;
 use std::io::BufReader;
@@ -19,25 +19,25 @@ use onnx_conformance::reference::value::Value;
 use onnx_conformance_harness::run::{CaseResult, Outcome, read_results};
 use tempfile::TempDir;
 
-/// The longest that a run may take: much longer than any does, and much shorter than for ever.
+/// Time limit of a run, much longer than any run needs.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// The user who may do least, and their group.
+/// User and group id with the fewest rights.
 const NOBODY: u32 = 65_534;
 
-/// The least files that the program and its tests need at a time.
+/// Minimum limit of open files for the program and its tests.
 const FEW_FILES: &str = "ulimit -n 64; exec \"$@\"";
 
-/// A suite of cases, all alike, and the files of a run.
+/// A suite of equal cases, and the files of a run.
 pub(crate) struct Scene {
     home: TempDir,
     more: Vec<String>,
-    /// The folder of temporary files, where it is the scene's own; in memory, since disks take their time for many files.
+    /// Folder of temporary files, if it is the scene's own. It is in memory, since disks are slow with many files.
     temporary: Option<Arc<TempDir>>,
     is_plain_user: bool,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -46,7 +46,7 @@ pub(crate) struct Ran {
 }
 
 impl Scene {
-    /// A suite of `cases` cases.
+    /// Creates a suite of `cases` cases.
     pub(crate) fn new(cases: usize) -> Scene {
         let scene = Scene { home: TempDir::new().unwrap(), more: Vec::new(), temporary: None, is_plain_user: false };
         for case in 0..cases {
@@ -65,19 +65,19 @@ impl Scene {
         self
     }
 
-    /// Has temporary files in a folder of the scene.
+    /// Puts temporary files into a folder of the scene.
     pub(crate) fn with_temporary(mut self) -> Scene {
         self.temporary = Some(Arc::new(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()));
         self
     }
 
-    /// Has temporary files where another scene has them.
+    /// Puts temporary files into the folder of another scene.
     pub(crate) fn with_temporary_of(mut self, other: &Scene) -> Scene {
         self.temporary.clone_from(&other.temporary);
         self
     }
 
-    /// Runs as a user who may not do everything, whoever runs the tests.
+    /// Runs as an unprivileged user, whoever runs the tests.
     pub(crate) fn of_plain_user(mut self) -> Scene {
         self.is_plain_user = rustix::process::geteuid().is_root();
         if self.is_plain_user {
@@ -89,7 +89,7 @@ impl Scene {
         self
     }
 
-    /// The names of what is in the scene's folder of temporary files.
+    /// Returns the names in the scene's folder of temporary files.
     pub(crate) fn temporaries(&self) -> Vec<String> {
         let entries = fs::read_dir(self.temporary.as_ref().unwrap().path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -99,22 +99,22 @@ impl Scene {
         self.home.path().join(name)
     }
 
-    /// A file that the adapter may write to, as an argument.
+    /// Returns a file that the adapter may write to, as an argument.
     pub(crate) fn note(&self) -> String {
         self.path("note").display().to_string()
     }
 
-    /// The number of a process that the adapter has noted.
+    /// Returns the process id that the adapter has written.
     pub(crate) fn noted(&self) -> Option<i32> {
         fs::read_to_string(self.path("note")).ok()?.parse().ok()
     }
 
-    /// Runs the suite on this program as an adapter with a fault.
+    /// Runs the suite with this program as an adapter with a fault.
     pub(crate) fn run(&self, fault: &str) -> Ran {
         self.wait(self.start(&adapter(fault)))
     }
 
-    /// Runs the suite on any adapter.
+    /// Runs the suite with any adapter.
     pub(crate) fn run_command(&self, runtime: &str) -> Ran {
         self.wait(self.start(runtime))
     }
@@ -144,7 +144,7 @@ impl Scene {
         command.spawn().unwrap()
     }
 
-    /// Calls `init` in a folder, and returns its exit code with what it prints.
+    /// Calls `init` in a folder, and returns its exit code and output.
     pub(crate) fn init(&self, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
         command.arg("init").arg("--suite").arg(self.path("suite")).args(arguments).current_dir(folder);
@@ -152,7 +152,7 @@ impl Scene {
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     }
 
-    /// Waits for the end of a run, which must come.
+    /// Waits for the end of a run, within the time limit.
     pub(crate) fn wait(&self, mut child: Child) -> Ran {
         let until = Instant::now() + LONGEST;
         let status = loop {
@@ -174,7 +174,7 @@ impl Scene {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// What has been written by now, in the order in which it was run.
+    /// Returns the results written so far, in execution order.
     pub(crate) fn results(&self) -> Vec<CaseResult> {
         let Ok(file) = fs::File::open(self.path("results.jsonl")) else { return Vec::new() };
         read_results(&mut BufReader::new(file)).map_or_else(|_| Vec::new(), |read| read.results)
@@ -182,7 +182,7 @@ impl Scene {
 }
 
 impl Ran {
-    /// Holds the exit code, and the outcome of each case with a part of its message, against what must come.
+    /// Asserts the exit code, and the outcome of each case with a part of its message.
     pub(crate) fn expect(&self, code: i32, outcomes: &[(Outcome, &str)]) -> &Ran {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.results.len(), outcomes.len(), "{self:?}");
@@ -192,26 +192,26 @@ impl Ran {
         self
     }
 
-    /// Holds a run that has no results against its exit code and a text that it must print.
+    /// Asserts that a run has no results, this exit code, and a text in its output.
     pub(crate) fn refuses(&self, code: i32, text: &str) {
         self.expect(code, &[]);
         assert!(self.err.contains(text), "no '{text}' in {self:?}");
     }
 }
 
-/// The exit code of `smoke` on this program as an adapter with a fault, and what it prints.
+/// Returns the exit code and output of `smoke` with this program as an adapter with a fault.
 pub(crate) fn smoke(fault: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
     let output = command.args(["smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The command line of this program as an adapter.
+/// Returns the command line of this program as an adapter.
 pub(crate) fn adapter(fault: &str) -> String {
     format!("'{}' adapter {fault}", std::env::current_exe().unwrap().display())
 }
 
-/// Whether a process is there and has not ended.
+/// Returns true if a process exists and has not ended.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let text = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).unwrap_or_default();
     text.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))

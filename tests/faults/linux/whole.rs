@@ -1,4 +1,4 @@
-//! Adapters that do nothing wrong, or that cannot be had.
+//! Correct adapters, and adapters that cannot be started.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

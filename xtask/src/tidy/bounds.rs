@@ -1,20 +1,20 @@
-//! Sizes that a model decides: what is allocated for them is counted or bounded, and nothing panics on them.
+//! Sizes that a model controls: allocations are counted or bounded, and nothing panics on them.
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, line_of};
 
-/// The methods of a tensor that convert all of its elements into a vector.
+/// Tensor methods that convert all elements into a vector.
 const WIDE_READS: [&str; 5] = ["floats", "integers", "complexes", "bools", "indices"];
 
-/// The folder whose code allocates what a model asks for.
+/// Folder of code that allocates by a model's sizes.
 const KERNELS: &str = "crates/reference/src/kernels/";
 
-/// The crate that reads models that nobody has checked, whose sizes and positions may be anything.
+/// Crate that reads unchecked models, with arbitrary sizes and positions.
 const CHECKER: &str = "crates/check/src/";
 
-/// Methods that panic for a position or a length that does not fit, or that allocate by a length. The lint against indexing does
-/// not see them.
+/// Methods that panic for an invalid position or length, or that allocate by a length. The lint against indexing does not cover
+/// them.
 const PANICKING: [&str; 13] = [
     ".swap(",
     ".swap_remove(",
@@ -31,10 +31,10 @@ const PANICKING: [&str; 13] = [
     ".step_by(",
 ];
 
-/// Methods and functions whose length may be one that a model declares.
+/// Methods and functions whose length may come from a model.
 const LENGTHS: [&str; 3] = [".resize(", ".repeat(", "repeat_n("];
 
-/// What a kernel or the checker allocates is counted against the limits, or bounded by something that is.
+/// Requires that allocations of kernels and the checker are counted against the limits, or bounded.
 pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
     let is_kernel = file.path.starts_with(KERNELS);
     if !is_kernel && !file.path.starts_with(CHECKER) {
@@ -64,8 +64,7 @@ pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The checker neither panics on positions that a model gives, nor counts up to a number that it gives, nor multiplies its sizes
-/// without a check.
+/// Requires that the checker does not panic on positions, loop to numbers, or multiply sizes from a model without a check.
 fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
     let code = file.production();
     let mut push = |at: usize, rule: String, fix: &str| {
@@ -113,7 +112,7 @@ fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A kernel reads wide against a budget.
+/// Requires that kernels read whole tensors against a budget.
 fn check_wide_reads(file: &File, findings: &mut Vec<Finding>) {
     let code = file.production();
     for read in WIDE_READS {
@@ -134,7 +133,7 @@ fn check_wide_reads(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The count in `value; count]`.
+/// Returns the count in `value; count]`.
 fn repeated(rest: &str) -> Option<&str> {
     let inside = argument(rest)?;
     let mut depth = 0_usize;
@@ -149,7 +148,7 @@ fn repeated(rest: &str) -> Option<&str> {
     None
 }
 
-/// Everything up to the bracket that closes.
+/// Returns everything up to the closing bracket.
 fn argument(rest: &str) -> Option<&str> {
     let mut depth = 1_usize;
     let end = rest.find(|c: char| {
@@ -163,12 +162,12 @@ fn argument(rest: &str) -> Option<&str> {
     Some(rest[..end].trim())
 }
 
-/// The length of a list that the model holds, `names.len()`.
+/// Returns true for the length of a list in the model, such as `names.len()`.
 fn is_length(size: &str) -> bool {
     size.strip_suffix(".len()").is_some_and(|list| list.chars().all(|c| is_word(c) || c == '.'))
 }
 
-/// A number, or the name of a constant.
+/// Returns true for a number or the name of a constant.
 fn is_constant(size: &str) -> bool {
     size.starts_with(|c: char| c.is_ascii_digit()) && size.chars().all(is_word)
         || size.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')

@@ -1,4 +1,4 @@
-//! All rules on all files.
+//! Runs all rules on all files.
 
 use anyhow::{Result, bail};
 
@@ -7,7 +7,7 @@ use crate::tidy::finding::Finding;
 use crate::tidy::{bounds, circles, code, documents, files, layers, links, operators};
 use crate::workspace;
 
-/// Prints every finding, and fails where there is one.
+/// Prints every finding, and fails if there is one.
 pub(crate) fn run() -> Result<()> {
     let (files, findings) = check()?;
     for finding in &findings {
@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// How many files there are, and what is wrong with them.
+/// Returns the number of files, and the findings.
 fn check() -> Result<(usize, Vec<Finding>)> {
     let files = files::read(workspace::root())?;
     let mut findings = Vec::new();
@@ -44,6 +44,7 @@ fn check_code(file: &File, findings: &mut Vec<Finding>) {
     code::check_attributes(file, findings);
     code::check_length(file, findings);
     code::check_declarations(file, findings);
+    code::check_doc_comments(file, findings);
     bounds::check_bounds(file, findings);
     layers::check_order(file, findings);
     layers::check_io(file, findings);

@@ -1,4 +1,4 @@
-//! No circle between files: what two files need of each other is in a third, or they are one.
+//! No circular dependencies between files: shared code belongs in a third file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, whole};
 
-/// The folders of crates whose files are looked at.
+/// Source folders of the checked crates.
 const CRATES: [&str; 7] = [
     "src",
     "crates/reference/src",
@@ -17,20 +17,20 @@ const CRATES: [&str; 7] = [
     "xtask/src",
 ];
 
-/// The circles that may be, each by what the paths of its files begin with, and the reason.
+/// Allowed circles, each with the path prefixes of its files and the reason.
 const KNOWN: &[(&[&str], &str)] =
     &[(&["crates/reference/src/model/text/"], "a grammar: an attribute holds a graph, whose nodes hold attributes")];
 
-/// The files of a crate, and what they name of each other.
+/// The files of a crate and their dependencies.
 struct Graph<'a> {
     root: &'static str,
     files: BTreeMap<&'a str, &'a File>,
 }
 
-/// The files that each file uses.
+/// Files used by each file.
 type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Finds the circles that are not known, and the known ones that are gone.
+/// Reports circles that are not allowed, and allowed ones that no longer exist.
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {
     let found: Vec<Vec<&str>> = CRATES.iter().flat_map(|root| circles(&Graph::new(root, files).edges())).collect();
     for circle in &found {
@@ -47,7 +47,7 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether the files of a circle are all below the given ones.
+/// Returns true if all files of a circle are below the given ones.
 fn is_of(circle: &[&str], known: &[&str]) -> bool {
     circle.iter().all(|file| known.iter().any(|known| file.starts_with(known)))
 }
@@ -59,7 +59,7 @@ impl<'a> Graph<'a> {
         Graph { root, files: files.map(|file| (file.path.as_str(), file)).collect() }
     }
 
-    /// What each file uses, besides the files that declare it or one of the modules around it.
+    /// Returns the files that each file uses, other than those that declare it or its parent modules.
     fn edges(&self) -> Edges<'a> {
         let used = |file: &'a File| {
             let own = self.module(&file.path);
@@ -79,14 +79,14 @@ impl<'a> Graph<'a> {
         self.files.iter().map(|(path, file)| (*path, used(file))).collect()
     }
 
-    /// The module of a file, from the crate's root.
+    /// Returns the module path of a file, from the crate's root.
     fn module(&self, path: &'a str) -> Vec<&'a str> {
         let inside = path[self.root.len() + 1..].trim_end_matches(".rs");
         let inside = inside.strip_suffix("/mod").unwrap_or(inside);
         if ["lib", "main", "mod"].contains(&inside) { Vec::new() } else { inside.split('/').collect() }
     }
 
-    /// The file that has what a path names: that of the innermost module, or the one that the module takes it from.
+    /// Returns the file that defines a path: the innermost module's file, or the file that the module re-exports it from.
     fn resolve(&self, path: &[&str]) -> Option<&'a str> {
         let mut path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
         for _ in 0..path.len() + 8 {
@@ -98,7 +98,7 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// The file of a module.
+    /// Returns the file of a module.
     fn file(&self, module: &[String]) -> Option<&'a File> {
         let folder = [&[self.root.to_owned()], module].concat().join("/");
         let candidates = match module {
@@ -109,13 +109,13 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Whether a file declares modules around another: `a/mod.rs` and `lib.rs` do for `a/b.rs`.
+/// Returns true if a file declares parent modules of another, as `a/mod.rs` and `lib.rs` do for `a/b.rs`.
 fn declares(path: &str, other: &str) -> bool {
     let folder = path.strip_suffix("mod.rs").or(path.strip_suffix("lib.rs")).or(path.strip_suffix("main.rs"));
     folder.is_some_and(|folder| other.starts_with(folder))
 }
 
-/// The path, from the module itself, under which it re-exports a name.
+/// Returns the path under which a module re-exports a name, relative to the module.
 fn exported(file: &File, name: &str) -> Option<Vec<String>> {
     let code = file.production();
     ["pub use ", "pub(crate) use ", "pub(super) use "].iter().find_map(|prefix| {
@@ -127,7 +127,7 @@ fn exported(file: &File, name: &str) -> Option<Vec<String>> {
     })
 }
 
-/// The groups of files each of which reaches all others of its group.
+/// Returns the groups of files that reach each other (strongly connected components).
 fn circles<'a>(edges: &Edges<'a>) -> Vec<Vec<&'a str>> {
     let reached = |from: &'a str| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from]);

@@ -1,16 +1,16 @@
-//! What Rust files look like.
+//! Rules for Rust files.
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, line_of};
 
-/// The most lines that a file may have besides its tests.
+/// Maximum number of lines of a file without its tests.
 const MOST_LINES: usize = 600;
 
-/// The files that are longer, each with the reason.
+/// Longer files, each with a reason.
 const LONGER: &[(&str, &str)] = &[];
 
-/// Tests run and pass, and a lint is lifted with a reason.
+/// Forbids ignored and panicking tests, and lints that are lifted without a reason.
 pub(crate) fn check_attributes(file: &File, findings: &mut Vec<Finding>) {
     for (attribute, fix) in [
         ("ignore", "make the test run everywhere, or remove it"),
@@ -27,7 +27,7 @@ pub(crate) fn check_attributes(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// No file grows past what can be read in one go.
+/// Limits the length of files.
 pub(crate) fn check_length(file: &File, findings: &mut Vec<Finding>) {
     let lines = if file.is_test { 0 } else { file.text.lines().count() - file.masked.test_lines };
     if lines > MOST_LINES && !file.is_generated() && !LONGER.iter().any(|(path, _)| *path == file.path) {
@@ -37,7 +37,7 @@ pub(crate) fn check_length(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The file of a module's folder, and of a crate, says what is there. Tables of what the modules declare may stand there.
+/// Requires that the root file of a module folder or crate only has declarations. Tables of the modules' items are allowed.
 pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
     if !file.path.ends_with("/mod.rs") && !file.path.ends_with("/lib.rs") {
         return;
@@ -50,6 +50,23 @@ pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
         if let Some(kind) = kinds.iter().find(is_item).copied().or(inline) {
             let rule = format!("`{kind}` stands in a file that only declares");
             findings.push(Finding::new(&file.path, number + 1, rule, "move it to a file of its own beside this one"));
+        }
+    }
+}
+
+/// First words of a doc comment that names neither a thing nor what something does.
+const VAGUE: [&str; 7] = ["What", "How", "Whether", "Where", "Which", "Who", "Those"];
+
+/// Requires that a line of a doc comment begins with the noun of the thing or the verb of what it does.
+pub(crate) fn check_doc_comments(file: &File, findings: &mut Vec<Finding>) {
+    for (number, line) in file.text.lines().enumerate() {
+        let line = line.trim_start();
+        let Some(comment) = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! ")) else { continue };
+        let first = comment.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        if VAGUE.contains(&first) {
+            let rule = format!("a doc comment begins with `{first}`");
+            let fix = "begin with the noun of the thing, or with the verb of what it does";
+            findings.push(Finding::new(&file.path, number + 1, rule, fix));
         }
     }
 }
@@ -88,5 +105,12 @@ mod tests {
         let text = "pub fn a() {}\npub(crate) struct B;\nimpl B {}\npub mod c {\n}\ntype_of!();\n";
         assert_eq!(lines("src/a/mod.rs", text, check_declarations), [1, 2, 3, 4]);
         assert_eq!(lines("src/a/b.rs", text, check_declarations), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn doc_comments_begin_with_a_noun_or_a_verb() {
+        let text = "//! What is said.\n/// Counts cases.\n/// Whether it is one.\n// Where it is, no one is told.\nfn f() {}\n";
+        assert_eq!(lines("src/a/b.rs", text, check_doc_comments), [1, 3]);
+        assert_eq!(lines("src/a/b.rs", "/// Whatever is given.\nfn f() {}\n", check_doc_comments), Vec::<usize>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! What every text file keeps to, and what the documents promise.
+//! Rules for every text file, and promises of the documents.
 
 use std::sync::OnceLock;
 
@@ -7,13 +7,13 @@ use crate::tidy::files::{File, has_extension};
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::is_word;
 
-/// The folders at the root of a file system that only some machine has.
+/// Root folders that exist only on particular machines.
 const MACHINE_FOLDERS: [&str; 5] = ["home", "Users", "root", "tmp", "work"];
 
-/// The commands of the README.
+/// Commands of the README.
 const COMMANDS: [&str; 2] = ["cargo xtask report", "cargo test"];
 
-/// No path of some machine, and no note of what is still to be done.
+/// Forbids machine-specific paths and notes about unfinished work.
 pub(crate) fn check_text(file: &File, findings: &mut Vec<Finding>) {
     let notes = if file.is_rust() { &file.masked.comments } else { &file.text };
     for (number, line) in notes.lines().enumerate() {
@@ -30,13 +30,13 @@ pub(crate) fn check_text(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The words that mark unfinished work, put together so that this file is not found by its own rule.
+/// Returns the words that mark unfinished work. They are assembled so that this file does not match its own rule.
 fn unfinished() -> &'static [String; 2] {
     static WORDS: OnceLock<[String; 2]> = OnceLock::new();
     WORDS.get_or_init(|| [["TO", "DO"].concat(), ["FIX", "ME"].concat()])
 }
 
-/// Whether a line holds an absolute path below a folder of the root.
+/// Returns true if a line contains an absolute path below a folder of the root.
 fn names_folder(line: &str, folder: &str) -> bool {
     let path = format!("/{folder}/");
     line.match_indices(&path).any(|(at, _)| {
@@ -45,7 +45,7 @@ fn names_folder(line: &str, folder: &str) -> bool {
     })
 }
 
-/// A generated file names its command in line 1; in JSON, which has no comments, in the first entry.
+/// Requires that a generated file names its command in line 1, or in the first entry for JSON, which has no comments.
 pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
     let generated = generated::paths().map(|path| (path, "cargo xtask gen"));
     let imported =
@@ -60,7 +60,7 @@ pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
-/// The README has its two commands, and .ci/run calls `cargo xtask ci`.
+/// Requires that the README has its two commands, and that .ci/run calls `cargo xtask ci`.
 pub(crate) fn check_commands(files: &[File], findings: &mut Vec<Finding>) {
     let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
     let calls = |path: &str, command: &str| {

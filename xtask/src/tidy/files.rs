@@ -1,4 +1,4 @@
-//! The project's files, apart from test data, which is upstream's.
+//! Reads the project's files, except test data, which is upstream's.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,13 +12,13 @@ use crate::tidy::masked::Masked;
 /// A text file.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// The path from the workspace's root.
+    /// Path from the workspace's root.
     pub(crate) path: String,
-    /// The contents.
+    /// Contents.
     pub(crate) text: String,
-    /// Of Rust, what is code and what is comment.
+    /// Code and comments of a Rust file.
     pub(crate) masked: Masked,
-    /// Whether the whole file is compiled for tests only.
+    /// True if the whole file is compiled only for tests.
     pub(crate) is_test: bool,
 }
 
@@ -33,12 +33,12 @@ impl File {
         has_extension(&self.path, "rs")
     }
 
-    /// Whether the file is written by one of the project's commands.
+    /// Returns true if the file is written by one of the project's commands.
     pub(crate) fn is_generated(&self) -> bool {
         self.text.lines().next().is_some_and(|line| line.contains("@generated"))
     }
 
-    /// The code, without what is compiled for tests only; the lines keep their numbers.
+    /// Returns the code without test-only items. Line numbers are preserved.
     pub(crate) fn production(&self) -> &str {
         if self.is_test { "" } else { &self.masked.production }
     }
@@ -69,7 +69,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// Neither git's, nor cargo's, nor upstream's.
+/// Returns false for the files of git, cargo and upstream.
 fn is_ours(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let is_cache = entry.file_type().is_dir() && entry.path().join("CACHEDIR.TAG").exists();
@@ -80,7 +80,7 @@ fn is_ours(entry: &DirEntry) -> bool {
         && !(name == "testdata" && entry.depth() == 1)
 }
 
-/// The files of the modules that a file declares for tests only.
+/// Returns the files of the modules that a file declares for tests only.
 fn test_modules(file: &File) -> Vec<String> {
     let folder = match file.path.rsplit_once('/') {
         Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_owned(),

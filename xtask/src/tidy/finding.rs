@@ -1,17 +1,17 @@
-//! What a rule finds.
+//! Finding of a rule.
 
 use std::fmt;
 
-/// A place that breaks a rule, and the way out.
+/// A place that violates a rule, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
-    /// The file, from the workspace's root.
+    /// File path from the workspace's root.
     pub(crate) path: String,
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// What is wrong.
+    /// The problem.
     pub(crate) rule: String,
-    /// What to do.
+    /// The fix.
     pub(crate) fix: String,
 }
 

@@ -1,10 +1,10 @@
-//! Which module may use which.
+//! Order of modules: each uses only earlier ones.
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{behind, line_of};
 
-/// A crate and its modules in reading order: each uses only what stands before it.
+/// A crate and its modules in reading order. Each uses only earlier ones.
 struct Layers {
     folder: &'static str,
     heading: &'static str,
@@ -50,12 +50,12 @@ const LAYERS: [Layers; 3] = [
     },
 ];
 
-/// The names of std that reach outside the process.
+/// Names of std that reach outside the process.
 const OUTSIDE: [&str; 5] = ["env", "fs", "net", "process", "time"];
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// A module uses only what stands above it.
+/// Requires that a module uses only earlier ones.
 pub(crate) fn check_order(file: &File, findings: &mut Vec<Finding>) {
     let Some((layers, path)) = LAYERS.iter().find_map(|layers| Some((layers, file.path.strip_prefix(layers.folder)?)))
     else {
@@ -79,7 +79,7 @@ pub(crate) fn check_order(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The modules of the crate's root that code names, from `crate` or by climbing up to it.
+/// Returns the root modules that code names, through `crate` or `super`.
 fn used_modules<'a>(path: &str, code: &'a str) -> Vec<(&'a str, usize)> {
     let is_folder = path.ends_with("/mod.rs");
     let depth = path.split('/').count() - usize::from(is_folder);
@@ -87,7 +87,7 @@ fn used_modules<'a>(path: &str, code: &'a str) -> Vec<(&'a str, usize)> {
     [behind(code, "crate::"), behind(code, &climb)].concat()
 }
 
-/// The reference and the check crate read no file, start no process, and know neither environment nor clock.
+/// Requires that the reference and the check crate do no I/O, start no process, and read neither environment nor clock.
 pub(crate) fn check_io(file: &File, findings: &mut Vec<Finding>) {
     let parts: Vec<&str> = file.path.split('/').collect();
     let ["crates", name @ ("reference" | "check"), "src", ..] = parts.as_slice() else { return };
@@ -99,7 +99,7 @@ pub(crate) fn check_io(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The tables of the document have the order that is checked.
+/// Requires that the tables of the document have the checked order.
 pub(crate) fn check_architecture(files: &[File], findings: &mut Vec<Finding>) {
     let text = files.iter().find(|file| file.path == ARCHITECTURE).map_or("", |file| &file.text);
     for layers in &LAYERS {
@@ -112,7 +112,7 @@ pub(crate) fn check_architecture(files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
-/// The line of a heading, and the names in the first column of the first table below it.
+/// Returns the line of a heading, and the names in the first column of the first table below it.
 fn table<'a>(text: &'a str, heading: &str) -> (usize, Vec<&'a str>) {
     let Some(start) = text.find(heading) else { return (1, Vec::new()) };
     let rows = text[start..].lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));

@@ -1,17 +1,17 @@
-//! The links of the documents, and the pages of the book.
+//! Links of the documents, and pages of the book.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 
-/// The folder that is the book.
+/// Folder of the book.
 const BOOK: &str = "docs/";
 
-/// The list of the book's pages.
+/// List of the book's pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// A link leads to a file or folder that is there, one with an anchor to a heading; a page of the book links within the book, and is
+/// Requires that links lead to existing files, folders and headings. A page of the book links only within the book, and is
 /// listed.
 pub(crate) fn check_links(root: &Path, files: &[File], findings: &mut Vec<Finding>) {
     let pages = || files.iter().filter(|file| is_document(&file.path));
@@ -36,7 +36,7 @@ pub(crate) fn check_links(root: &Path, files: &[File], findings: &mut Vec<Findin
     }
 }
 
-/// Whether a file is a page of the book, or one of the documents beside the sources.
+/// Returns true for pages of the book and top-level documents.
 fn is_document(path: &str) -> bool {
     path.strip_suffix(".md").is_some_and(|name| {
         name.strip_prefix(BOOK).is_none_or(|name| !name.contains('/'))
@@ -44,7 +44,7 @@ fn is_document(path: &str) -> bool {
     })
 }
 
-/// The targets of the links of a document, each with its line; those to other places of the web are left out, and what is code.
+/// Returns the link targets of a document, each with its line, except code and links to other sites.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with("    ")) {
@@ -61,7 +61,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Why a link leads nowhere, and what to do about it.
+/// Returns why a link is broken, and the fix.
 fn broken(root: &Path, files: &[File], from: &File, target: &str) -> Option<(String, String)> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let place = if path.is_empty() { from.path.clone() } else { beside(&from.path, path) };
@@ -83,7 +83,7 @@ fn broken(root: &Path, files: &[File], from: &File, target: &str) -> Option<(Str
     (!known.iter().any(|heading| heading == anchor)).then(|| (format!("no heading is #{anchor}"), fix()))
 }
 
-/// A path as it is seen from the folder of a file.
+/// Resolves a path relative to the folder of a file.
 fn beside(from: &str, path: &str) -> String {
     let mut place = PathBuf::from(from);
     place.pop();
@@ -99,7 +99,7 @@ fn beside(from: &str, path: &str) -> String {
     place.to_string_lossy().replace('\\', "/")
 }
 
-/// What a heading is called in a link.
+/// Returns the anchor of a heading.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()

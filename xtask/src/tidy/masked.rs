@@ -1,15 +1,15 @@
-//! Telling the code of a Rust file from its comments and the insides of its literals.
+//! Separates the code of a Rust file from its comments and the contents of literals.
 
-/// A Rust file taken apart. In each text, everything else is blank, so that lines and columns stay.
+/// A Rust file split into parts. In each text, all other characters are blank, so that lines and columns stay the same.
 #[derive(Debug, Default)]
 pub(crate) struct Masked {
-    /// The code; literals are empty.
+    /// The code, with empty literals.
     pub(crate) code: String,
     /// The comments.
     pub(crate) comments: String,
-    /// The code without the items that are compiled for tests only.
+    /// The code without test-only items.
     pub(crate) production: String,
-    /// How many lines those items take.
+    /// Number of lines of those items.
     pub(crate) test_lines: usize,
 }
 
@@ -18,7 +18,7 @@ enum State {
     Code,
     LineComment,
     BlockComment(usize),
-    /// A string that ends with a quote and this many hashes; a backslash escapes only where there is no count.
+    /// A string that ends with a quote and this many hashes. A backslash escapes only if there is no count.
     Text(Option<usize>),
     Character,
 }
@@ -46,14 +46,14 @@ impl Masked {
         Masked { code, comments, production, test_lines }
     }
 
-    /// Whether the comments of a line, or of the line above, contain a text.
+    /// Returns true if the comments of a line, or of the line above, contain a text.
     pub(crate) fn is_noted(&self, line: usize, note: &str) -> bool {
         let has = |line: usize| self.comments.lines().nth(line).is_some_and(|comment| comment.contains(note));
         has(line - 1) || line > 1 && has(line - 2)
     }
 }
 
-/// The state after the next characters, and how many they are.
+/// Returns the state after the next characters, and their number.
 fn step(state: State, rest: &[char], before: Option<&char>) -> (State, usize) {
     let starts = |text: &str| text.chars().enumerate().all(|(at, c)| rest.get(at) == Some(&c));
     match state {
@@ -82,8 +82,8 @@ fn step(state: State, rest: &[char], before: Option<&char>) -> (State, usize) {
     }
 }
 
-/// Blanks the items under `#[cfg(test)]`, which rustfmt ends with a brace in the column where they begin, and counts
-/// their lines.
+/// Blanks the items under `#[cfg(test)]`, and counts their lines. rustfmt puts their closing brace into the column of their
+/// start.
 fn without_tests(code: &str) -> (String, usize) {
     let (mut kept, mut blanked) = (String::new(), 0);
     let mut skipping: Option<String> = None;

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what the project holds itself to and no compiler checks.
+//! `cargo xtask tidy`: the project's own rules that no compiler checks.
 
 mod bounds;
 mod check;

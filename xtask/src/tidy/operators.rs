@@ -1,4 +1,4 @@
-//! Every operator version that the specs have is computed, and nothing else is; an op.yaml can be read through.
+//! Every operator version in the specs has a kernel, and nothing else has one. The length of op.yaml files is limited.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 
-/// Where it is said which operators the built-in executor does not have.
+/// File that lists the operators the built-in executor does not have.
 const EXPECTATIONS: &str = "expectations/builtin.yaml";
 
-/// The most lines of an op.yaml.
+/// Maximum number of lines of an op.yaml.
 const MOST_LINES: usize = 800;
 
-/// What a kernel row and an operator version have in common.
+/// Domain and name, which kernel rows and operator versions share.
 type Operator = (String, String);
 
-/// Compares the kernels with the specs, and what is missing with the expectations; holds each op.yaml to its length.
+/// Compares the kernels with the specs, and missing ones with the expectations. Checks the length of each op.yaml.
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
     for file in files.iter().filter(|file| file.path.ends_with("/op.yaml")) {
         let lines = file.text.lines().count();
@@ -60,7 +60,7 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
-/// Where the row of a kernel probably stands: the first line of the kernels that names operator and version.
+/// Returns the probable place of a kernel's row: the first line in the kernels with the operator and the version.
 fn line_of_row<'a>(files: &'a [File], name: &str, since: u32) -> (&'a str, usize) {
     let row = format!("\"{name}\", {since},");
     let found = files.iter().filter(|file| file.path.contains("/kernels/")).find_map(|file| {

@@ -1,6 +1,6 @@
-//! The paths that code names.
+//! Paths in code.
 
-/// The first segments behind a prefix such as `crate::`, each with its line: `crate::{a, b::c}` names `a` and `b`.
+/// Returns the first segments after a prefix such as `crate::`, each with its line: `crate::{a, b::c}` has `a` and `b`.
 pub(crate) fn behind<'a>(code: &'a str, prefix: &str) -> Vec<(&'a str, usize)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -18,8 +18,8 @@ pub(crate) fn behind<'a>(code: &'a str, prefix: &str) -> Vec<(&'a str, usize)> {
     found
 }
 
-/// The whole paths behind a prefix, each with its line: `crate::{a, b::{c, d as e}}` names `a`, `b::c` and `b::d`. Behind a
-/// call or a type the path goes on to its last name.
+/// Returns the whole paths after a prefix, each with its line: `crate::{a, b::{c, d as e}}` has `a`, `b::c` and `b::d`. After a
+/// call or a type the path continues to its last name.
 pub(crate) fn whole<'a>(code: &'a str, prefix: &str) -> Vec<(Vec<&'a str>, usize)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -33,7 +33,7 @@ pub(crate) fn whole<'a>(code: &'a str, prefix: &str) -> Vec<(Vec<&'a str>, usize
     found
 }
 
-/// Adds the paths of a tree such as `a::{b, c}`, and returns what is behind it.
+/// Adds the paths of a tree such as `a::{b, c}`, and returns the rest of the text.
 fn tree<'a>(text: &'a str, before: &[&'a str], found: &mut Vec<Vec<&'a str>>) -> &'a str {
     let text = text.trim_start();
     let Some(mut rest) = text.strip_prefix('{') else {
@@ -59,7 +59,7 @@ fn tree<'a>(text: &'a str, before: &[&'a str], found: &mut Vec<Vec<&'a str>>) ->
     }
 }
 
-/// The line of a position, counted from 1.
+/// Returns the line of a position, from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
@@ -72,7 +72,7 @@ fn word(text: &str) -> &str {
     &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
 }
 
-/// The first segments of the members of a group, each with the number of lines before it.
+/// Returns the first segments of the members of a group, each with the number of lines before it.
 fn of_group(group: &str) -> Vec<(&str, usize)> {
     let (mut names, mut depth, mut expects) = (Vec::new(), 1_usize, true);
     for (at, c) in group.char_indices() {

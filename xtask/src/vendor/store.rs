@@ -1,4 +1,4 @@
-//! The folder of a release under testdata/onnx: an index of names, and a pack of the contents that no earlier release has.
+//! Folder of a release under testdata/onnx: an index of names, and a pack with the contents that no earlier release has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,24 +17,23 @@ const LIST: &str = "releases.yaml";
 const HEADING: &str =
     "# Written by `cargo xtask vendor`; ARCHITECTURE.md says how the tests are kept, SOURCE.md where they are from.\n";
 
-/// A release as it is written.
+/// A release to write.
 pub(super) struct Packed {
     pub(super) release: Release,
     index: String,
-    /// The text and the bytes of the pack; nothing where no content is new.
+    /// Text and bytes of the pack; `None` if there is no new content.
     pack: Option<(String, Vec<u8>)>,
     distinct: usize,
     objects: usize,
 }
 
-/// What the releases before one have: their indexes, newest first, and the digests of the objects in their packs by the digits that
-/// name them.
+/// Contents of the earlier releases: their indexes, newest first, and the digests of the objects in their packs by short name.
 struct Earlier {
     indexes: Vec<(String, ReleaseIndex)>,
     known: BTreeMap<String, String>,
 }
 
-/// Packs what was taken from a package, after the releases before it.
+/// Packs the contents of a package, based on the releases before it.
 pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Packed> {
     let name = &package.release;
     let files = files(&taken.folder)?;
@@ -77,7 +76,7 @@ pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Pack
     Ok(Packed { release, index: index.to_text(&heading), pack, distinct, objects: new.len() })
 }
 
-/// The contents that no pack has, models first, since those are alike.
+/// Returns the contents that no pack has. Models come first, since they are similar and compress well.
 fn new_contents<'a>(
     files: &'a BTreeMap<String, (String, Vec<u8>)>,
     known: &BTreeMap<String, String>,
@@ -95,7 +94,7 @@ fn new_contents<'a>(
     Ok(new)
 }
 
-/// What the releases before one have.
+/// Reads the contents of the releases before this one.
 fn earlier(home: &Path, name: &str) -> Result<Earlier> {
     let (mut indexes, mut known) = (Vec::new(), BTreeMap::new());
     for Release { release, .. } in read_list(home)?.into_iter().rev() {
@@ -118,13 +117,13 @@ fn earlier(home: &Path, name: &str) -> Result<Earlier> {
 }
 
 impl Packed {
-    /// What was packed, in a few words.
+    /// Summarizes the packed release.
     pub(super) fn summary(&self) -> String {
         let total: usize = self.release.cases.values().sum();
         format!("{total} tests, {} of them new, {} new contents of files", self.distinct, self.objects)
     }
 
-    /// Writes the folder of the release, and its entry in the list last.
+    /// Writes the folder of the release, and then its entry in the list.
     pub(super) fn write(&self, home: &Path) -> Result<()> {
         let folder = home.join(&self.release.release);
         let put = |name: &str, bytes: &[u8]| {
@@ -149,8 +148,8 @@ impl Packed {
             .with_context(|| path.display().to_string())
     }
 
-    /// What of the committed release is not what was taken now. Of the pack the table is compared, which has the digests, and
-    /// every object is read: another version of the compressor gives other bytes.
+    /// Returns the differences of the committed release from the package. The table of the pack is compared, which has the
+    /// digests, and every object is read: the bytes depend on the version of the compressor.
     pub(super) fn differences(&self, home: &Path) -> Result<Vec<String>> {
         let name = &self.release.release;
         let read = |file: &str| fs::read_to_string(home.join(name).join(file)).unwrap_or_default();
@@ -179,7 +178,7 @@ impl Packed {
     }
 }
 
-/// The releases that are vendored; none where there is no list yet.
+/// Returns the vendored releases; empty if there is no list yet.
 pub(super) fn read_list(home: &Path) -> Result<Vec<Release>> {
     let path = home.join(LIST);
     if !path.exists() {
@@ -189,7 +188,7 @@ pub(super) fn read_list(home: &Path) -> Result<Vec<Release>> {
     serde_yaml::from_str(&text).with_context(|| path.display().to_string())
 }
 
-/// The files below a folder with their digests, by paths with `/` between the names.
+/// Returns the files below a folder with their digests, by paths with `/` separators.
 fn files(folder: &Path) -> Result<BTreeMap<String, (String, Vec<u8>)>> {
     let mut found = BTreeMap::new();
     for entry in WalkDir::new(folder) {
@@ -205,7 +204,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, (String, Vec<u8>)>> {
     Ok(found)
 }
 
-/// The digest of what `sha256sum` prints of these files, sorted by path.
+/// Returns the digest of the `sha256sum` output for these files, sorted by path.
 fn checksums(files: &BTreeMap<String, (String, Vec<u8>)>) -> Result<String> {
     let mut text = String::new();
     for (path, (digest, _)) in files {

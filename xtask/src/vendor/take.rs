@@ -1,4 +1,4 @@
-//! Taking the tests out of a package, as files in a folder.
+//! Extracts the tests of a package as files in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use walkdir::WalkDir;
 use super::{Package, Taken};
 use crate::{python, workspace};
 
-/// numpy and the C library choose code by processor, and the last bits with it; these make every
-/// x86-64 machine run the same code.
+/// Environment for reproducible results. numpy and the C library choose code by processor, which changes the last bits. With
+/// these settings, every x86-64 machine runs the same code.
 const SAME_BITS: [(&str, &str); 7] = [
     ("NPY_DISABLE_CPU_FEATURES", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"),
     ("OPENBLAS_CORETYPE", "Prescott"),
     ("OPENBLAS_NUM_THREADS", "1"),
     ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable"),
     ("PYTHONHASHSEED", "0"),
-    // No folder of the working directory stands in for a package.
+    // Folders in the working directory must not shadow packages.
     ("PYTHONSAFEPATH", "1"),
-    // Cases about overflow and infinities make numpy warn; that is their point.
+    // numpy warnings are expected in cases about overflow and infinities.
     ("PYTHONWARNINGS", "ignore"),
 ];
 
-/// What the scripts print.
+/// Output of the scripts.
 #[derive(Deserialize)]
 struct Made {
     cases: Vec<MadeCase>,
@@ -40,7 +40,7 @@ struct MadeCase {
     atol: f64,
 }
 
-/// Fills a folder below the target with the tests of a release.
+/// Fills a folder below the target folder with the tests of a release.
 pub(super) fn take(package: &Package) -> Result<Taken> {
     let folder = workspace::target().join("vendor").join(&package.release);
     if folder.exists() {
@@ -64,7 +64,7 @@ pub(super) fn take(package: &Package) -> Result<Taken> {
     Ok(taken)
 }
 
-/// Fails unless each test has its model, and each model is that of a test.
+/// Fails unless each test has its model, and each model belongs to a test.
 fn check_models(taken: &Taken) -> Result<()> {
     let models = WalkDir::new(&taken.folder).min_depth(3).max_depth(3).into_iter();
     let found = models.flatten().filter(|entry| entry.file_name() == "model.onnx").count();
@@ -72,7 +72,7 @@ fn check_models(taken: &Taken) -> Result<()> {
     Ok(())
 }
 
-/// The wheel, which pip takes from the index or from an earlier download, by its digest.
+/// Returns the wheel, which pip downloads from the index or reuses, verified by its digest.
 fn download(package: &Package) -> Result<PathBuf> {
     let folder = workspace::target().join("vendor").join("wheels");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;

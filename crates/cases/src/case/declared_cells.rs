@@ -1,4 +1,4 @@
-//! What a model names before it runs: the operator versions of its nodes and, as far as types are declared, type cells.
+//! Cells that a model declares before it runs: operator versions of its nodes, and type cells where types are declared.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::case::TypeCell;
 
-/// The types of the values that are known by name, inside those of the graph around it.
+/// Types of named values in a graph. A name that the graph lacks is looked up in the graph around it.
 #[derive(Default)]
 struct Types<'a> {
     own: HashMap<String, ValueType>,
@@ -25,8 +25,9 @@ impl Types<'_> {
     }
 }
 
-/// The operator versions that the nodes of a model name, subgraphs and functions included, and the type cells that
-/// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Nothing if it is no model.
+/// Returns the operator versions that the nodes of a model name, with subgraphs and functions, and the type cells that
+/// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Empty if the bytes are no
+/// model.
 pub fn named_cells(model: &Bytes, specs: &Specs) -> BTreeSet<String> {
     let Ok(model) = decode::model(model.clone()) else { return BTreeSet::new() };
     let key = |function| (canonical_domain(FunctionProto::domain(function)), function.name());
@@ -44,7 +45,7 @@ pub fn named_cells(model: &Bytes, specs: &Specs) -> BTreeSet<String> {
 
 struct Census<'a> {
     specs: &'a Specs,
-    /// The domains and names of the model's functions.
+    /// Domains and names of the model's functions.
     functions: HashSet<(&'a str, &'a str)>,
     opsets: &'a [OperatorSetIdProto],
     cells: BTreeSet<String>,
@@ -73,7 +74,7 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// The operator version that a node names; none for a call of one of the model's functions.
+    /// Returns the operator version that a node names, or `None` if it calls one of the model's functions.
     fn spec(&self, node: &NodeProto) -> Option<&'a OpSpec> {
         let domain = canonical_domain(node.domain());
         if self.functions.contains(&(domain, node.op_type())) {
@@ -93,7 +94,7 @@ impl<'a> Census<'a> {
                 FormalType::Parameter(parameter) => Some(parameter.as_str()),
                 FormalType::Literal(_) => None,
             };
-            // Values of a heterogeneous parameter say nothing of each other.
+            // The values of a heterogeneous parameter may differ in type.
             let same = parameter.filter(|_| !formal.is_heterogeneous()).and_then(|parameter| bound.get(parameter));
             let allowed = spec.allowed(&formal.kind);
             let known = match allowed {

@@ -1,4 +1,4 @@
-//! What a case is made of.
+//! The parts of a case.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Evidence, Expected, OutputEvidence};
 
-/// A model, its inputs, and what is expected of a runtime.
+/// A model, its inputs, and the expectation.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The stable name: `onnx-1.23.2/node/test_sum_example`.
     pub id: String,
     /// The serialized `ModelProto`.
     pub model: Bytes,
-    /// The folder that holds the model, where it has external data.
+    /// The folder of the model, if it has external data.
     pub folder: Option<PathBuf>,
-    /// What the model is run on, each with its own expected outputs.
+    /// Sets of inputs, each with its own expected outputs.
     pub data: Vec<DataSet>,
-    /// What to expect instead of outputs, for a case that must be refused.
+    /// The refusal that is expected instead of outputs, for a negative case.
     pub refusal: Option<Refusal>,
-    /// The rule of an op.yaml that the case shows or breaks, or what a hostile model tries.
+    /// The rule of an op.yaml that the case shows or breaks, or the attack of a hostile model.
     pub rule: Option<RuleRef>,
-    /// How binding the expectation is.
+    /// Level of the expectation: required, recommended or open.
     pub level: Level,
-    /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of
-    /// rank 0.
+    /// True if the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, empty
+    /// tensors or rank 0.
     pub is_edge: bool,
-    /// Whether the model attacks the runtime. A refusal passes then whatever outputs are expected, without expected outputs any
-    /// answer passes, and no runtime is evidence.
+    /// True if the model attacks the runtime. A refusal then passes even if outputs are expected. Without expected
+    /// outputs any answer passes. A runtime is never evidence for such a case.
     pub is_hostile: bool,
-    /// What confirms each expected output besides our own kernels.
+    /// Evidence for each expected output besides our own kernels.
     pub evidence: Vec<OutputEvidence>,
-    /// The rule by which the case is judged other than upstream does.
+    /// The rule by which the case is judged, if not upstream's.
     pub judged: Option<UpstreamOverride>,
 }
 
 impl Case {
-    /// A required case of which nothing is known but its id.
+    /// Returns a required case with an id and no data.
     pub fn without_data(id: &str) -> Case {
         Case {
             id: id.to_owned(),
@@ -57,15 +57,15 @@ impl Case {
         }
     }
 
-    /// From what a runtime can tell that it must refuse the case; nothing where it must run. Where the model is that of the
-    /// control, what differs are values of inputs.
+    /// Returns the part of the case from which a runtime can know that it must refuse, or `None` if the case must run.
+    /// If the model equals that of the control, only input values differ.
     pub fn refusal_class(&self) -> Option<RefusalClass> {
         let refusal = self.refusal.as_ref()?;
         let by_values = self.model == refusal.control.model;
         Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
     }
 
-    /// The outputs whose values bear on a runtime, besides their type and shape, in order.
+    /// Returns the outputs whose values are judged, and not only their type and shape, in order.
     pub fn judged_outputs(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         if self.refusal.is_none() && self.level != Level::Open && !self.is_hostile {
@@ -77,7 +77,7 @@ impl Case {
         names
     }
 
-    /// Notes that every output is confirmed.
+    /// Records evidence for every judged output.
     pub fn confirm(&mut self, source: Evidence) {
         let names: Vec<String> = self.judged_outputs().into_iter().map(str::to_owned).collect();
         for name in &names {
@@ -85,7 +85,7 @@ impl Case {
         }
     }
 
-    /// Notes that one output is confirmed.
+    /// Records evidence for one output.
     pub fn confirm_output(&mut self, name: &str, source: Evidence) {
         match self.evidence.iter_mut().find(|evidence| evidence.output == name) {
             Some(evidence) => drop(evidence.sources.insert(source)),
@@ -93,28 +93,27 @@ impl Case {
         }
     }
 
-    /// What confirms an output.
+    /// Returns the evidence for an output.
     pub fn evidence_of(&self, output: &str) -> impl Iterator<Item = Evidence> + '_ {
         let found = self.evidence.iter().find(|evidence| evidence.output == output);
         found.into_iter().flat_map(|evidence| evidence.sources.iter().copied())
     }
 
-    /// What confirms every judged output of the case.
+    /// Returns the evidence that all judged outputs share.
     pub fn confirmed_by(&self) -> BTreeSet<Evidence> {
         let sources = |output| self.evidence_of(output).collect::<BTreeSet<_>>();
         let each = self.judged_outputs().into_iter().map(sources);
         each.reduce(|common, sources| &common & &sources).unwrap_or_default()
     }
 
-    /// The judged outputs that nothing confirms but our own kernels.
+    /// Returns the judged outputs without evidence besides our own kernels.
     pub fn unconfirmed_outputs(&self) -> Vec<&str> {
         let mut outputs = self.judged_outputs();
         outputs.retain(|output| self.evidence_of(output).next().is_none());
         outputs
     }
 
-    /// The evidence for people: of all outputs together where they have the same, else of each. Nothing where nothing is
-    /// judged.
+    /// Formats the evidence: once if all outputs have the same, else for each output. `None` if no output is judged.
     pub fn evidence_text(&self) -> Option<String> {
         let outputs = self.judged_outputs();
         let text = |output: &str| {
@@ -139,12 +138,12 @@ pub struct DataSet {
     pub outputs: Vec<ExpectedOutput>,
 }
 
-/// What is expected of one output.
+/// The expectation for one output.
 #[derive(Clone, Debug)]
 pub struct ExpectedOutput {
     /// The name of the output.
     pub name: String,
-    /// What it must be.
+    /// The rule and its values.
     pub expected: Expected,
 }
 
@@ -156,30 +155,30 @@ impl ExpectedOutput {
     }
 }
 
-/// Why a vendored case is judged other than by its stored values; docs/accuracy.md and docs/releases.md argue each.
+/// Reason to judge a vendored case by another rule than upstream's. docs/accuracy.md and docs/releases.md argue each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UpstreamOverride {
-    /// The stored outputs are draws of a random operator.
+    /// The stored outputs are samples of a random operator.
     Draws,
-    /// Dropout in training: which elements fall is drawn.
+    /// Dropout in training: the dropped elements are random.
     Dropout,
-    /// A lossy image format, of which decoders may differ.
+    /// A lossy image format, for which decoders may differ.
     Lossy,
-    /// Stored elements that are the rounding noise of a sum whose exact value may be zero.
+    /// Some stored elements are rounding noise of a sum whose exact value may be zero.
     Noise,
-    /// The outputs that a later release stores for the same model and inputs, where it mended the test.
+    /// A later release fixed the test: its outputs for the same model and inputs are expected.
     Mended,
-    /// Values that are stored in another element type than the model declares.
+    /// Values that are stored with another element type than the model declares.
     Restored,
-    /// The stored outputs are one of several results that the text allows.
+    /// The stored outputs are one of several results that the standard allows.
     Ambiguous,
-    /// The test is wrong in its release and was never mended for the same model: recorded, not judged.
+    /// The test is wrong in its release and was never fixed for the same model. It is recorded, not judged.
     Defective,
 }
 
 impl UpstreamOverride {
-    /// The document that argues the rule.
+    /// Returns the document that argues the rule.
     pub const fn document(self) -> &'static str {
         match self {
             UpstreamOverride::Draws | UpstreamOverride::Dropout | UpstreamOverride::Lossy | UpstreamOverride::Noise => {
@@ -192,7 +191,7 @@ impl UpstreamOverride {
         }
     }
 
-    /// The rule in a few words.
+    /// Returns the rule in a few words.
     pub const fn reason(self) -> &'static str {
         match self {
             UpstreamOverride::Draws => "stored draws of a random operator: type, shape and mean",
@@ -209,14 +208,14 @@ impl UpstreamOverride {
     }
 }
 
-/// A rule of an op.yaml, as readers find it.
+/// A rule of an op.yaml, with its text and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {
     /// The id in its file, such as `C9`.
     pub id: String,
     /// The rule in one sentence.
     pub says: String,
-    /// The file and line where it stands: `specs/ai.onnx/Resize/op.yaml:212`.
+    /// File and line: `specs/ai.onnx/Resize/op.yaml:212`.
     pub place: String,
 }
 
@@ -226,22 +225,22 @@ impl fmt::Display for RuleRef {
     }
 }
 
-/// What must be refused, and how it is known that the refusal is for that reason.
+/// The rule that a negative case breaks, and the control that shows the refusal is for that rule.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// The rule that the case breaks, in a few words.
     pub rule: String,
-    /// The same model with the one violation repaired, which must run.
+    /// The same model with the violation repaired. It must run.
     pub control: Box<Case>,
 }
 
-/// From what a runtime can tell that it must refuse.
+/// The part of a case from which a runtime can know that it must refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RefusalClass {
-    /// From the model: its types, shapes, attributes and form.
+    /// The model: its types, shapes, attributes and form.
     #[serde(rename = "refusal/static")]
     Static,
-    /// From the values of inputs alone, which a runtime may never look at.
+    /// The values of inputs alone, which a runtime may never look at.
     #[serde(rename = "refusal/value")]
     Value,
 }
@@ -255,17 +254,17 @@ impl fmt::Display for RefusalClass {
     }
 }
 
-/// How binding an expectation is.
+/// Level of an expectation: how binding it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// A sentence of the standard says so.
+    /// Stated by the standard.
     #[default]
     Required,
-    /// Implied by the standard, or common ground.
+    /// Implied by the standard, or generally accepted.
     Recommended,
-    /// The standard is silent: recorded, never judged.
+    /// Left open by the standard. The result is recorded and never judged.
     Open,
 }
 
@@ -288,7 +287,7 @@ mod tests {
     use onnx_conformance_reference::types::ValueType;
     use onnx_conformance_reference::value::Value;
 
-    /// A case with the outputs a and b, and c of which only the type is known.
+    /// Returns a case with the outputs a and b, and with c, whose value is unspecified.
     fn case() -> Case {
         let value = Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[0.0]).unwrap());
         let judged = |name: &str| ExpectedOutput {

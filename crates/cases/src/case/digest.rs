@@ -1,4 +1,4 @@
-//! A short name for what cases are, so that a change of an input, a model or an expected output shows.
+//! Digests of cases, which change with any model, input or expected output.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use sha2::{Digest as _, Sha256};
 use crate::case::{Case, Expected};
 use crate::compare::Accuracy;
 
-/// The digits of a digest: enough to tell a change, and short enough to read.
+/// Number of digits of a digest: enough to detect a change, and short enough to read.
 const DIGITS: usize = 16;
 
-/// The digest of cases, whatever their order: ids, models, inputs, expected outputs with their rules and bounds,
-/// refusals, and how binding each is. It is the same on every machine, for all NaNs count as one.
+/// Computes the digest of cases, in any order: ids, models, inputs, expected outputs with rules and bounds, refusals
+/// and levels. It is the same on every machine, since all NaNs count as equal.
 pub fn digest(cases: &[Case]) -> String {
     let mut sorted: Vec<&Case> = cases.iter().collect();
     sorted.sort_by(|a, b| a.id.cmp(&b.id));
@@ -27,7 +27,7 @@ pub fn digest(cases: &[Case]) -> String {
     shown(hash)
 }
 
-/// The digest of texts, in order.
+/// Computes the digest of texts, in order.
 pub fn digest_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     texts.into_iter().for_each(|text| part(&mut hash, text.as_bytes()));
@@ -42,7 +42,7 @@ fn shown(hash: Sha256) -> String {
     text
 }
 
-/// Hashes bytes behind their number, so that no two lists of parts run together alike.
+/// Hashes bytes after their length, so that lists of parts with the same concatenation differ.
 fn part(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);

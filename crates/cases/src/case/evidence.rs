@@ -1,42 +1,42 @@
-//! Evidence: what confirms an expected output.
+//! Evidence for expected outputs.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Evidence: what confirms an expected output besides our own kernels.
+/// A source that confirms an expected output independently of our own kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
-    /// Derived by hand, in the operator's YAML.
+    /// Derived by hand in the operator's YAML.
     Literal,
     /// Upstream's own node tests.
     Vendored,
-    /// The function body that defines the operator gives the same, which tests/bodies.rs holds.
+    /// The function body of the operator gives the same value; tests/bodies.rs checks it.
     Body,
-    /// Another implementation gave the same.
+    /// The runtime `onnxruntime` gives the same value.
     Onnxruntime,
-    /// Upstream's reference implementation gave the same.
+    /// Upstream's reference implementation gives the same value.
     OnnxReference,
-    /// Another implementation gave the same.
+    /// The runtime `openvino` gives the same value.
     Openvino,
-    /// Another implementation gave the same.
+    /// The runtime `tract` gives the same value.
     Tract,
 }
 
-/// What confirms one output of a case.
+/// Evidence for one output of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputEvidence {
     /// The name of the output.
     pub output: String,
-    /// What confirms it.
+    /// The sources.
     pub sources: BTreeSet<Evidence>,
 }
 
 impl Evidence {
-    /// What the agreement of a runtime is, for the runtimes whose agreement counts.
+    /// Returns the evidence that agreement with a runtime is, or `None` if the runtime does not count.
     pub fn of_runtime(name: &str) -> Option<Evidence> {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),
@@ -49,7 +49,7 @@ impl Evidence {
 }
 
 impl OutputEvidence {
-    /// One source for an output.
+    /// Creates the evidence of one source for an output.
     pub fn of(output: &str, source: Evidence) -> OutputEvidence {
         OutputEvidence { output: output.to_owned(), sources: [source].into() }
     }

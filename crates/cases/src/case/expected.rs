@@ -1,4 +1,4 @@
-//! What an output must be, and whether it is.
+//! The expectation for an output, and its check.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use crate::compare::statistics::Distribution;
 use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, Distance, compare, statistics, unordered};
 
-/// What an output must be, and by what rule it is judged.
+/// The rule by which an output is judged, with its values.
 ///
-/// A case holds values; the manifest of an exported case holds their types in the same places, and files hold the values.
+/// In a case it holds values. In the manifest of an exported case it holds their types, and the values are in files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expected<V = Value, T = Tensor> {
-    /// This value, as exactly as the accuracy says.
+    /// This value, within the accuracy.
     Value(V, Accuracy<T>),
     /// One of these values, exactly.
     AnyOf(Vec<V>),
     /// These slices along the first axis of a tensor, or these items of a sequence, in any order.
     Set(V),
-    /// In each lane along the axis these elements, in any order.
+    /// These elements in each lane along the axis, in any order.
     PermutedAlongAxis(T, i64),
-    /// A draw from a known distribution, as far as chance lets it be known.
+    /// A sample from a known distribution, tested statistically.
     SampledFrom {
         /// The element type.
         #[serde(with = "element_name")]
@@ -33,18 +33,18 @@ pub enum Expected<V = Value, T = Tensor> {
         /// The distribution.
         law: Distribution<T>,
     },
-    /// Any value of this type and, for tensors, this shape.
+    /// Any value of this type and, if it is a tensor, of this shape.
     Unspecified(ValueType, Option<Vec<usize>>),
-    /// A draw from the distribution that this is a sample of: type and shape, and the mean as chance allows.
+    /// A sample from the same distribution as this one. Type, shape and, within chance, the mean must agree.
     SameMeanAs(T),
-    /// Each element of the source is 0 or scaled by 1 / (1 - ratio), as many as chance allows.
+    /// Each element is 0 or that of the source times 1 / (1 - ratio). The number of zeros is tested statistically.
     DropoutOf {
-        /// What went into the dropout.
+        /// The input of the dropout.
         source: T,
         /// The probability of 0.
         ratio: f64,
     },
-    /// A `bool` tensor that is false with this probability, as many as chance allows.
+    /// A `bool` tensor, each element false with this probability. The number of false elements is tested statistically.
     Mask {
         /// The shape.
         shape: Vec<usize>,
@@ -53,21 +53,21 @@ pub enum Expected<V = Value, T = Tensor> {
     },
 }
 
-/// What a value is for, among those that an expectation holds.
+/// Role of a value within an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The output, or of several allowed ones the one of this number.
+    /// The output, or the allowed output of this index.
     Output(usize),
     /// The bound of each element.
     Bound,
     /// The probabilities or weights of a distribution.
     Law,
-    /// What went into a dropout.
+    /// The input of a dropout.
     Source,
 }
 
 impl<V, T> Expected<V, T> {
-    /// The same expectation with another form of its values.
+    /// Converts the values of the expectation.
     pub fn try_map<W, U, Error>(
         &self,
         value: impl Fn(Part, &V) -> Result<W, Error>,
@@ -102,7 +102,7 @@ impl<V, T> Expected<V, T> {
 }
 
 impl Expected {
-    /// The type that the output has and, for a tensor, its shape.
+    /// Returns the type of the output and, for a tensor, its shape.
     pub fn declared(&self) -> (ValueType, Option<Vec<usize>>) {
         let of_tensor = |tensor: &Tensor| (ValueType::Tensor(tensor.element_type()), Some(tensor.shape().to_vec()));
         let of_value = |value: &Value| (value.value_type(), value.as_tensor().map(|tensor| tensor.shape().to_vec()));
@@ -118,7 +118,7 @@ impl Expected {
         }
     }
 
-    /// The values that the expectation holds, in the order in which a test folder has files for them.
+    /// Returns the values of the expectation, in the order of their files in a test folder.
     pub fn parts(&self) -> Vec<(Part, Value)> {
         let of_tensor = |part: Part, tensor: &Tensor| vec![(part, Value::Tensor(tensor.clone()))];
         match self {
@@ -142,7 +142,7 @@ impl Expected {
         }
     }
 
-    /// The rule by which an output is judged, for people.
+    /// Describes the rule by which an output is judged.
     pub fn rule(&self) -> String {
         match self {
             Expected::Value(_, accuracy) => accuracy.to_string(),
@@ -157,7 +157,7 @@ impl Expected {
         }
     }
 
-    /// About how many bytes the output has, for a bound on what is read of one.
+    /// Returns the approximate size of the output in bytes, which limits how much of an output is read.
     pub fn bytes(&self) -> u64 {
         match self {
             Expected::Value(value, _) | Expected::Set(value) => bytes_of(value),
@@ -169,7 +169,7 @@ impl Expected {
         }
     }
 
-    /// Whether an output is what it must be, and how closely.
+    /// Compares an output with the expectation and returns how closely they agree.
     pub fn check(&self, actual: &Value) -> Result<Agreement, Difference> {
         match self {
             Expected::Value(expected, accuracy) => compare(expected, actual, accuracy),

@@ -1,11 +1,11 @@
-//! The files beside a model that it keeps tensors in.
+//! External data files of a model.
 
 use std::collections::BTreeSet;
 
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto};
 
-/// The locations that a model's tensors name, as they are spelt.
+/// Returns the locations that a model's tensors name, as they are spelled.
 pub fn external_locations(model: &ModelProto) -> BTreeSet<String> {
     let mut locations = BTreeSet::new();
     let mut graphs: Vec<&GraphProto> = model.graph.iter().collect();

@@ -23,31 +23,31 @@ pub enum CaseError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file has the wrong content.
     #[error("{path}: {error}")]
     Decode {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: DecodeError,
     },
-    /// The folder is no test folder.
+    /// The folder is not a test folder.
     #[error("{path}: {rule}")]
     Folder {
         /// The folder or file.
         path: PathBuf,
-        /// What is missing or too much.
+        /// The missing or surplus item.
         rule: String,
     },
 }
 
-/// Where inputs come from that the folder has no files for.
+/// Source of inputs that have no file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Feed {
-    /// From nowhere: every input has a file.
+    /// None: every input has a file.
     #[default]
     Files,
     /// Element i of n is i / n, as upstream feeds the light models.
@@ -58,7 +58,7 @@ pub enum Feed {
 #[derive(Clone, Copy)]
 enum TestFiles<'a> {
     Folder(&'a Path),
-    /// By name, and where they are said to be.
+    /// Files by name, and the path that messages show.
     Memory(&'a BTreeMap<String, Bytes>, &'a Path),
 }
 
@@ -95,16 +95,15 @@ impl TestFiles<'_> {
     }
 }
 
-/// Reads a test folder under an id. The accuracy holds for floating types; all others are exact.
+/// Reads a test folder as the case of an id. The accuracy applies to floating types; all others are exact.
 ///
-/// A file `model.onnx` that holds no model makes a case too: what a runtime does with it is an outcome, and never a pass.
+/// A file `model.onnx` that holds no model is a case, too. The reaction of a runtime is an outcome, but never a pass.
 pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
     let case = read_test(id, TestFiles::Folder(folder), accuracy, feed)?;
     Ok(Case { folder: Some(folder.to_owned()), ..case })
 }
 
-/// Reads a test from its files by name, as [`read_folder`] does; `place` is where they are said to be. The model has no data
-/// outside itself.
+/// Reads a test from its files by name, as [`read_folder`] does. Messages show `place`. The model has no external data.
 pub fn read_files(
     id: &str,
     files: &BTreeMap<String, Bytes>,
@@ -129,7 +128,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
     Ok(case)
 }
 
-/// The data sets of a model's main graph.
+/// Reads the data sets for a model's main graph.
 fn read_data(
     files: TestFiles<'_>,
     graph: &GraphProto,
@@ -165,7 +164,7 @@ fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
     CaseError::Folder { path: path.to_owned(), rule: rule.into() }
 }
 
-/// The folders `test_data_set_0`, `test_data_set_1`, ... without a gap.
+/// Lists the folders `test_data_set_0`, `test_data_set_1`, ..., which must be contiguous.
 fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
     let set = |number: usize| format!("test_data_set_{number}");
     let count = (0..usize::MAX).find(|number| !files.has_folder(&set(*number))).unwrap_or(0);
@@ -174,7 +173,7 @@ fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
     if sets.is_empty() { Err(missing()) } else { Ok(sets) }
 }
 
-/// The values `KIND_0.pb`, `KIND_1.pb`, ... of a data set, which belong to the parameters in order.
+/// Reads the values `KIND_0.pb`, `KIND_1.pb`, ... of a data set, which belong to the parameters in order.
 fn read_values(
     files: TestFiles<'_>,
     set: &str,
@@ -215,7 +214,7 @@ fn declared_type(path: &Path, info: &ValueInfoProto) -> Result<ValueType, CaseEr
     decode::value_type(declared).map_err(|error| CaseError::Decode { path: path.to_owned(), error })
 }
 
-/// The input that upstream's runner makes for a light model. A dimension without a size counts as 1.
+/// Generates the input that upstream's runner feeds a light model. A dimension without a size counts as 1.
 fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
     use onnx::tensor_shape_proto::dimension::Value as Dim;
     let dims = match info.r#type.as_ref().and_then(|declared| declared.value.as_ref()) {

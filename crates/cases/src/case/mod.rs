@@ -1,4 +1,4 @@
-//! Cases: a model, its inputs, and what is expected of a runtime.
+//! Cases: a model, its inputs, and the expectation.
 
 mod declared_cells;
 mod definition;

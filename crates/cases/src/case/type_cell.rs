@@ -1,4 +1,4 @@
-//! Type cells, as results name them.
+//! Type cells as results name them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub struct TypeCell {
     pub value_type: ValueType,
 }
 
-/// What a model names or a run goes through: an operator version, or a type cell.
+/// A part of the standard that a model names or a run exercises: an operator version or a type cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cell {
     /// The operator version.
@@ -32,7 +32,7 @@ pub enum Cell {
 pub struct CellError(String);
 
 impl Cell {
-    /// The operator version.
+    /// Returns the operator version.
     pub fn version(&self) -> &OperatorVersion {
         match self {
             Cell::Version(version) | Cell::Type(TypeCell { version, .. }) => version,
@@ -41,7 +41,7 @@ impl Cell {
 }
 
 impl TypeCell {
-    /// The cell without its operator version: `T=tensor(float)`.
+    /// Formats the cell without its operator version: `T=tensor(float)`.
     pub fn binding(&self) -> String {
         format!("{}={}", self.parameter, self.value_type)
     }

@@ -1,4 +1,4 @@
-//! How a case is put to a runtime.
+//! Variants: the same case with inputs supplied differently.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use onnx_conformance_reference::spec::{AttributeType, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-/// A case in another form, under its id with `@<variant>` behind it; nothing where that form is no other, or there is none:
-/// a refusal, a hostile model, a model with several data sets, one without an input to move.
+/// Converts a case to a variant; its id ends with `@<variant>`. Returns `None` if the result would be the same, or for
+/// a refusal, a hostile model, a model with several data sets, or one without an input to move.
 ///
-/// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
-/// for data stays data, and shapes, axes and the like are known when the model is loaded. `all-constants` moves the first too: the
-/// shape of `ConstantOfShape` and the start of `Range` are known then, and the runtime may compute everything before it runs.
+/// `constants` and `initializers` move every tensor input but the first. What a runtime treats as data then stays data,
+/// while shapes, axes and the like are known when the model is loaded. `all-constants` moves the first, too: the shape
+/// of `ConstantOfShape` and the start of `Range` are then known, and the runtime may compute everything before it runs.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let [data] = case.data.as_slice() else { return None };
     if case.refusal.is_some() || case.is_hostile {
@@ -62,11 +62,11 @@ fn message(input: &Named) -> Option<TensorProto> {
     Some(encode::tensor(input.value.as_tensor()?, &input.name))
 }
 
-/// Tensors as nodes before all others.
+/// Inserts tensors as `Constant` nodes before all others.
 fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let specs = Specs::embedded();
     if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
-        // The model is of another domain, so the version of Constant is free.
+        // The model does not import ONNX's own domain, so any version of Constant will do.
         let opset = specs.newest_opset("").ok()?;
         let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
         model.ir_version = Some(model.ir_version().max(lowest.into()));
@@ -79,7 +79,7 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let mut nodes = Vec::new();
     for tensor in tensors {
         let element = ElementType::from_code(tensor.data_type())?;
-        // Older versions of Constant do not have every type.
+        // Older versions of Constant do not support every type.
         if !spec.types.values().any(|types| types.contains(&ValueType::Tensor(element))) {
             return None;
         }
@@ -102,7 +102,7 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     Some(())
 }
 
-/// Tensors as initializers. Before IR version 4 an initializer is an input too.
+/// Adds tensors as initializers. Before IR version 4 an initializer must also be an input.
 fn initializers(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let is_old = model.ir_version() < 4;
     let graph = model.graph.as_mut()?;
@@ -118,7 +118,7 @@ fn forget_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
     graph.input.retain(|info| !names.contains(info.name()));
 }
 
-/// Names the dimensions of a tensor that have sizes, each by itself.
+/// Replaces each size of a tensor's dimensions by a name of its own.
 pub(crate) fn name_dimensions(info: &mut ValueInfoProto) -> bool {
     let name = info.name().to_owned();
     let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {

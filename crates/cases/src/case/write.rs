@@ -1,15 +1,15 @@
-//! A case as the files of an ordinary ONNX test folder.
+//! Writing a case as an ordinary ONNX test folder.
 
 use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, Part};
 
-/// The files of a case's test folder, by their path in it: the model, each data set's inputs and, as far as an output is
-/// one value, outputs; of several allowed values the first. `bound_N.pb` stands beside an output that has a bound for each
-/// element.
+/// Returns the files of a case's test folder, by their path in it: the model, and the inputs and outputs of each data
+/// set. An output has a file if one value is expected; of several allowed values it holds the first. `bound_N.pb` holds
+/// the bound of each element of output N.
 ///
-/// Data that the model keeps in other files is not among them: it lies in [`Case::folder`].
+/// External data of the model is not included; it stays in [`Case::folder`].
 pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     let mut files = vec![("model.onnx".to_owned(), case.model.to_vec())];
     for (set, data) in case.data.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How far a wrong tensor is from the expected one.
+//! Distance of a wrong tensor from the expected one.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::rule::ulps;
 
-/// The representable values between two floats that differ in the last bits at most.
+/// Largest difference, in representable values, of floats that differ in the last bits only.
 const LAST_BITS: u64 = 4;
 
-/// The share of the largest expected magnitude up to which an error is small.
+/// Largest small error, as a fraction of the largest expected magnitude.
 const SMALL: f64 = 1e-3;
 
-/// The widest integers that are rounded results and no positions: those of quantization.
+/// Largest width of integers that count as rounded results, as in quantization. Wider ones are positions.
 const QUANTIZED_BITS: u32 = 16;
 
-/// How far a mismatch is from the expected output, by its worst element.
+/// Distance of a mismatch from the expected output, by its worst element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -30,10 +30,10 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// All of them, the nearest first.
+    /// All distances, nearest first.
     pub const ALL: [Distance; 3] = [Distance::LastBits, Distance::Small, Distance::Far];
 
-    /// That of two tensors of one type and shape.
+    /// Classifies the distance of two tensors of one type and shape.
     pub(super) fn of(expected: &Tensor, actual: &Tensor) -> Distance {
         let element = expected.element_type();
         let is_float = element.kind() == Kind::Float;
@@ -61,7 +61,7 @@ impl Distance {
         wants.iter().zip(&gots).enumerate().map(of_element).max().unwrap_or(Distance::Far)
     }
 
-    /// The name for people: `in the last bits`.
+    /// Returns the name in messages: `in the last bits`.
     pub fn name(self) -> &'static str {
         match self {
             Distance::LastBits => "in the last bits",

@@ -1,4 +1,4 @@
-//! Expected value, rule, actual value: a verdict. Pure.
+//! Comparison of an actual value with the expected one by a rule. Pure functions.
 
 mod distance;
 mod rule;

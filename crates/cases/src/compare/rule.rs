@@ -1,4 +1,4 @@
-//! How exact a value must be.
+//! Accuracy rules for floating values.
 
 use std::fmt;
 
@@ -6,14 +6,15 @@ use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-/// How far an element of a floating type may be from the expected one. All other types are exact, unless they are bounded.
+/// Largest allowed distance of an element of a floating type from the expected one. All other types are exact, unless
+/// they are bounded.
 ///
-/// A case holds the bound of each element as a tensor; op.yaml's rule, resolved for a type, says how it follows from the
-/// element, and the manifest of an exported case the type of the tensor.
+/// A case holds the bound of each element as a tensor. The rule of op.yaml, resolved for a type, holds the formula that
+/// computes it from the element. The manifest of an exported case holds the type of the tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Accuracy<Bound = Tensor> {
-    /// The same value: NaN equals NaN, and the sign of a zero does not count.
+    /// The same value: NaN equals NaN, and the sign of a zero is ignored.
     Exact,
     /// The same value, zeros with the same sign.
     ExactZeroSign,
@@ -21,7 +22,7 @@ pub enum Accuracy<Bound = Tensor> {
     Ulp(u64),
     /// At most this far away.
     Absolute(f64),
-    /// At most this multiple of the type's unit roundoff away, times one and the expected value's size.
+    /// At most this multiple of the type's unit roundoff times `1 + |expected|` away.
     Roundoffs(f64),
     /// Upstream's rule: at most `absolute + relative * |expected|` away.
     Close {
@@ -30,12 +31,12 @@ pub enum Accuracy<Bound = Tensor> {
         /// atol.
         absolute: f64,
     },
-    /// At most so far away as the bound of the element says.
+    /// At most the bound of the element away.
     Bounded(Bound),
 }
 
 impl<Bound> Accuracy<Bound> {
-    /// The same rule with another form of the bounds.
+    /// Converts the bounds of the rule.
     pub fn try_map_bound<Other, Error>(
         &self,
         bound: impl FnOnce(&Bound) -> Result<Other, Error>,
@@ -52,11 +53,11 @@ impl<Bound> Accuracy<Bound> {
     }
 }
 
-/// The relative tolerance below which upstream's runner does not go for bfloat16: two units in the last place.
+/// Smallest relative tolerance of upstream's runner for bfloat16: two units in the last place.
 const BFLOAT16_RELATIVE: f64 = 0.015_625;
 
 impl Accuracy {
-    /// Whether `actual` is close enough, both of the floating type `element`, given as values and stored bits.
+    /// Returns true if `actual` is close enough. Both are of the floating type `element`, as value and stored bits.
     pub(crate) fn holds(&self, element: ElementType, expected: (f64, u64), actual: (f64, u64)) -> bool {
         let ((want, want_bits), (got, got_bits)) = (expected, actual);
         if want.is_nan() || got.is_nan() {
@@ -68,7 +69,7 @@ impl Accuracy {
         if want == got {
             return true;
         }
-        // An infinity is no number that another could be near to; but rounding may reach it from the largest numbers.
+        // No finite number is near an infinity. But rounding may turn one of the largest numbers into an infinity.
         if want.is_infinite() {
             return false;
         }
@@ -76,7 +77,7 @@ impl Accuracy {
             return self.ulps_hold(element, want_bits, got_bits);
         }
         match self {
-            // The bounds of elements are looked up by `compare_bounded`.
+            // `compare_bounded` applies the bounds of elements.
             Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Bounded(_) => false,
             Accuracy::Ulp(_) => self.ulps_hold(element, want_bits, got_bits),
             Accuracy::Absolute(_) | Accuracy::Roundoffs(_) | Accuracy::Close { .. } => {
@@ -85,7 +86,7 @@ impl Accuracy {
         }
     }
 
-    /// The largest distance allowed from an expected value, for rules that have one.
+    /// Returns the largest allowed distance from an expected value, for rules that have one.
     pub(crate) fn distance(&self, element: ElementType, expected: f64) -> f64 {
         match self {
             Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Ulp(_) | Accuracy::Bounded(_) => 0.0,
@@ -110,7 +111,7 @@ impl Accuracy {
     }
 }
 
-/// How many representable values lie between two elements; nothing for NaN.
+/// Counts the representable values between two elements; `None` for NaN.
 pub(crate) fn ulps(element: ElementType, a: u64, b: u64) -> Option<u64> {
     let distance = element.ordered(a)?.checked_sub(element.ordered(b)?)?;
     u64::try_from(distance.unsigned_abs()).ok()

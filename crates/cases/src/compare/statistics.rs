@@ -1,4 +1,4 @@
-//! Comparing what chance decides: means and counts within what six standard deviations allow.
+//! Statistical tests of random outputs: means and counts within six standard deviations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::compare::distance::Distance;
 use crate::compare::values::{Difference, DifferenceKind, different};
 
-/// How many standard deviations a drawn mean or count may be off: one right run in five hundred million is lost.
+/// Standard deviations that a mean or count may be off. A correct run fails once in five hundred million.
 const DEVIATIONS: f64 = 6.0;
 
-/// The mean of a draw and that of a sample of the same distribution differ by no more than chance allows.
+/// Checks that a draw has the mean of a sample of the same distribution, within chance.
 pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (expected, drawn) = (sample.floats(), actual.floats());
     if let Some(value) = drawn.iter().find(|value| !value.is_finite()) {
         return Err(different(DifferenceKind::Values(Distance::Far), format!("a drawn element is {value}")));
     }
     let ((want, want_variance), (got, got_variance)) = (moments(&expected), moments(&drawn));
-    // Few elements may all be alike by statistics, so that a variance of their own says nothing: an eighth is added.
+    // Few elements may all be equal by chance, and their variance is then 0: an eighth is added.
     let allowed = DEVIATIONS * libm::sqrt((want_variance + got_variance + 0.125) / (expected.len().max(1) as f64));
     if (want - got).abs() <= allowed {
         return Ok(());
@@ -37,7 +37,8 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Every element is 0 or the source's scaled by 1 / (1 - ratio), and as many are 0 as chance allows.
+/// Checks that every element is 0 or that of the source times 1 / (1 - ratio), with the expected number of zeros,
+/// within chance.
 pub fn dropped(source: &Tensor, ratio: f64, actual: &Tensor) -> Result<(), Difference> {
     let scale = 1.0 / (1.0 - ratio);
     // The scale and the product are rounded to the type.
@@ -59,7 +60,7 @@ pub fn dropped(source: &Tensor, ratio: f64, actual: &Tensor) -> Result<(), Diffe
     as_many(fallen, all, ratio)
 }
 
-/// As many elements are false as chance allows.
+/// Checks that the expected number of elements is false, within chance.
 pub fn mask(ratio: f64, actual: &Tensor) -> Result<(), Difference> {
     let kept = actual.bools();
     as_many(kept.iter().filter(|kept| !**kept).count(), kept.len(), ratio)
@@ -77,7 +78,7 @@ fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
     Err(wrong(message))
 }
 
-/// A distribution that a draw has.
+/// Distribution of a random output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution<T = Tensor> {
@@ -88,21 +89,21 @@ pub enum Distribution<T = Tensor> {
         /// The standard deviation.
         deviation: f64,
     },
-    /// Even over a range.
+    /// Uniform over a range.
     Uniform {
-        /// The lower end, which may be drawn.
+        /// The lower end, which is included.
         low: f64,
-        /// The upper end, which is drawn by rounding alone.
+        /// The upper end, which only rounding reaches.
         high: f64,
     },
-    /// 1 with the probability that stands at the same place, or else 0.
+    /// 1 with the probability at the same position, else 0.
     Bernoulli(T),
-    /// Classes by the logarithms of their weights, a row of classes for a row of draws.
+    /// Classes by the logarithms of their weights, one row of classes per row of draws.
     Multinomial(T),
 }
 
 impl<T> Distribution<T> {
-    /// The tensor that the distribution is given by.
+    /// Returns the tensor of parameters, if the distribution has one.
     pub fn tensor(&self) -> Option<&T> {
         match self {
             Distribution::Normal { .. } | Distribution::Uniform { .. } => None,
@@ -110,7 +111,7 @@ impl<T> Distribution<T> {
         }
     }
 
-    /// The same distribution with another form of its tensor.
+    /// Converts the tensor of the distribution.
     pub fn try_map<Other, Error>(
         &self,
         map: impl FnOnce(&T) -> Result<Other, Error>,
@@ -137,7 +138,7 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// A draw is one of a distribution, as far as chance lets it be known.
+/// Checks that a draw follows a distribution, within chance.
 pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
     let values = actual.floats();
     if values.is_empty() {
@@ -166,8 +167,8 @@ fn wrong(message: String) -> Difference {
     different(DifferenceKind::Values(Distance::Far), message)
 }
 
-/// The mean and the variance are what they must be, as far as chance allows. `spread` is the variance of the square of
-/// the distance from the mean, in units of the square of the variance: 2 for a normal distribution, 0.8 for an even one.
+/// Checks mean and variance, within chance. `spread` is the variance of the squared distance from the mean, divided by
+/// the squared variance: 2 for a normal distribution, 0.8 for a uniform one.
 fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Result<(), Difference> {
     if let Some(value) = values.iter().find(|value| !value.is_finite()) {
         return Err(wrong(format!("a drawn element is {value}")));
@@ -180,7 +181,7 @@ fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Resul
     }
     let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
     let allowed = variance * (DEVIATIONS * libm::sqrt(spread / count) + ROUNDING);
-    // The sum of few squares is far from normal: chance then allows more than six deviations.
+    // The sum of few squares is far from normal, and six deviations would be too strict.
     if values.len() >= ENOUGH && (squares - variance).abs() > allowed {
         let message =
             format!("the variance of the draw is {squares}, not {variance}; chance allows {allowed} between them");
@@ -189,14 +190,14 @@ fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Resul
     Ok(())
 }
 
-/// How far rounding to the narrowest types may move a mean, a variance or a share, in units of what it is.
+/// Error of a mean, a variance or a fraction due to rounding to the narrowest types, as a fraction of its value.
 const ROUNDING: f64 = 0.01;
 
-/// How many draws make a variance worth looking at.
+/// Smallest number of draws for a test of the variance.
 const ENOUGH: usize = 200;
 
-/// The share of draws up to each value is the probability of it (Kolmogorov and Smirnov): the largest distance is over
-/// this, divided by the root of their number, in one right run of five hundred million (Dvoretzky, Kiefer, Wolfowitz).
+/// Limit of the Kolmogorov-Smirnov distance, times the root of the number of draws. A correct run exceeds it once in
+/// five hundred million (Dvoretzky, Kiefer, Wolfowitz).
 const LARGEST_DISTANCE: f64 = 3.22;
 
 fn check_shape(values: &[f64], below: impl Fn(f64) -> f64) -> Result<(), Difference> {
@@ -214,7 +215,8 @@ fn check_shape(values: &[f64], below: impl Fn(f64) -> f64) -> Result<(), Differe
     Ok(())
 }
 
-/// Every element is 0 or 1, never 1 at probability 0 nor 0 at 1, and of each probability as many as chance allows are 1.
+/// Checks that every element is 0 or 1, never 1 at probability 0 nor 0 at 1. For each probability, the number of ones
+/// must be as expected, within chance.
 fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Difference> {
     let mut groups: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
     for (at, (probability, value)) in probabilities.iter().zip(values).enumerate() {
@@ -231,7 +233,7 @@ fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Differen
     groups.into_iter().try_for_each(|(probability, ones, all)| check_count(probability, ones, all, "1"))
 }
 
-/// All groups as one, at the mean probability, whose deviation is no smaller than theirs together.
+/// Merges all groups into one at the mean probability. Its deviation is no smaller than that of the groups together.
 fn all_of(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
     let (ones, all) = groups.iter().fold((0, 0), |(ones, all), group| (ones + group.1, all + group.2));
     let expected: f64 = groups.iter().map(|(probability, _, all)| probability * *all as f64).sum();
@@ -241,7 +243,7 @@ fn all_of(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
 fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result<(), Difference> {
     let mean = all as f64 * probability;
     let allowed = DEVIATIONS * libm::sqrt(mean * (1.0 - probability).max(0.0));
-    // Six deviations of a rare event are less than one of it; one more is allowed where it can happen at all.
+    // Six deviations of a rare event may be less than one event. One more is allowed if the event is possible.
     let allowed = if probability > 0.0 && probability < 1.0 { allowed + 1.0 } else { 0.5 };
     if (found as f64 - mean).abs() <= allowed {
         return Ok(());
@@ -251,7 +253,7 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
     )))
 }
 
-/// Every element is a class, and in each row each class is as frequent as chance allows.
+/// Checks that every element is a class, and that each class has its expected frequency in each row, within chance.
 fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (rows, classes) = match weights.shape() {
         [rows, classes] => (*rows, *classes),
@@ -309,7 +311,7 @@ mod tests {
         assert!(dropped(&source, 0.1, &floats(&[0.0; 1000])).is_err());
     }
 
-    /// Numbers that lie evenly between 0 and 1, as a low-discrepancy sequence gives them.
+    /// Returns numbers evenly spread between 0 and 1, from a low-discrepancy sequence.
     fn even(count: u32) -> Vec<f64> {
         (0..count).map(|at| (f64::from(at) * 0.618_033_988_749_895).fract()).collect()
     }
@@ -343,7 +345,7 @@ mod tests {
         for (low, high) in [(0.0, 0.9), (0.0, 1.2), (-0.1, 1.0)] {
             assert!(drawn(&law(low, high), &floats(&even)).is_err(), "{low} {high}");
         }
-        // A normal distribution with the mean and variance of an even one has another shape.
+        // A normal distribution with the mean and variance of a uniform one has another shape.
         let alike: Vec<f64> = normal.iter().map(|value| (value / libm::sqrt(12.0) + 0.5).clamp(0.0, 1.0)).collect();
         assert!(drawn(&law(0.0, 1.0), &floats(&alike)).is_err());
     }

@@ -43,7 +43,7 @@ fn strings(values: &[&str]) -> Tensor {
     Tensor::from_strings(vec![values.len()], values.iter().map(|&text| Arc::from(text)).collect()).unwrap()
 }
 
-/// Whether two tensors agree; the message has to have all that helps where they do not.
+/// Asserts that two tensors agree, or that they do not.
 fn check(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy, agrees: bool) {
     let result = compare(&Value::Tensor(expected.clone()), &Value::Tensor(actual.clone()), accuracy);
     let what = format!("{expected:?} and {actual:?} by {accuracy}");
@@ -94,14 +94,14 @@ fn exact_allows_no_step() {
     }
 }
 
-/// A rule under which the second value above 1 is exactly on the bound, and the third past it.
+/// Checks a rule under which the second value above 1 is exactly on the bound, and the third past it.
 fn on_the_second_step(element: ElementType, one: u64, accuracy: &Accuracy) {
     let expected = bits(element, &[one]);
     check(&expected, &bits(element, &[one + 2]), accuracy, true);
     check(&expected, &bits(element, &[one + 3]), accuracy, false);
 }
 
-/// How far the second value above 1 is from it: two units of the fraction, or for powers of two alone 4 - 1.
+/// Distance of the second value above 1: two units of the fraction, or 4 - 1 for powers of two only.
 fn two_steps(element: ElementType, fraction: u32) -> f64 {
     match (element, fraction) {
         (ElementType::Float8e8m0, _) => 3.0,
@@ -137,7 +137,7 @@ fn close_includes_its_bound_and_takes_bfloat16_wider() {
     for (element, one, fraction) in FLOATS {
         let distance = two_steps(element, fraction);
         if element == ElementType::Bfloat16 {
-            // Two steps are 2^-6, which is the least that is allowed of it.
+            // Two steps are 2^-6, which is the smallest tolerance for bfloat16.
             on_the_second_step(element, one, &Accuracy::Close { relative: 0.0, absolute: 0.0 });
             continue;
         }
@@ -215,7 +215,7 @@ fn nan_is_nan_alone_by_every_rule() {
             check(&bits(element, &[one]), &bits(element, &[nan]), accuracy, false);
         }
     }
-    // Payload and sign of a NaN say nothing.
+    // Payload and sign of a NaN are ignored.
     check(&bits(ElementType::Float, &[0x7fc0_0000]), &bits(ElementType::Float, &[0xff80_0001]), &Accuracy::Exact, true);
 }
 
@@ -258,7 +258,7 @@ fn zeros_are_equal_unless_their_sign_counts() {
         }
         check(&plus, &minus, &Accuracy::ExactZeroSign, false);
         check(&minus, &minus, &Accuracy::ExactZeroSign, true);
-        // Of numbers that are not zero it asks for nothing more.
+        // For nonzero numbers it is the same rule as exact.
         check(&floats(element, &[1.0]), &floats(element, &[1.0]), &Accuracy::ExactZeroSign, true);
     }
 }
@@ -408,7 +408,7 @@ fn type_and_shape_come_before_values() {
 #[test]
 fn a_mismatch_says_where_what_how_far_and_by_which_bound() {
     let expected = Tensor::of_floats(ElementType::Float, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
-    // 2 is 4 steps off, 3 is 2 steps off; a step there is 2^-22.
+    // 2 is off by 4 steps, 3 by 2 steps; a step there is 2^-22.
     let step = libm::exp2(-22.0);
     let actual =
         Tensor::of_floats(ElementType::Float, &[2, 2], &[1.0, 2.0 + 4.0 * step, 3.0 + 2.0 * step, 4.0]).unwrap();
@@ -448,7 +448,7 @@ fn a_mismatch_of_other_types_says_where_and_what() {
 
 #[test]
 fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
-    // Of 100 at one half, six deviations of 5 are 30 elements.
+    // For 100 elements at one half, the deviation is 5, and six deviations are 30.
     let mask = |fallen: usize| {
         let kept: Vec<u64> = (0..100).map(|at| u64::from(at >= fallen)).collect();
         statistics::mask(0.5, &bits(ElementType::Bool, &kept))
@@ -468,14 +468,14 @@ fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
     for (fallen, agrees) in [(19, false), (20, true), (80, true), (81, false)] {
         assert_eq!(dropped(fallen, 6.0).is_ok(), agrees, "{fallen}");
     }
-    // What stays is 6, to a thousandth of it.
+    // A kept element is 6, within a thousandth.
     assert!(dropped(50, 6.005_999).is_ok());
     assert!(dropped(50, 6.006_001).is_err());
 }
 
 #[test]
 fn drawn_means_may_be_on_their_bound_but_not_past_it() {
-    // Of 8 elements that are all alike, six times the root of an eighth of an eighth are 0.75.
+    // Of 8 equal elements, the bound is six times the root of an eighth of an eighth: 0.75.
     let sample = floats(ElementType::Double, &[1.0; 8]);
     for (value, agrees) in [(0.25, true), (0.249_999, false), (1.75, true), (1.750_001, false)] {
         let actual = floats(ElementType::Double, &[value; 8]);

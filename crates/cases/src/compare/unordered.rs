@@ -1,4 +1,4 @@
-//! Comparing what may come in any order: slices, items, and the elements of lanes.
+//! Comparing slices, items and elements of lanes in any order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::compare::distance::Distance;
 use crate::compare::rule::Accuracy;
 use crate::compare::values::{Difference, DifferenceKind, compare, different};
 
-/// The slices along the first axis of two tensors of one shape, or the items of two sequences, are the same but for
-/// their order. Scalars and other values are compared as they are.
+/// Checks that the slices along the first axis of two tensors of one shape, or the items of two sequences, are equal in
+/// some order. Scalars and other values are compared directly.
 pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
     match (expected, actual) {
         (Value::Tensor(expected), Value::Tensor(actual)) => {
@@ -46,7 +46,7 @@ pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
     }
 }
 
-/// The elements of each lane along an axis of two tensors of one shape are the same but for their order.
+/// Checks that the elements of each lane along an axis of two tensors of one shape are equal in some order.
 pub fn same_lanes(expected: &Tensor, axis: i64, actual: &Value) -> Result<(), Difference> {
     let Some(actual) = actual.as_tensor() else {
         return Err(different(DifferenceKind::Type, format!("expected a tensor, got {}", actual.value_type())));
@@ -73,7 +73,7 @@ pub fn same_lanes(expected: &Tensor, axis: i64, actual: &Value) -> Result<(), Di
     })
 }
 
-/// An element so that equal ones are equal: all NaNs, and zeros of both signs.
+/// An element for exact comparison: all NaNs are equal, and so are zeros of both signs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Element {
     Integer(i128),

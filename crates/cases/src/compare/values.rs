@@ -10,30 +10,30 @@ use crate::compare::Accuracy;
 use crate::compare::distance::Distance;
 use crate::compare::rule::ulps;
 
-/// How well two values agree that the rule accepts.
+/// Closeness of two values that agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// The largest distance of two elements in representable values; nothing where no floating element was compared.
+    /// The largest distance of two elements in representable values; `None` if no floating element was compared.
     pub ulps: Option<u64>,
 }
 
-/// Why two values do not agree.
+/// Reason why two values do not agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In what they differ.
+    /// The kind of the difference.
     pub kind: DifferenceKind,
-    /// Where and by how much.
+    /// Place and size of the difference.
     pub message: String,
 }
 
-/// In what two values differ.
+/// Kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// In the value of elements, so far.
+    /// Values of elements, by distance.
     Values(Distance),
-    /// In shape, length or keys.
+    /// Shape, length or keys.
     Shape,
-    /// In type.
+    /// Type.
     Type,
 }
 
@@ -88,7 +88,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
     }
 }
 
-/// Compares a tensor with the expected one within a bound for each element, in the same shape.
+/// Compares a tensor with the expected one of the same shape, with a bound for each element.
 pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Result<Agreement, Difference> {
     let Value::Tensor(actual) = actual else {
         return Err(different(DifferenceKind::Type, format!("expected a tensor, got {}", actual.value_type())));
@@ -159,7 +159,7 @@ fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> boo
     }
 }
 
-/// Compares floats; `limit` gives the distance allowed at a position for an expected value, to be printed.
+/// Compares floats. `limit` returns the allowed distance at a position for an expected value, for messages.
 fn compare_reals(
     expected: &Tensor,
     actual: &Tensor,
@@ -180,7 +180,7 @@ fn compare_reals(
         agreement.ulps = agreement.ulps.max(distance);
         if !holds(at, element, (want, want_bits), (got, got_bits)) {
             wrong += 1;
-            // A NaN or a sign of zero has no distance and counts as the worst there is.
+            // A NaN or a wrong sign of zero has no distance and counts as the worst mismatch.
             let rank = distance.filter(|&ulps| ulps > 0).unwrap_or(u64::MAX);
             if worst.is_none_or(|(_, most)| rank > most) {
                 worst = Some((at, rank));
@@ -198,7 +198,7 @@ fn compare_reals(
     Err(mismatch(expected, actual, wrong, at, rule, &detail))
 }
 
-/// Compares complex numbers by their parts, as reals with one axis more: 0 is the real part, 1 the imaginary one.
+/// Compares complex numbers as reals with one more axis: index 0 is the real part, 1 the imaginary part.
 fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
     let part = match expected.element_type() {
         ElementType::Complex64 => ElementType::Float,
@@ -225,7 +225,7 @@ fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &
     different(DifferenceKind::Values(Distance::of(expected, actual)), message)
 }
 
-/// The multi-index of a flat position.
+/// Converts a flat position to a multi-index.
 fn index_of(shape: &[usize], at: usize) -> Vec<usize> {
     let mut rest = at;
     let mut index: Vec<usize> = shape

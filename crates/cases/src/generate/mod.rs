@@ -1,4 +1,4 @@
-//! From the specs and op.yaml to cases, with their expected outputs.
+//! Generation of cases, with their expected outputs, from the specs and op.yaml.
 
 mod file;
 mod make;

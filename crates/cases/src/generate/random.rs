@@ -1,22 +1,22 @@
-//! The numbers that fill tensors: SplitMix64, seeded from the SHA-256 of a text.
+//! Random numbers for fills: SplitMix64, seeded from the SHA-256 of a text.
 //!
-//! Anyone can make them again: the state begins as the first eight bytes, little-endian, of the SHA-256 of
-//! `<case id>#<parameter>.<position in its list>`; each step adds 0x9e3779b97f4a7c15 and mixes as SplitMix64 does.
+//! The numbers are reproducible: the initial state is the first eight bytes, little-endian, of the SHA-256 of
+//! `<case id>#<parameter>.<position in its list>`. Each step adds 0x9e3779b97f4a7c15 and mixes as SplitMix64 does.
 
 use sha2::{Digest, Sha256};
 
-/// A stream of numbers that a text determines.
+/// A stream of random numbers that a text determines.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a text.
+    /// Creates the stream of a text.
     pub fn new(text: &str) -> Random {
         let digest = Sha256::digest(text.as_bytes());
         Random(digest.iter().take(8).rev().fold(0, |state, &byte| state << 8 | u64::from(byte)))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,18 +24,18 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `below - 1`: the remainder of the next 64 bits; 0 when `below` is 0.
+    /// Returns a number from 0 to `below - 1`: the remainder of the next 64 bits, or 0 if `below` is 0.
     pub fn below(&mut self, below: u64) -> u64 {
         self.next_bits().checked_rem(below).unwrap_or(0)
     }
 
-    /// An integer of the closed range.
+    /// Returns an integer of the closed range.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = high.abs_diff(low).saturating_add(1);
         low.saturating_add_unsigned(self.below(width))
     }
 
-    /// The numbers from 0 to `count - 1` in an order of their own (Fisher and Yates, from the back).
+    /// Returns the numbers from 0 to `count - 1` in random order (Fisher and Yates, from the back).
     pub fn permutation(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
         for last in (1..count).rev() {

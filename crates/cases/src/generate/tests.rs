@@ -1,4 +1,4 @@
-//! What a mistake in an op.yaml looks like.
+//! Error reports for mistakes in an op.yaml.
 
 mod traps;
 
@@ -26,13 +26,13 @@ refuse:
     inputs: {data_0: [{shape: [2]}, {shape: [3]}]}
 ";
 
-/// The ids of Sum-13 from an op.yaml.
+/// Returns the ids of Sum-13 from an op.yaml.
 fn sum(text: &str) -> Result<Vec<String>, GenerateError> {
     let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text.to_owned())]);
     ids(&operators, &OperatorVersion::new("", "Sum", 13))
 }
 
-/// The report of what becomes of the file in which `from` is written as `to`.
+/// Returns the error report for the file with `from` replaced by `to`.
 fn mistake(from: &str, to: &str) -> String {
     assert!(SUM.contains(from));
     report(&sum(&SUM.replacen(from, to, 1)).unwrap_err())
@@ -45,7 +45,7 @@ fn report(error: &GenerateError) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// The report up to the list of keys, which grows with the format.
+/// Returns the report up to the list of keys, which grows with the format.
 fn without_keys(report: &str) -> &str {
     report.split_once("\n  help: the keys here are `").unwrap().0
 }
@@ -269,7 +269,7 @@ fn the_file_of_another_operator_is_shown() {
     );
 }
 
-/// The ids of the refusals of an operator version that are made from these cases and refusals.
+/// Returns the ids of the refusals of an operator version, made from these cases and refusals.
 fn refusals(operator: &str, since: u32, text: &str) -> Vec<String> {
     let text = format!("op: {operator}\nsummary: A test.\nconstraints: {{C1: a rule}}\n{text}");
     let operators = OperatorCatalog::new("specs", [(format!("ai.onnx/{operator}/op.yaml"), text)]);
@@ -354,7 +354,7 @@ recipes:
         inputs: {$1: {shape: [2]}}
 ";
 
-/// What becomes of Sum-13 with a file of recipes.
+/// Returns the ids of Sum-13 with a file of recipes.
 fn with_recipes(text: &str, recipes: &str) -> Result<Vec<String>, GenerateError> {
     let files = [("ai.onnx/Sum/op.yaml", text), ("recipes.yaml", recipes)];
     let operators = OperatorCatalog::new("specs", files.map(|(path, text)| (path.to_owned(), text.to_owned())));
@@ -404,7 +404,7 @@ fn a_large_case_has_a_group_of_its_own_and_runs_once_a_row_of_types() {
         ids.iter().filter(|id| id.contains("/large/same_shape/") && id.ends_with("T=double")).collect();
     assert_eq!(of_double.len(), 1, "{ids:?}");
     let all = ids.iter().filter(|id| id.contains("/large/same_shape/")).count();
-    // Four types, and the alternatives with the plainest of them.
+    // Four types, and the alternatives with the plainest type.
     assert!((4..=6).contains(&all), "{ids:?}");
 }
 
@@ -419,7 +419,7 @@ fn a_second_run_has_other_shapes_and_the_model_has_names_for_dimensions() {
     let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
     let version = OperatorVersion::new("", "Sum", 13);
     let made = cases(&operators, &version, &|id| id == "ai.onnx/Sum-13/same_shape/T=float");
-    // The ranks of two runs of one model are the same.
+    // The two runs of one model must have the same ranks.
     assert!(made.is_err(), "{made:?}");
     let text = refused.replace("[{shape: [3, 1]}, {shape: [4]}]", "[{shape: [5]}, {shape: [5]}]");
     let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
@@ -432,7 +432,7 @@ fn a_second_run_has_other_shapes_and_the_model_has_names_for_dimensions() {
     assert_eq!(shapes, [[Some(vec![2])], [Some(vec![5])]]);
 }
 
-/// The ids of Sum-13 and the rules of its cases from an op.yaml with this text behind the summary.
+/// Returns the ids of Sum-13, with the rules of its cases, from an op.yaml with this text after the summary.
 fn rules(text: &str) -> Vec<(String, Option<RuleRef>)> {
     let text = format!("op: Sum\nsummary: The sum.\n{text}");
     let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
@@ -525,7 +525,7 @@ fn a_group_of_types_is_one_word() {
     assert!(unknown.contains("op.yaml:6: 'wide' is neither a type nor a group"), "{unknown}");
 }
 
-/// The ids of a version of `QuantizeLinear` whose type parameters have other names in the newest.
+/// Returns the ids of a version of `QuantizeLinear` whose type parameters have other names in the newest version.
 fn quantized(since: u32, case: &str) -> Vec<String> {
     let text = format!(
         "op: QuantizeLinear\nsummary: A test.\nrename_types: {{T3: [T2]}}\ncases:\n  - {{name: one, {case}}}\n"

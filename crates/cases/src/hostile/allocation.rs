@@ -1,10 +1,12 @@
-//! Allocation: small models that ask for more elements than any machine has, most of them in constants that a runtime may fold while it loads.
+//! Allocation: small models that ask for more elements than any machine can hold, most of them in constants that a
+//! runtime may fold while it loads.
 //!
-//! They end with Shape, so that the right answer is small: a runtime that never writes the elements out may give it.
+//! The models end with Shape, so the correct output is small: a runtime that never materializes the elements may return
+//! it.
 
 use crate::hostile::draft::{Attack, Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound};
 
-/// 2^20, 2^32 and 2^40 as the text syntax has them.
+/// 2^20, 2^32 and 2^40.
 const MILLION: i128 = 1 << 20;
 const BILLIONS: i128 = 1 << 32;
 const TERA: i128 = 1 << 40;
@@ -330,17 +332,17 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// Nodes that make `a`, and `n`, its shape.
+/// Returns nodes that make `a`, and its shape `n`.
 fn measured(text: &str) -> String {
     format!("{text} n = Shape (a)")
 }
 
-/// A model that makes a tensor of floats `a` and gives it.
+/// A model that makes a float tensor `a` and outputs it.
 fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<Sound, String> {
     nodes(text, ("a", &declared(sizes), floats(sizes, values)))
 }
 
-/// A model that makes a tensor `a` and gives its shape.
+/// A model that makes a tensor `a` and outputs its shape.
 fn asked(text: &str, sizes: &[i128]) -> Result<Sound, String> {
     let declared = format!("int64[{}]", sizes.len());
     nodes(&measured(text), ("n", &declared, shape(sizes)))
@@ -377,7 +379,7 @@ fn unpool(place: i128) -> String {
     )
 }
 
-/// A text held against a regular expression.
+/// A model that matches a text against a regular expression.
 fn pattern(pattern: &str) -> Made {
     let text = format!(
         r#"x = Constant <value = string[1] {{"aaa"}}> () y = RegexFullMatch <pattern = "{pattern}"> (x)

@@ -1,4 +1,4 @@
-//! The table of attacks, by topic, and the case of each.
+//! Table of attacks by topic, and the case of each.
 
 use std::path::Path;
 use std::{fs, io};
@@ -11,14 +11,14 @@ use crate::compare::Accuracy;
 use crate::hostile::draft::{Answer, Attack, Draft};
 use crate::hostile::{allocation, attributes, cycles, depth, encoding, external, graph, names, numbers, sizes};
 
-/// Attacks of one kind: `hostile/<name>/**`.
+/// Attacks of one topic: `hostile/<name>/**`.
 #[derive(Debug)]
 pub struct Topic {
     /// Middle part of the id.
     pub name: &'static str,
-    /// The attacks, in the order in which they are read.
+    /// The attacks in reading order.
     pub attacks: &'static [Attack],
-    /// The code that makes the models.
+    /// The source code that makes the models.
     source: &'static str,
 }
 
@@ -41,17 +41,17 @@ pub fn topics() -> &'static [Topic] {
     &TOPICS
 }
 
-/// Returns a text that changes when the cases may have.
+/// Returns a fingerprint, which changes if the cases may have changed.
 pub fn fingerprint() -> String {
     let shared = [include_str!("attack.rs"), include_str!("draft.rs"), include_str!("wire.rs")];
     digest_of_texts(TOPICS.iter().map(|topic| topic.source).chain(shared))
 }
 
-/// Writes the files that a model names into a new folder, beside the model itself.
+/// Writes the files that a model names into a new folder, next to the model itself.
 pub type WriteFiles = Box<dyn FnOnce(&Path, &[u8]) -> io::Result<()>>;
 
 impl Attack {
-    /// Makes the case of the attack, whose folder is missing yet where there is something to write into it.
+    /// Makes the case of the attack. If it has files to write, its folder is not set yet.
     pub fn case(&self, id: &str) -> Result<(Case, Option<WriteFiles>), String> {
         let Draft { model, inputs, answer, files } = (self.make)()?;
         let (outputs, sound) = match answer {
@@ -74,7 +74,7 @@ impl Attack {
     }
 }
 
-/// A case of one data set whose outputs are exact.
+/// Makes a case of one data set with exact outputs.
 fn case(id: String, model: Bytes, inputs: Vec<Named>, outputs: Vec<Named>) -> Case {
     let expected = |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
     let outputs = outputs.into_iter().map(expected).collect();

@@ -1,10 +1,10 @@
-//! Attributes: a kind that the value is not of, values that are missing, and references to nothing.
+//! Attributes: kinds that do not match the value, missing values, and dangling references.
 
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto};
 
 use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, graph, integers, nodes, sound, truth};
 
-/// The numbers of kinds of attributes.
+/// Numbers of attribute kinds.
 mod kind {
     pub(super) const FLOAT: i32 = 1;
     pub(super) const INT: i32 = 2;
@@ -211,7 +211,7 @@ fn named(name: &str) -> AttributeProto {
     AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() }
 }
 
-/// A model of a Concat.
+/// A model with a Concat.
 fn concat() -> Result<Sound, String> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[4] y) { y = Concat <axis = 0> (x, x) }"#;
@@ -219,18 +219,18 @@ fn concat() -> Result<Sound, String> {
     sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", output)])
 }
 
-/// A Concat with another attribute.
+/// A Concat with a changed attribute.
 fn broken(change: impl Fn(&mut AttributeProto)) -> Made {
     concat()?.refused(|model| first_node(model, |node| node.attribute.iter_mut().for_each(change)))
 }
 
-/// A Constant with another attribute.
+/// A Constant with a changed attribute.
 fn constant(change: impl Fn(&mut AttributeProto)) -> Made {
     let control = nodes("y = Constant <value = float[2] {1, 2}> ()", ("y", "float[2]", floats(&[2], &[1.0, 2.0])))?;
     control.refused(|model| first_node(model, |node| node.attribute.iter_mut().for_each(change)))
 }
 
-/// An If with another first branch.
+/// An If with a changed first branch.
 fn branches(change: impl Fn(&mut AttributeProto)) -> Made {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (bool c, float[2] x) => (float[2] y) {
                   y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) }, else_branch = e () => (float[2] b) { b = Abs (x) }> }"#;
@@ -240,7 +240,7 @@ fn branches(change: impl Fn(&mut AttributeProto)) -> Made {
     control.refused(first)
 }
 
-/// A Loop with another body.
+/// A Loop with a changed body.
 fn looped(change: impl Fn(&mut GraphProto)) -> Made {
     let text = "m = Constant <value = int64 {3}> () c = Constant <value = bool {1}> () x = Constant <value = int64 {1}> ()
                 y = Loop (m, c, x) <body = b (int64 i, bool k, int64 s) => (bool k2, int64 d) { k2 = Identity (k) d = Add (s, s) }>";
@@ -252,7 +252,7 @@ fn looped(change: impl Fn(&mut GraphProto)) -> Made {
     })
 }
 
-/// A Scan that says it has so many inputs to scan.
+/// A Scan that declares this number of scan inputs.
 fn scan(inputs: i64) -> Made {
     let of = |inputs: i64| {
         format!(

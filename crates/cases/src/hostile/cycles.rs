@@ -1,4 +1,4 @@
-//! Cycles: nodes and functions that wait for themselves, and calls that double.
+//! Cycles: nodes and functions that wait for themselves, and calls whose number doubles.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use onnx_conformance_reference::proto::NodeProto;
 
 use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, nodes, sound};
 
-/// The head of a function in the text syntax.
+/// Head of a function in the text syntax.
 const FUNCTION: &str = r#"<domain: "f", opset_import: ["" : 15, "f" : 1]>"#;
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -83,13 +83,13 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model of constants alone: y = -a.
+/// A model of constants only: y = -a.
 fn plain() -> Result<Sound, String> {
     let text = "a = Constant <value = float[2] {1, -2}> () y = Neg (a)";
     nodes(text, ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
 
-/// A model of an If whose first branch has these nodes.
+/// Returns nodes with an If whose first branch has the nodes of `branch`.
 fn if_node(branch: &str) -> String {
     format!(
         "a0 = Constant <value = float[2] {{1, -2}}> () c = Constant <value = bool {{1}}> ()
@@ -98,12 +98,12 @@ fn if_node(branch: &str) -> String {
     )
 }
 
-/// A sound model with an If.
+/// A valid model with an If.
 fn branch() -> Result<Sound, String> {
     nodes(&if_node("z = Neg (a0)"), ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
 
-/// So many nodes in a ring, of which one is the output.
+/// A ring of this many nodes, one of which is the output.
 fn ring(nodes: usize) -> Made {
     let mut text = format!("y = Neg (v{}) v0 = Neg (y)", nodes - 2);
     for node in 1..nodes - 1 {
@@ -113,7 +113,8 @@ fn ring(nodes: usize) -> Made {
     plain()?.refused_for(&text)
 }
 
-/// Functions in a ring, the first of which the graph calls. Its control is a chain that is not too long for anyone.
+/// A ring of functions, the first of which the graph calls. Its control is a chain that is short enough for any
+/// runtime.
 fn calls_in_a_ring(functions: usize) -> Made {
     let ring = chain_model(functions, 1)?.changed(|model| {
         if let Some(last) = model.functions.last_mut().and_then(|function| function.node.first_mut()) {
@@ -128,7 +129,7 @@ fn chain(functions: usize, calls: usize) -> Made {
     chain_model(functions, calls)?.answered()
 }
 
-/// A chain of functions, each of which calls the next so many times, one call behind the other. The last one's node is Identity.
+/// A chain of functions, each of which calls the next `calls` times in sequence. The last one's node is Identity.
 fn chain_model(functions: usize, calls: usize) -> Result<Sound, String> {
     let mut text =
         r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.f0 (x) }"#

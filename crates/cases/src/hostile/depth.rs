@@ -1,4 +1,4 @@
-//! Depth and width: what nests, follows or stands beside each other more often than a stack or a quadratic walk bears.
+//! Depth and width: structures that are too deep for the stack, or too wide for a quadratic walk.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::{Message, ModelProto};
 use crate::hostile::draft::{Attack, Made, floats, negation, sound, truth};
 use crate::hostile::wire::{field, head, integer, nest};
 
-/// The numbers of fields.
+/// Field numbers.
 mod number {
     pub(super) const MODEL_GRAPH: u32 = 7;
     pub(super) const GRAPH_NODE: u32 = 1;
@@ -29,7 +29,7 @@ mod number {
     pub(super) const ELEMENT: u32 = 1;
 }
 
-/// The number of the kind of an attribute that is a graph.
+/// Number of the attribute kind for graphs.
 const GRAPH: u64 = 5;
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -116,7 +116,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model whose If has a branch whose If has a branch, and so on; the innermost graph negates the input. All conditions hold.
+/// A model of nested If branches; the innermost graph negates the input. All conditions hold.
 fn subgraphs(levels: usize) -> Made {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x, bool c) => (float[2] y) { y = Neg (x) }"#;
     let inputs = vec![("x", floats(&[2], &[1.0, -2.0])), ("c", truth(true))];
@@ -137,7 +137,7 @@ fn subgraphs(levels: usize) -> Made {
     })
 }
 
-/// A node of an If, as a field of a graph: what stands before its first branch, and what stands behind it.
+/// Encodes an If as a field of a graph: the bytes before its first branch, and the bytes after it.
 fn if_node(output: &str, branch: usize) -> (Vec<u8>, Vec<u8>) {
     let name = field(number::ATTRIBUTE_NAME, b"then_branch");
     let kind = integer(number::ATTRIBUTE_TYPE, GRAPH);
@@ -158,19 +158,19 @@ fn if_node(output: &str, branch: usize) -> (Vec<u8>, Vec<u8>) {
     ([node, attribute_head, name, graph].concat(), [kind, tail].concat())
 }
 
-/// A node that negates x.
+/// Encodes a node that negates x.
 fn negate(output: &str) -> Vec<u8> {
     let fields = [(number::NODE_INPUT, "x"), (number::NODE_OUTPUT, output), (number::NODE_OPERATOR, "Neg")];
     fields.into_iter().flat_map(|(number, text)| field(number, text.as_bytes())).collect()
 }
 
-/// The name of a graph and its one output.
+/// Encodes the name of a graph and its single output.
 fn graph_tail(output: &str) -> Vec<u8> {
     let info = field(number::NAME, output.as_bytes());
     [field(number::GRAPH_NAME, b"branch"), field(number::GRAPH_OUTPUT, &info)].concat()
 }
 
-/// A model with a declared type of this kind, which nests so deep, for a value that no node makes.
+/// A model with a declared type of this kind, nested `levels` deep, for a value that no node makes.
 fn types(kind: u32, levels: usize) -> Made {
     // The innermost type is a tensor of floats.
     let tensor = field(number::TYPE_TENSOR, &integer(number::ELEMENT, 1));
@@ -187,7 +187,7 @@ fn types(kind: u32, levels: usize) -> Made {
     })
 }
 
-/// An even number of nodes, each of which negates what the one before it gives.
+/// A chain of an even number of nodes, each of which negates the output of the one before it.
 fn chain(nodes: usize) -> Made {
     let mut text = String::from("v1 = Neg (x)");
     for node in 2..nodes {

@@ -1,4 +1,4 @@
-//! Drafts of hostile models: a sound model, and what is changed in it.
+//! Drafts of hostile models: a valid model, and the change that makes it hostile.
 
 use std::io;
 use std::path::Path;
@@ -12,10 +12,10 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
 
-/// A draft, or why it cannot be made.
+/// A draft, or the reason why it cannot be made.
 pub(super) type Made = Result<Draft, String>;
 
-/// One attack: its name, the last part of its id; what it tries; and the maker of the model.
+/// One attack: its name, which is the last part of its id; its description; and the function that makes the model.
 #[derive(Debug)]
 pub struct Attack {
     /// Last part of the id.
@@ -25,20 +25,20 @@ pub struct Attack {
     pub(super) make: fn() -> Made,
 }
 
-/// A hostile model, and what a runtime may do with it.
+/// A hostile model, and the correct reactions of a runtime.
 pub(super) struct Draft {
     pub(super) model: Bytes,
     pub(super) inputs: Vec<Named>,
     pub(super) answer: Answer,
-    /// Writes the files beside the model into a folder, for a model that names some.
+    /// Writes the files next to the model into a folder, if the model names some.
     pub(super) files: Option<fn(&Path) -> io::Result<()>>,
 }
 
-/// Right answers to a hostile model.
+/// Correct reactions to a hostile model.
 pub(super) enum Answer {
     /// A refusal, or these outputs.
     Outputs(Vec<Named>),
-    /// A refusal. The sound model runs.
+    /// A refusal. The valid model runs.
     Refusal(Box<Sound>),
     /// A refusal, or any outputs.
     Any,
@@ -52,7 +52,7 @@ pub(super) struct Sound {
     pub(super) outputs: Vec<Named>,
 }
 
-/// A model in the text syntax, with its inputs and outputs by name.
+/// Parses a model in the text syntax, with its inputs and outputs by name.
 pub(super) fn sound(
     text: &str,
     inputs: Vec<(&str, Result<Value, String>)>,
@@ -66,25 +66,25 @@ pub(super) fn sound(
     })
 }
 
-/// The plainest model: y = -x of two floats.
+/// The simplest model: y = -x of two floats.
 pub(super) fn negation() -> Result<Sound, String> {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
     sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
-/// A model of one initializer: y = -w of two floats.
+/// A model with an initializer: y = -w of two floats.
 pub(super) fn weight() -> Result<Sound, String> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g () => (float[2] y) <float[2] w = {1, -2}> { y = Neg (w) }"#;
     sound(text, Vec::new(), vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
-/// A model without inputs of nodes in the text syntax, which gives an output of this name, type and value.
+/// A model without inputs from nodes in the text syntax, with one output of this name, type and value.
 pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, String>)) -> Result<Sound, String> {
     nodes_at((7, 13), nodes, output)
 }
 
-/// The same with an IR version and an opset.
+/// Does the same with an IR version and an opset.
 pub(super) fn nodes_at(
     (ir, opset): (u32, u32),
     nodes: &str,
@@ -95,40 +95,40 @@ pub(super) fn nodes_at(
 }
 
 impl Sound {
-    /// The model changed so that it means the same.
+    /// Changes the model without changing its meaning.
     pub(super) fn changed(mut self, change: impl FnOnce(&mut ModelProto)) -> Sound {
         change(&mut self.model);
         self
     }
 
-    /// A draft whose outputs are known: a runtime refuses it or gives these.
+    /// A draft with known outputs: a runtime refuses it or returns them.
     pub(super) fn answered(self) -> Made {
         let bytes = self.model.encode_to_vec();
         self.answered_as(|_| bytes)
     }
 
-    /// The same with other bytes of the model.
+    /// Does the same with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
     pub(super) fn answered_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
         let model = change(self.model.encode_to_vec()).into();
         Ok(Draft { model, inputs: self.inputs, answer: Answer::Outputs(self.outputs), files: None })
     }
 
-    /// A draft that a runtime refuses: this model with one change.
+    /// A draft that a runtime must refuse: this model with one change.
     pub(super) fn refused(self, change: impl FnOnce(&mut ModelProto)) -> Made {
         let mut model = self.model.clone();
         change(&mut model);
         self.refused_as(|_| model.encode_to_vec())
     }
 
-    /// The same with other bytes of the model.
+    /// Does the same with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
     pub(super) fn refused_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
         let model = change(self.model.encode_to_vec()).into();
         Ok(Draft { model, inputs: self.inputs.clone(), answer: Answer::Refusal(Box::new(self)), files: None })
     }
 
-    /// A draft that a runtime refuses: another model in the text syntax.
+    /// A draft that a runtime must refuse: another model in the text syntax.
     pub(super) fn refused_for(self, nodes: &str) -> Made {
         let import = self.model.opset_import.first().map_or(13, OperatorSetIdProto::version);
         let output = self.model.graph.as_ref().and_then(|graph| graph.output.first()).map_or("y", |info| info.name());
@@ -143,7 +143,7 @@ impl Sound {
         self.refused_as(|_| model.encode_to_vec())
     }
 
-    /// A draft of which nothing is known but that it must be answered.
+    /// A draft to which a runtime must react, in any way.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
     pub(super) fn any(self) -> Made {
         let model = self.model.encode_to_vec().into();
@@ -151,7 +151,7 @@ impl Sound {
     }
 }
 
-/// The main graph of a model.
+/// Returns the main graph of a model.
 pub(super) fn graph(model: &mut ModelProto) -> &mut GraphProto {
     model.graph.get_or_insert_default()
 }
@@ -180,7 +180,7 @@ pub(super) fn integers(shape: &[usize], values: &[i128]) -> Result<Value, String
     Tensor::of_integers(ElementType::Int64, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
 }
 
-/// The shape of a tensor of these sizes, as Shape gives it.
+/// Returns the shape of a tensor of these sizes, as the operator Shape does.
 pub(super) fn shape(sizes: &[i128]) -> Result<Value, String> {
     integers(&[sizes.len()], sizes)
 }
@@ -190,7 +190,7 @@ pub(super) fn truth(value: bool) -> Result<Value, String> {
     Tensor::of_integers(ElementType::Bool, &[], &[value.into()]).map(Value::Tensor).map_err(|error| error.to_string())
 }
 
-/// The type of a tensor of floats in the text syntax.
+/// Formats the type of a float tensor in the text syntax.
 pub(super) fn declared(sizes: &[usize]) -> String {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     format!("float[{}]", sizes.join(","))

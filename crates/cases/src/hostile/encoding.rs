@@ -1,16 +1,16 @@
-//! Encodings: files that are torn, padded, or no protobuf at all.
+//! Encodings: files that are truncated, padded, or no protobuf at all.
 
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
 
 use crate::hostile::draft::{Attack, Draft, Made, Sound, negation};
 use crate::hostile::wire::{field, integer, long_varint, varint};
 
-/// The numbers of fields of `ModelProto`.
+/// Field numbers of `ModelProto`.
 const IR_VERSION: u32 = 1;
 const MODEL_VERSION: u32 = 5;
 const GRAPH: u32 = 7;
 
-/// A field that no message of ONNX has.
+/// A field number that no message of ONNX has.
 const UNKNOWN: u32 = 1000;
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -176,25 +176,25 @@ fn key(number: u32, wire_type: u64) -> Vec<u8> {
     varint(key_number(number, wire_type))
 }
 
-/// A model whose graph says that it is so long.
+/// A model whose graph declares this length.
 fn length(length: u64) -> Made {
     negation()?.refused_as(|bytes| with_length(&bytes, |_| length))
 }
 
-/// A model whose graph, its last field, says another length.
+/// Changes the declared length of the graph, the last field of a model.
 fn with_length(model: &[u8], change: impl FnOnce(u64) -> u64) -> Vec<u8> {
     let mut model = ModelProto::decode(model).unwrap_or_default();
     let graph = model.graph.take().unwrap_or_default().encode_to_vec();
     [model.encode_to_vec(), encode::field(GRAPH, change(graph.len() as u64), &graph)].concat()
 }
 
-/// A model with an unknown field of so many groups in each other.
+/// A model with an unknown field of groups, nested `depth` deep.
 fn groups(depth: usize) -> Result<Draft, String> {
     let groups = [key(UNKNOWN, 3).repeat(depth), key(UNKNOWN, 4).repeat(depth)].concat();
     negation()?.answered_as(|bytes| [bytes, groups].concat())
 }
 
-/// The model with its inputs in one field of the graph, and the rest in another.
+/// Encodes the model with its inputs in one field of the graph, and the rest in another.
 fn in_two_parts(sound: &Sound) -> Vec<u8> {
     let mut model = sound.model.clone();
     let mut graph = model.graph.take().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! External data: files outside of the model's folder, devices, and parts of a file that are not there.
+//! External data: files outside the model's folder, devices, and parts of a file that do not exist.
 //!
-//! A model stands in a folder of its own, beside `weights.bin`; `link.bin` and `linked` are symbolic links out of it, and the file
-//! that all paths out of the folder lead to is there. A runtime that reads it discloses what a server has.
+//! A model is in a folder of its own, next to `weights.bin`. `link.bin` and `linked` are symbolic links out of the
+//! folder, and the file that all paths out of it lead to exists. A runtime that reads this file would disclose data of
+//! a server.
 
 use std::fs;
 use std::io;
@@ -105,18 +106,18 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// The file that stands where all paths out of a model's folder lead.
+/// The file that all paths out of a model's folder lead to.
 const OUTSIDE: &str = "outside.bin";
 
-/// The file beside a model.
+/// The file next to a model.
 const WEIGHTS: &str = "weights.bin";
 
-/// The bytes of both files: the floats 1 and -2.
+/// Contents of both files: the floats 1 and -2.
 fn content() -> Vec<u8> {
     [1_f32, -2.0].iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Writes the files that models name, and those that they should not reach.
+/// Writes the files that models name, and those that they must not reach.
 fn write_files(folder: &Path) -> io::Result<()> {
     let above = folder.parent().unwrap_or(folder);
     fs::write(folder.join(WEIGHTS), content())?;
@@ -130,13 +131,13 @@ fn link(to: &Path, from: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, from)
 }
 
-/// Elsewhere links are for administrators. A model that names one names a file that is not there.
+/// On other systems, links need administrator rights. A model that names one names a missing file.
 #[cfg(not(unix))]
 fn link(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A model of one initializer in a file, with these entries.
+/// A model with an initializer in a file, with these entries.
 fn external(entries: &[(&str, &str)]) -> Result<Sound, String> {
     Ok(weight()?.changed(|model| first_weight(model, |tensor| set_entries(tensor, entries))))
 }
@@ -152,23 +153,23 @@ fn set_entries(tensor: &mut TensorProto, entries: &[(&str, &str)]) {
     tensor.external_data = entries.iter().map(entry).collect();
 }
 
-/// A model whose tensor is sound but for one change.
+/// A model whose tensor is valid but for one change.
 fn changed(change: impl FnOnce(&mut TensorProto)) -> Made {
     let draft = external(&[("location", WEIGHTS)])?.refused(|model| first_weight(model, change))?;
     Ok(Draft { files: Some(write_files), ..draft })
 }
 
-/// A model whose 8 bytes are to be read from a file that a model may not name.
+/// A model that reads 8 bytes from a file that it must not name.
 fn at(location: &str) -> Made {
     changed(|tensor| set_entries(tensor, &[("location", location), ("length", "8")]))
 }
 
-/// A model whose elements are to be read from a part of the file beside it.
+/// A model that reads its elements from a part of the file next to it.
 fn part(offset: &str, length: &str) -> Made {
     changed(|tensor| set_entries(tensor, &[("location", WEIGHTS), ("offset", offset), ("length", length)]))
 }
 
-/// A model with entries that the standard says nothing of.
+/// A model with entries that the standard does not define.
 fn unclear(entries: &[(&str, &str)]) -> Made {
     Ok(Draft { files: Some(write_files), ..external(entries)?.any()? })
 }

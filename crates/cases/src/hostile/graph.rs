@@ -1,4 +1,4 @@
-//! Graphs and heads: models that lack what every model has, versions of the far future, and nodes without a meaning.
+//! Graphs and heads: models without required parts, versions far in the future, and nodes without a meaning.
 
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto};
@@ -141,7 +141,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model that imports these opsets of ONNX's own operators.
+/// A model that imports these opsets of ONNX's own domain.
 fn imports(opsets: &[i64]) -> Made {
     let import = |opset: &i64| OperatorSetIdProto { domain: Some(String::new()), version: Some(*opset) };
     negation()?.refused(|model| model.opset_import = opsets.iter().map(import).collect())

@@ -1,4 +1,5 @@
-//! Hostile models: what someone who attacks a server sends it. A runtime may refuse them or run them, but it must answer.
+//! Hostile models, as an attacker would send them to a server. A runtime may refuse them or run them, but it must
+//! answer.
 
 mod allocation;
 mod attack;

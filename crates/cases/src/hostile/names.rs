@@ -1,4 +1,4 @@
-//! Names: what a C string ends at, what a terminal or a path takes for something else, and names beyond all measure.
+//! Names: those that end a C string, confuse a terminal or a path, and names of extreme length.
 
 use onnx_conformance_reference::proto::ModelProto;
 
@@ -162,20 +162,20 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model of which a value between two nodes has this name.
+/// A model with this name for a value between two nodes.
 fn value(name: &str) -> Made {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { a = Neg (x) y = Neg (a) }"#;
     let sound = sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])?;
     sound.changed(|model| rename(model, &[("a", name)])).answered()
 }
 
-/// A model of which a value between two nodes has the name `between`, with other bytes.
+/// A model with a value `between` two nodes, with changed bytes.
 fn in_bytes(change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
     let Draft { model, inputs, .. } = value("between")?;
     Ok(Draft { model: change(model.into()).into(), inputs, answer: Answer::Any, files: None })
 }
 
-/// The bytes with as many others in the place of some, wherever they stand.
+/// Replaces all occurrences of some bytes by as many others.
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for at in 0..bytes.len().saturating_sub(from.len() - 1) {
@@ -197,12 +197,12 @@ fn rename(model: &mut ModelProto, names: &[(&str, &str)]) {
     }
 }
 
-/// A model of a node of this name.
+/// A model with this name for its node.
 fn node(name: &str) -> Made {
     negation()?.changed(|model| first_node(model, |node| node.name = Some(name.to_owned()))).answered()
 }
 
-/// A model of an operator that nobody has.
+/// A model with an operator that no runtime has.
 fn operator(name: &str, domain: &str) -> Made {
     negation()?.refused(|model| {
         first_node(model, |node| {
@@ -212,7 +212,7 @@ fn operator(name: &str, domain: &str) -> Made {
     })
 }
 
-/// A model of an initializer `w` of one string, which may be none, and of nodes that give one number `n`.
+/// A model with an initializer `w` of one string, which may be invalid, and with nodes that output one number `n`.
 fn strings(made_of: &str, bytes: &'static [u8]) -> Made {
     let text = format!(
         r#"<ir_version: 9, opset_import: ["" : 20]> g () => (int64[1] n) <string[1] w = {{"a"}}> {{ {made_of} }}"#

@@ -1,4 +1,4 @@
-//! Numbers: divisions and products at which a processor stops, or a signed integer overflows.
+//! Numbers: divisions and products that trap in a processor or overflow a signed integer.
 
 use crate::hostile::draft::{Attack, Made, Sound, floats, integers, nodes, nodes_at};
 
@@ -250,7 +250,8 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// Nodes that make `a` of a tensor `x` along an axis, in place of axis 0. Their largest element is what is asked for.
+/// A model with an invalid axis; the control has axis 0. The nodes in `text` make `a` of `x`, and its maximum is the
+/// output.
 fn axis(axis: &str, text: &str) -> Made {
     let along = |axis: &str| {
         let text = text.replace("AXIS", axis);
@@ -260,7 +261,7 @@ fn axis(axis: &str, text: &str) -> Made {
     nodes(&along("0"), ("y", "float", floats(&[], &[largest])))?.refused_for(&along(axis))
 }
 
-/// An operator of two integers, whose result nothing is known of.
+/// A model with an operator of two integers, whose result is unknown.
 fn divided(element: &str, operator: &str, a: &str, b: &str) -> Made {
     let text = format!(
         "a = Constant <value = {element}[1] {{{a}}}> () b = Constant <value = {element}[1] {{{b}}}> ()

@@ -1,4 +1,5 @@
-//! Sizes: tensors in the model whose dimensions and data do not agree, or whose number of elements is beyond any integer.
+//! Sizes: tensors in the model whose dimensions and data do not match, or whose number of elements overflows any
+//! integer.
 
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
@@ -165,7 +166,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model of one initializer that has these dimensions and floats.
+/// A model with an initializer of these dimensions and floats.
 fn dims(dims: &[i64], data: &[f32]) -> Made {
     weight()?.refused(|model| first_weight(model, |tensor| set_data(tensor, dims, data)))
 }
@@ -176,7 +177,7 @@ fn set_data(tensor: &mut TensorProto, dims: &[i64], data: &[f32]) {
     tensor.raw_data = Some(data.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>().into());
 }
 
-/// A model of a sparse initializer of 4 elements.
+/// A model with a sparse initializer of 4 elements.
 fn sparse_model() -> Result<Sound, String> {
     let text = r#"<ir_version: 8, opset_import: ["" : 15]> g () => (int64[1] n) { n = Shape (w) }"#;
     Ok(sound(text, Vec::new(), vec![("n", shape(&[4]))])?.changed(|model| set_sparse(model, &[4], &[0, 1])))
@@ -227,7 +228,7 @@ fn rank(rank: usize) -> Made {
     rank_of("n = Size (w)", rank)
 }
 
-/// A model of one initializer of a rank, of which the nodes make the number of its elements.
+/// A model with an initializer of a rank, whose nodes compute the number of its elements.
 fn rank_of(nodes: &str, rank: usize) -> Made {
     let text =
         format!(r#"<ir_version: 7, opset_import: ["" : 13]> g () => (int64 n) <float[1] w = {{1}}> {{ {nodes} }}"#);

@@ -1,23 +1,23 @@
-//! Protobuf by hand: fields that no library writes, and messages that nest deeper than one would.
+//! Protobuf by hand: fields that no library writes, and messages that nest deeper than a library would.
 
 use onnx_conformance_reference::proto::encode;
 
-/// A field of bytes.
+/// Encodes a field of bytes.
 pub(super) fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     encode::field(number, bytes.len() as u64, bytes)
 }
 
-/// The key and the length of a field of bytes, which stand before them.
+/// Encodes the key and the length of a field of bytes.
 pub(super) fn head(number: u32, length: usize) -> Vec<u8> {
     encode::field(number, length as u64, &[])
 }
 
-/// A field of an integer.
+/// Encodes a field of an integer.
 pub(super) fn integer(number: u32, value: u64) -> Vec<u8> {
     [varint(u64::from(number) << 3), varint(value)].concat()
 }
 
-/// A varint in as few bytes as hold it.
+/// Encodes a varint in the fewest bytes.
 pub(super) fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -28,7 +28,7 @@ pub(super) fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A varint in this many bytes, of which the last ones add nothing.
+/// Encodes a varint in this many bytes, of which the last ones are redundant.
 pub(super) fn long_varint(value: u64, bytes: usize) -> Vec<u8> {
     let mut written = varint(value);
     if let Some(last) = written.last_mut() {
@@ -43,8 +43,8 @@ fn low_seven(value: u64) -> u8 {
     value.to_le_bytes()[0] & 0x7f
 }
 
-/// Messages in each other: `around` gives what stands before and behind a message of a length, for each level from the inside.
-/// All of it is written in one pass, since to copy each level into the next would take time in proportion to the square.
+/// Nests messages: `around` returns the bytes before and after a message of a length, for each level from the inside.
+/// All bytes are written in one pass; copying each level into the next would take quadratic time.
 pub(super) fn nest(levels: usize, inside: &[u8], around: impl Fn(usize, usize) -> (Vec<u8>, Vec<u8>)) -> Vec<u8> {
     let mut length = inside.len();
     let mut parts = Vec::with_capacity(levels);

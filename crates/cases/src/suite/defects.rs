@@ -1,4 +1,4 @@
-//! `defects.yaml`: the tests of releases that a right implementation may fail as they are stored, one by one, and why.
+//! `defects.yaml`: vendored tests that a correct implementation may fail as they are stored, each with the reason.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,31 @@ use crate::case::{Case, Expected, Level, UpstreamOverride};
 use crate::suite::SuiteError;
 use crate::suite::releases::release_key;
 
-/// Fault of a test, and the way in which it is judged instead. Without `outputs_of`, `stored_as` or `level` it is recorded and not judged.
+/// A defective test and its replacement rule. Without `outputs_of`, `stored_as` or `level` it is recorded and not
+/// judged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defect {
     /// The test, such as `node/test_abs`.
     pub test: String,
-    /// The first release that has it so.
+    /// The first release with the defect.
     pub from: String,
-    /// The last release that has it so.
+    /// The last release with the defect.
     pub to: String,
-    /// The later release whose outputs, for the same model and inputs, are expected instead.
+    /// The later release whose outputs for the same model and inputs are expected instead.
     #[serde(default)]
     pub outputs_of: Option<String>,
-    /// The element type that values are stored in, with the bits of the declared one.
+    /// The element type in which values are stored, with the bits of the declared one.
     #[serde(default)]
     pub stored_as: Option<String>,
-    /// The level of a test that stores one of several results that the text allows: `recommended` or `open`.
+    /// The level of a test that stores one of several results that the standard allows: `recommended` or `open`.
     #[serde(default)]
     pub level: Option<Level>,
-    /// What is wrong, by what sentence.
+    /// The defect, and the sentence of the standard that it breaks.
     pub because: String,
 }
 
-/// Every defect, by the test.
+/// All defects by test.
 #[derive(Debug, Default)]
 pub struct Defects {
     by_test: BTreeMap<String, Vec<Defect>>,
@@ -70,34 +71,34 @@ impl Defects {
         Ok(defects)
     }
 
-    /// What is wrong with a test in a release.
+    /// Returns the defect of a test in a release.
     pub fn of(&self, release: &str, test: &str) -> Option<&Defect> {
         self.by_test.get(test)?.iter().find(|defect| defect.has(release))
     }
 
-    /// Every defect, in the order of the tests.
+    /// Returns all defects in the order of the tests.
     pub fn iter(&self) -> impl Iterator<Item = &Defect> {
         self.by_test.values().flatten()
     }
 }
 
 impl Defect {
-    /// Whether the test is so in a release.
+    /// Returns true if a release has the defect.
     pub fn has(&self, release: &str) -> bool {
         (release_key(&self.from)..=release_key(&self.to)).contains(&release_key(release))
     }
 
-    /// Whether the test is recorded and not judged.
+    /// Returns true if the test is recorded and not judged.
     pub fn is_open(&self) -> bool {
         self.outputs_of.is_none() && self.stored_as.is_none() && self.level.is_none()
     }
 
-    /// Returns true where the test stores one of several results that the text allows.
+    /// Returns true if the test stores one of several results that the standard allows.
     pub fn is_one_of_several(&self) -> bool {
         self.level.is_some()
     }
 
-    /// Judges the case as the defect says; `later` is the test of the release that `outputs_of` names.
+    /// Applies the defect's rule to a case. `later` is the test of the release that `outputs_of` names.
     pub(super) fn apply(&self, case: &mut Case, later: Option<Case>) {
         if let Some(later) = later {
             for (data, mended) in case.data.iter_mut().zip(later.data) {
@@ -118,7 +119,7 @@ impl Defect {
     }
 }
 
-/// Gives values that are stored in one element type the type that the model declares, bit by bit.
+/// Reinterprets the bits of values stored as `stored` as the element type that the model declares.
 fn restore(case: &mut Case, stored: &str) {
     let Some(graph) = decode::model(case.model.clone()).ok().and_then(|model| model.graph) else { return };
     let infos = graph.input.iter().chain(&graph.output);
@@ -127,7 +128,7 @@ fn restore(case: &mut Case, stored: &str) {
         let Some((tensor, element)) = value.as_tensor().zip(declared.get(name)) else { return };
         if tensor.element_type().to_string() == stored && tensor.element_type() != *element {
             let restored = Tensor::from_bytes(*element, tensor.shape().to_vec(), tensor.bytes().clone());
-            // Where the widths differ the value stays, and the case says so when it is run.
+            // If the widths differ, the value stays, and the run of the case reports it.
             if let Ok(restored) = restored {
                 *value = Value::Tensor(restored);
             }

@@ -1,7 +1,7 @@
-//! Cases as ordinary ONNX test folders with a manifest, for any runner, and read back as the same suite.
+//! Cases as ordinary ONNX test folders with a manifest, for any runner. They can be read back as the same suite.
 //!
-//! `manifest.jsonl` has a line for each case: its id, its folder, the digests of its files, and what the files cannot say,
-//! such as the rule of each output. Refusals are below `refuse/`, each with its control in `control/`.
+//! `manifest.jsonl` has a line for each case: its id, its folder, the digests of its files, and data that the files
+//! cannot hold, such as the rule of each output. Refusals are in `refuse/`, each with its control in `control/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -25,10 +25,10 @@ use crate::suite::{CaseGroup, Source, SuiteError};
 /// The name of the manifest.
 pub(super) const MANIFEST: &str = "manifest.jsonl";
 
-/// The folder of a case that is the exported folder itself.
+/// Folder name of a case whose folder is the exported folder itself.
 const ALONE: &str = ".";
 
-/// The bytes of a file that are in memory while it is copied.
+/// Bytes of a file that are copied at a time.
 const COPIED_AT_ONCE: usize = 1 << 16;
 
 /// The version of the manifest's format.
@@ -42,17 +42,17 @@ struct Head {
     suite: String,
 }
 
-/// A line of a manifest: a case.
+/// A line of a manifest, for one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     id: String,
     folder: String,
     level: Level,
-    /// Whether the case is about special values.
+    /// True if the case is about special values.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     edge: bool,
-    /// Whether the model attacks the runtime.
+    /// True if the model attacks the runtime.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     hostile: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,7 +68,7 @@ struct Entry {
     sha256: BTreeMap<String, String>,
 }
 
-/// A data set: what its files hold.
+/// A data set, as declarations of its files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Set {
@@ -90,10 +90,11 @@ struct Output {
     rule: Rule,
 }
 
-/// How an output is judged: the expectation with the type of each value, which a file of the [`Part`]'s name holds.
+/// The rule by which an output is judged: an expectation with types instead of values. The values are in files named by
+/// [`Part`].
 type Rule = Expected<ValueType, ValueType>;
 
-/// The file of a value, without its extension.
+/// Returns the file name of a value, without its extension.
 fn file_name(number: usize, part: Part) -> String {
     match part {
         Part::Output(0) => format!("output_{number}"),
@@ -104,7 +105,7 @@ fn file_name(number: usize, part: Part) -> String {
     }
 }
 
-/// What must be refused.
+/// The refusal of a negative case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Refused {
@@ -120,8 +121,8 @@ fn wrong(path: &Path, rule: impl Into<String>) -> SuiteError {
     SuiteError::File { path: path.to_owned(), rule: rule.into() }
 }
 
-/// Writes a case as a folder of its own, which is not there yet or is empty: an ordinary test folder, and beside its model a
-/// manifest of this one case, by which it is judged as in the suite.
+/// Writes a case to a folder of its own, which must be new or empty: an ordinary test folder, with a manifest of this
+/// one case, by which it is judged as in the suite.
 pub fn export_case(folder: &Path, case: &Case) -> Result<(), SuiteError> {
     let mut exporter = Exporter::new(folder, &digest(std::slice::from_ref(case)))?;
     let entry = write_case(&exporter.temporary, ALONE, case, &BTreeMap::new())?;
@@ -132,17 +133,17 @@ pub fn export_case(folder: &Path, case: &Case) -> Result<(), SuiteError> {
 /// A folder of exported cases that is being written.
 #[derive(Debug)]
 pub struct Exporter {
-    /// Where the cases are written, beside the folder that is wanted, until all are there.
+    /// The folder where the cases are written, next to the final one, until all are complete.
     temporary: PathBuf,
     folder: PathBuf,
     manifest: std::io::BufWriter<std::fs::File>,
     folders: BTreeSet<String>,
-    /// How many cases are written.
+    /// Number of cases written.
     pub written: usize,
 }
 
 impl Exporter {
-    /// Begins a folder, which is not there yet or is empty. `suite` is the digest of what the cases are made from.
+    /// Starts a folder, which must be new or empty. `suite` is the digest of the sources of the cases.
     pub fn new(folder: &Path, suite: &str) -> Result<Exporter, SuiteError> {
         let is_free = !folder.exists() || std::fs::read_dir(folder).map_err(io(folder))?.next().is_none();
         if !is_free {
@@ -161,13 +162,14 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Writes a case, with these files as they are among its own, such as those of the release that it is from.
+    /// Writes a case. Files in `original` replace its own, such as those of its release.
     pub fn add(&mut self, case: &Case, original: &BTreeMap<String, Bytes>) -> Result<(), SuiteError> {
         let base = safe(&case.id);
         let base = if case.refusal.is_some() { format!("refuse/{base}") } else { base };
         let mut folder = base.clone();
         let mut number = 1;
-        // Folder names of two ids may be one where a file system knows fewer characters; the manifest tells them apart.
+        // Two ids may give the same folder name on a file system with fewer characters. The manifest distinguishes
+        // them.
         while !self.folders.insert(folder.to_lowercase()) {
             number += 1;
             folder = format!("{base}~{number}");
@@ -183,7 +185,7 @@ impl Exporter {
         writeln!(self.manifest, "{text}").map_err(io(&path))
     }
 
-    /// Puts the folder in its place.
+    /// Moves the finished folder to its place.
     pub fn finish(mut self) -> Result<(), SuiteError> {
         self.manifest.flush().map_err(io(&self.temporary))?;
         if self.folder.exists() {
@@ -195,12 +197,12 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // Gone already after `finish`; after an error nothing half-written stays.
+        // After `finish` it is already gone. After an error, no partial files remain.
         let _ = std::fs::remove_dir_all(&self.temporary);
     }
 }
 
-/// An id as a path that every file system takes.
+/// Converts an id to a path that every file system accepts.
 fn safe(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_./=,+@".contains(c) { c } else { '_' }).collect()
 }
@@ -261,8 +263,8 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
     })
 }
 
-/// Returns how a case is judged by the files that are written. A release's own files hold what was mended since, which nothing right
-/// gives back.
+/// Returns the level and the rule for the written files. The original files of a release contain values that a later
+/// release fixed, and no correct runtime returns them.
 fn level_of_files(case: &Case, original: &BTreeMap<String, Bytes>) -> (Level, Option<UpstreamOverride>) {
     match case.judged {
         Some(UpstreamOverride::Mended | UpstreamOverride::Restored) if !original.is_empty() => {
@@ -285,7 +287,7 @@ fn text_of(digest: &[u8]) -> String {
     text
 }
 
-/// The values that an ordinary test folder has no files for: further values that are allowed, and what was dropped from.
+/// Returns the values without a file in an ordinary test folder: further allowed values, and inputs of dropouts.
 fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for (set, data) in case.data.iter().enumerate() {
@@ -324,7 +326,7 @@ fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
     }
 }
 
-/// The files that the model keeps its data in, as far as they are there and within its folder, by their locations.
+/// Returns the model's external data files, by location, if they exist and are within its folder.
 fn external(case: &Case) -> Result<Vec<(String, PathBuf)>, SuiteError> {
     let (Some(home), Ok(model)) = (&case.folder, decode::model(case.model.clone())) else { return Ok(Vec::new()) };
     let top = home.canonicalize().map_err(io(home))?;
@@ -346,13 +348,13 @@ fn rule(expected: &Expected) -> Rule {
     rule
 }
 
-/// A folder that an [`Exporter`] has written.
+/// A folder written by an [`Exporter`].
 #[derive(Debug)]
 pub struct Exported {
     root: PathBuf,
     suite: String,
     entries: BTreeMap<String, Entry>,
-    /// The most bytes that the files of a case may have.
+    /// Largest total size in bytes of the files of a case.
     memory: Option<u64>,
 }
 
@@ -379,8 +381,8 @@ impl Exported {
         Ok(Exported { root: root.to_owned(), suite: head.suite, entries, memory: None })
     }
 
-    /// Reads the manifest of a folder below another, from where the ids of its cases are then told apart: by the path of
-    /// the folder, and the id where the folder is not the case itself.
+    /// Reads the manifest of a folder below another. The ids of its cases are prefixed with the path of the folder, and
+    /// are the path alone if the folder is the case itself.
     pub fn open_below(top: &Path, root: &Path) -> Result<Exported, SuiteError> {
         let mut exported = Exported::open(root)?;
         let path = root.strip_prefix(top).unwrap_or(root).to_string_lossy().replace('\\', "/");

@@ -1,4 +1,4 @@
-//! Choosing cases by ids, paths of groups, and globs over ids.
+//! Selection of cases by ids, paths of groups, and globs over ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,30 +6,30 @@ use crate::case::folders;
 use crate::suite::Releases;
 use crate::suite::glob::{FilterError, PathGlob, is_glob, wildcard};
 
-/// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
+/// A selection of cases: those that match a pattern, and match no pattern with a leading `!`.
 #[derive(Debug, Default)]
 pub struct Filter {
     wanted: Patterns,
     unwanted: Patterns,
-    /// The paths of which everything below is wanted.
+    /// The paths below which everything is selected.
     groups: BTreeSet<String>,
-    /// The groups that a case must be in one of, where there are any.
+    /// If not empty, a case must be in one of these groups.
     within: BTreeSet<String>,
 }
 
-/// Any number of patterns, in which an id is looked up without trying each.
+/// Any number of patterns, indexed so that an id is not tested against each.
 #[derive(Debug, Default)]
 struct Patterns {
     /// Ids and paths of groups.
     paths: BTreeSet<String>,
     /// Globs, by the text before their first wildcard.
     globs: BTreeMap<String, Vec<PathGlob>>,
-    /// How long the texts before the first wildcards are.
+    /// The lengths of the texts before the first wildcards.
     lengths: BTreeSet<usize>,
 }
 
 impl Filter {
-    /// A filter of any number of patterns; without one, every case is chosen.
+    /// Creates a filter from patterns. Without patterns, every case is selected.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
         for pattern in patterns.iter().map(AsRef::as_ref) {
@@ -48,36 +48,37 @@ impl Filter {
         Ok(filter)
     }
 
-    /// The filter as far as it chooses cases in these groups.
+    /// Restricts the filter to cases in these groups.
     #[must_use]
     pub fn within(self, groups: impl IntoIterator<Item = String>) -> Filter {
         Filter { within: groups.into_iter().collect(), ..self }
     }
 
-    /// Whether the case is chosen.
+    /// Returns true if the case is selected.
     pub fn matches(&self, id: &str) -> bool {
         let is_within = self.within.is_empty() || folders(id).any(|group| self.within.contains(group));
         is_within && (self.wanted.is_empty() || self.wanted.matches(id)) && !self.unwanted.matches(id)
     }
 
-    /// Whether neither a pattern nor a group says which cases are wanted, so that they are those of the suite as a whole.
+    /// Returns true if neither a pattern nor a group selects cases, so that the default cases of the suite are
+    /// selected.
     pub fn names_none(&self) -> bool {
         self.wanted.is_empty() && self.within.is_empty()
     }
 
-    /// Whether the unit as a whole is chosen, by its name.
+    /// Returns true if the whole unit of this name is selected.
     pub fn touches(&self, unit: &str) -> bool {
         self.is_everything() || self.matches(unit) || self.matches(&format!("{unit}/x"))
     }
 
-    /// Whether some case of a unit may be chosen, by the unit's name; a unit of which this is not so need not be read.
+    /// Returns true if some case of the unit of this name may be selected. Otherwise the unit need not be read.
     pub fn may_choose_from(&self, unit: &str) -> bool {
         let meets = |group: &String| is_in(unit, group) || is_in(group, unit);
         let is_within = self.within.is_empty() || self.within.iter().any(meets);
         is_within && (self.wanted.is_empty() || self.wanted.may_match_from(unit))
     }
 
-    /// Whether every case that a pattern can match is chosen; where that is not plain, it is not so.
+    /// Returns true if it is certain that every case that a pattern can match is selected.
     pub fn chooses_all_of(&self, pattern: &str) -> bool {
         let start = &pattern[..wildcard(pattern)];
         if self.names_none() && !may_be_default(start) {
@@ -91,18 +92,18 @@ impl Filter {
         self.is_everything() || (self.unwanted.is_empty() && self.within.is_empty() && is_in_group())
     }
 
-    /// Whether every case is chosen.
+    /// Returns true if every case is selected.
     pub fn is_everything(&self) -> bool {
         self.names_none() && self.unwanted.is_empty()
     }
 }
 
-/// Whether a path is a group or in it.
+/// Returns true if a path is a group or in it.
 fn is_in(path: &str, group: &str) -> bool {
     path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether all ids that begin so may be among those that are chosen without a filter: of ONNX's releases only the newest is.
+/// Returns true if ids with this prefix may be selected by default. Of ONNX's releases only the newest is.
 fn may_be_default(start: &str) -> bool {
     let newest =
         Releases::embedded().ok().and_then(|releases| Some(format!("onnx-{}/", releases.all().last()?.release)));
@@ -129,17 +130,17 @@ impl Patterns {
         !self.is_empty() && (self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id)))
     }
 
-    /// Whether an id, or a group that it is in, is named.
+    /// Returns true if the patterns name an id or a group that contains it.
     fn names(&self, id: &str) -> bool {
         self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group))
     }
 
-    /// The globs that begin as a text does.
+    /// Returns the globs whose literal prefix begins the text.
     fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<PathGlob>> {
         self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
     }
 
-    /// Whether some id that begins with the name of a unit may be matched.
+    /// Returns true if some id that begins with the name of a unit may match.
     fn may_match_from(&self, unit: &str) -> bool {
         let below = format!("{unit}/");
         let path = self.paths.range(below.clone()..).next();

@@ -1,4 +1,4 @@
-//! Any folder of ordinary ONNX test folders: another release, a model zoo, a user's own.
+//! Folders of ordinary ONNX test folders: another release, a model zoo, a user's own tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// The tolerances of upstream's runner, which hold where a folder says nothing else.
+/// Tolerances of upstream's runner, which are the default for a folder.
 const UPSTREAM: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 
-/// Every folder below one that holds a `model.onnx`.
+/// All folders below one that contain a `model.onnx`.
 #[derive(Debug)]
 pub struct FolderSuite {
     /// The folder of each case by its id.
     homes: BTreeMap<String, PathBuf>,
-    /// The most bytes that the files of a case may have.
+    /// Largest total size in bytes of the files of a case.
     memory: Option<u64>,
 }
 
@@ -45,14 +45,14 @@ impl FolderSuite {
         Ok(FolderSuite { homes, memory: None })
     }
 
-    /// The cases that are in none of these folders; nothing where no case is left.
+    /// Keeps the cases outside these folders. Returns `None` if no case remains.
     pub(super) fn outside(mut self, roots: &[PathBuf]) -> Option<FolderSuite> {
         self.homes.retain(|_, home| !roots.iter().any(|root| home.starts_with(root)));
         (!self.homes.is_empty()).then_some(self)
     }
 }
 
-/// The path from the suite's folder, in `/`; for the folder itself, its name.
+/// Returns the path from the suite's folder, with `/`. For the folder itself, returns its name.
 fn id(folder: &Path, home: &Path) -> String {
     let relative = home.strip_prefix(folder).unwrap_or(home);
     let parts: Vec<String> =

@@ -1,4 +1,4 @@
-//! The cases from the specs, one unit an operator version.
+//! Cases from the specs, one unit per operator version.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
 use crate::suite::records::{RecordParts, digest_of_sources, path_of};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// The cases from the specs.
+/// Cases from the specs.
 #[derive(Debug)]
 pub struct Generated {
     files: OnceLock<Files>,
 }
 
-/// What the cases are made from.
+/// The sources of the cases.
 #[derive(Debug)]
 struct Files {
     operators: OperatorCatalog,
-    /// The records of the operators, each read when it is first asked for; none for op.yaml files of some folder.
+    /// The records of the operators, read on first use. Empty for op.yaml files of a folder.
     records: BTreeMap<String, OnceLock<Option<Record>>>,
 }
 
-/// What is recorded of an operator, and whether it was made from the files that the program was built with.
+/// The record of an operator. It is fresh if it was made from the embedded files.
 #[derive(Debug)]
 struct Record {
     parts: RecordParts<'static>,
@@ -34,12 +34,12 @@ struct Record {
 }
 
 impl Generated {
-    /// The cases of the op.yaml files that the program was built with. None is looked at before it is needed.
+    /// Returns the cases of the embedded op.yaml files. Nothing is read before it is needed.
     pub fn embedded() -> Generated {
         Generated { files: OnceLock::new() }
     }
 
-    /// The cases of these op.yaml files.
+    /// Returns the cases of these op.yaml files.
     pub fn new(operators: OperatorCatalog) -> Generated {
         Generated { files: OnceLock::from(Files { operators, records: BTreeMap::new() }) }
     }
@@ -66,7 +66,7 @@ impl Files {
     }
 }
 
-/// Reads the op.yaml files below a folder, as they are now.
+/// Reads the op.yaml files below a folder.
 pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder) {
@@ -140,7 +140,8 @@ impl Source for Generated {
     }
 }
 
-/// Whether the built-in executor, which makes expected outputs, has the operator: it decodes images with the feature `images` alone.
+/// Returns true if the built-in executor, which makes expected outputs, has the operator. Images need the feature
+/// `images`.
 fn can_be_made(version: &OperatorVersion) -> bool {
     cfg!(feature = "images") || version.name != "ImageDecoder"
 }

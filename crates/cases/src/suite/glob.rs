@@ -1,19 +1,19 @@
-//! Globs over ids, which also choose what is below the paths that they match.
+//! Globs over ids, which also match everything below a matching path.
 
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// The most `{` of a pattern: braces nest no deeper, and the pattern engine has a limit of nesting.
+/// Largest number of `{` in a pattern. It bounds the nesting, which the glob engine limits.
 const MAX_BRACES: usize = 64;
 
-/// The longest pattern in bytes, for which the pattern engine has the memory in any case.
+/// Longest pattern in bytes. The glob engine always has enough memory for it.
 const MAX_LENGTH: usize = 1 << 14;
 
-/// The most characters of a pattern that an error shows.
+/// Largest number of characters of a pattern in an error.
 const SHOWN: usize = 80;
 
-/// A pattern that is no glob.
+/// A pattern that is not a valid glob.
 #[derive(Debug, thiserror::Error)]
 #[error("'{pattern}' is not a pattern: {reason}; write ids with * within a part, ** across parts, and {{a,b}}")]
 pub struct FilterError {
@@ -23,10 +23,10 @@ pub struct FilterError {
     pub reason: String,
 }
 
-/// A glob over ids. Most are of two forms that take no pattern engine, and there are many for each id.
+/// A glob over ids. Most globs have one of two simple forms, which need no glob engine: many globs are tried on each id.
 #[derive(Debug)]
 pub struct PathGlob {
-    /// What every id begins with.
+    /// The literal prefix of every id.
     start: String,
     form: Form,
 }
@@ -35,14 +35,14 @@ pub struct PathGlob {
 enum Form {
     /// `ai.onnx/Abs-13/**`: everything below.
     Below,
-    /// `ai.onnx/Abs-13/**/T=int8`: these parts somewhere below.
+    /// `ai.onnx/Abs-13/**/T=int8`: these parts anywhere below.
     Parts(String),
-    /// Any other, made ready when it is first needed.
+    /// Any other, compiled on first use.
     Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
 }
 
 impl PathGlob {
-    /// The glob that a pattern is.
+    /// Parses a pattern.
     pub fn new(pattern: &str) -> Result<PathGlob, FilterError> {
         let base = pattern.trim_end_matches('/');
         let plain = |start: &str| (!start.is_empty() && !is_glob(start)).then(|| format!("{start}/"));
@@ -59,7 +59,7 @@ impl PathGlob {
         Ok(PathGlob { start, form: Form::Other(Box::new(globs(pattern)?), OnceLock::new()) })
     }
 
-    /// Whether an id is chosen.
+    /// Returns true if an id matches.
     pub fn matches(&self, id: &str) -> bool {
         let Some(rest) = id.strip_prefix(&self.start) else { return false };
         match &self.form {
@@ -73,29 +73,29 @@ impl PathGlob {
     }
 }
 
-/// Whether something in a pattern does not stand for itself.
+/// Returns true if a pattern contains a special character.
 pub fn is_glob(pattern: &str) -> bool {
     wildcard(pattern) < pattern.len()
 }
 
-/// Where the first thing in a pattern is that does not stand for itself, or its end.
+/// Returns the position of the first special character in a pattern, or its end.
 pub fn wildcard(pattern: &str) -> usize {
     let is_special = |byte| matches!(byte, b'*' | b'?' | b'[' | b'{' | b'\\');
     pattern.bytes().position(is_special).unwrap_or(pattern.len())
 }
 
-/// The pattern itself, and everything below it, so that the path of a group chooses the group.
+/// Returns globs for the pattern itself and for everything below it, so that the path of a group selects the group.
 fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
     let base = pattern.trim_end_matches('/');
     Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
 }
 
-/// A pattern over texts that have no parts: `*` stands for anything.
+/// Parses a pattern over texts without parts: `*` matches anything.
 pub fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
     glob(pattern, pattern, false)
 }
 
-/// A glob that can be compiled: what its engine refuses only then is refused here.
+/// Parses a glob that is sure to compile: patterns that the engine would refuse only then are refused here.
 fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
     let refused = |reason: String| FilterError { pattern: shortened(pattern), reason };
     if text.matches('{').count() > MAX_BRACES {
@@ -115,7 +115,7 @@ fn shortened(pattern: &str) -> String {
     }
 }
 
-/// Whether these parts stand somewhere in a path, as whole parts.
+/// Returns true if a path contains these parts, as whole parts.
 fn has_parts(path: &str, parts: &str) -> bool {
     let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
     starts
@@ -179,7 +179,7 @@ mod tests {
         let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
         let rows = [
             (nested(300), "has more than 64 braces"),
-            // A brace in a class closes nothing.
+            // A brace in a character class closes nothing.
             ("{[}],".repeat(300), "has more than 64 braces"),
             (format!("{}*", "a".repeat(20_000)), "has more than 16384 bytes"),
         ];
@@ -189,7 +189,7 @@ mod tests {
                 assert!(text.contains(why) && text.len() < 300, "{text}");
             }
         }
-        // The deepest, the widest and the longest that are taken, each of them compiled.
+        // The deepest, the widest and the longest accepted patterns, each compiled.
         for pattern in [nested(64), "[!a]".repeat(4_000), "?".repeat(16_000), "*?".repeat(8_000)] {
             assert!(!PathGlob::new(&pattern).unwrap().matches("c"));
             loose_glob(&pattern).unwrap().compile_matcher();

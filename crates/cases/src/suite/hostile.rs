@@ -1,4 +1,4 @@
-//! Hostile models, one unit a topic.
+//! Hostile models, one unit per topic.
 
 use std::fs;
 use std::io;
@@ -11,23 +11,28 @@ use crate::case::Case;
 use crate::hostile::{Attack, Topic, fingerprint, topics};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// The common beginning of all ids.
+/// Common prefix of all ids.
 const GROUP: &str = "hostile";
 
-/// The folder of models that name files. Cases name it, which outlive their suite.
+/// The folder of models with files. It outlives the suite, since cases refer to it.
 static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
 
-/// Removes the temporary folder of the models that name files.
+/// Removes the temporary folder of models with files.
 pub(super) fn remove_hostile_files() {
-    // A folder that cannot be removed harms nobody.
+    // A folder that cannot be removed does no harm.
     drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// The hostile models, which are made when they are loaded.
+/// The hostile models, which are made on loading.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostileCases;
 
 impl HostileCases {
+    /// Ids of all hostile models, by topic, without making any.
+    pub fn all_ids() -> impl Iterator<Item = String> {
+        topics().iter().flat_map(ids_of)
+    }
+
     fn topic(unit: &str) -> Option<&'static Topic> {
         let name = unit.strip_prefix(GROUP)?.strip_prefix('/')?;
         topics().iter().find(|topic| topic.name == name)
@@ -44,8 +49,7 @@ impl Source for HostileCases {
     }
 
     fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let attacks = Self::topic(&unit.name).map_or(&[][..], |topic| topic.attacks);
-        let mut ids: Vec<String> = attacks.iter().map(|attack| format!("{}/{}", unit.name, attack.name)).collect();
+        let mut ids: Vec<String> = Self::topic(&unit.name).into_iter().flat_map(ids_of).collect();
         ids.sort_unstable();
         Ok(ids)
     }
@@ -70,7 +74,12 @@ impl Source for HostileCases {
     }
 }
 
-/// The case of an attack, with its files in the temporary folder where its model names some.
+/// Ids of the models of a topic.
+fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
+    topic.attacks.iter().map(move |attack| format!("{GROUP}/{}/{}", topic.name, attack.name))
+}
+
+/// Makes the case of an attack. If its model has files, they are in the temporary folder.
 fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
     let (mut case, files) = attack.case(id).map_err(|rule| SuiteError::File { path: id.into(), rule })?;
     if let Some(files) = files {
@@ -82,7 +91,7 @@ fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
     Ok(case)
 }
 
-/// The folder of a model in the temporary folder, which is written when it is first asked for.
+/// Returns the folder of a model in the temporary folder, written on first use.
 fn written(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     if written.is_none() {

@@ -1,4 +1,4 @@
-//! The cases of the format itself, one unit a file under `specs/ir`.
+//! Cases about the format itself, one unit per file under `specs/ir`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,47 +10,47 @@ use crate::suite::hostile::remove_hostile_files;
 use crate::suite::{CaseGroup, Source, SuiteError};
 use onnx_conformance_subject::run_folder::RunFolder;
 
-/// The files below `testdata/ir/external`, by their paths there.
+/// The files below `testdata/ir/external`, by relative path.
 static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
 
-/// The folder that the embedded data is written to. Cases name it, which outlive their suite.
+/// The folder with the embedded data. It outlives the suite, since cases refer to it.
 static WRITTEN: Mutex<Option<RunFolder>> = Mutex::new(None);
 
-/// Removes the temporary folder that models with data outside themselves were written to. A program calls it at its end.
+/// Removes the temporary folders of models with external data. A program calls it before it exits.
 pub fn remove_temporary() {
-    // A folder that cannot be removed harms nobody.
+    // A folder that cannot be removed does no harm.
     drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
     remove_hostile_files();
 }
 
-/// The cases of the format itself.
+/// Cases about the format itself.
 #[derive(Debug)]
 pub struct IrCases {
     data: Data,
 }
 
-/// Where the data is that models keep outside themselves.
+/// Location of external data.
 #[derive(Debug)]
 enum Data {
-    /// In a folder.
+    /// A folder.
     Folder(PathBuf),
-    /// In the program. It is written to a temporary folder when the first model needs it.
+    /// The program itself. The data is written to a temporary folder when the first model needs it.
     Embedded,
 }
 
 impl IrCases {
-    /// The cases of the files that the program was built with. Data outside of models is under `testdata`.
+    /// Returns the cases of the embedded files. External data is in the folder `testdata`.
     pub fn new(testdata: &Path) -> IrCases {
         IrCases { data: Data::Folder(testdata.join("ir").join("external")) }
     }
 
-    /// The cases of the files that the program was built with, and the data that it has of them. The temporary folder of the
-    /// data stays until [`remove_temporary`] is called.
+    /// Returns the cases of the embedded files, with the embedded external data. Its temporary folder stays until
+    /// [`remove_temporary`] is called.
     pub fn embedded() -> IrCases {
         IrCases { data: Data::Embedded }
     }
 
-    /// The folder of the data outside of models.
+    /// Returns the folder of external data.
     fn folder(&self) -> Result<PathBuf, SuiteError> {
         if let Data::Folder(folder) = &self.data {
             return Ok(folder.clone());

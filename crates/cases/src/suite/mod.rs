@@ -1,4 +1,4 @@
-//! Every source of cases, and choosing among them by id.
+//! The sources of cases, and the selection of cases by id.
 
 mod defects;
 mod export;

@@ -1,4 +1,4 @@
-//! What `records/` says of a case without making it.
+//! Facts about a case from `records/`, without making it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,33 +12,33 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, c
 
 use crate::case::{Case, CaseId, Level, RefusalClass, type_in_id};
 
-/// A case from the specs as `records/` has it.
+/// A case from the specs, as recorded in `records/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedCase {
     /// The id.
     pub id: String,
-    /// What is known of it; the cases of a version share it.
+    /// Its facts, shared with other cases of the version.
     pub facts: Arc<CaseFacts>,
 }
 
-/// What is known of a case without making it.
+/// Facts about a case, without its model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseFacts {
-    /// How binding the expectation is.
+    /// Level of the expectation: required, recommended or open.
     pub level: Level,
-    /// From what a runtime can tell that it must refuse the case; nothing where it must run.
+    /// The part of the case from which a runtime can know that it must refuse; `None` if the case must run.
     pub refusal: Option<RefusalClass>,
-    /// Whether the case is about special values.
+    /// True if the case is about special values.
     pub is_edge: bool,
-    /// The opset of ONNX's own domain, where the model of another domain imports it, too.
+    /// The opset of ONNX's own domain, if the model of another domain also imports it.
     pub beside: Option<u32>,
-    /// The types of type parameters that the id does not name, such as `T2=string`; none of a case that must be refused.
+    /// Types of type parameters that the id does not name, such as `T2=string`. Empty for a negative case.
     pub types: BTreeSet<String>,
-    /// The settings of the nodes under test, of all where there are several; none of a case that must be refused.
+    /// The settings of all nodes under test. Empty for a negative case.
     pub settings: Settings,
 }
 
-/// What a runtime must take to be given a case.
+/// Requirements on a runtime to receive a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The IR version.
@@ -48,7 +48,7 @@ pub struct Needs {
 }
 
 impl CaseFacts {
-    /// What is known of a case of an operator version.
+    /// Collects the facts of a case of an operator version.
     pub(super) fn of(version: &OperatorVersion, case: &Case) -> CaseFacts {
         let model = decode::model(case.model.clone()).unwrap_or_default();
         let beside = model
@@ -68,7 +68,7 @@ impl CaseFacts {
         }
     }
 
-    /// What a runtime must take to be given the case of this id.
+    /// Returns the requirements of the case of this id.
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
         let last = id.path.rsplit_once("@opset=").and_then(|(_, opset)| opset.parse().ok());
         let mut opsets = vec![(version.domain.clone(), last.unwrap_or(version.since))];
@@ -79,7 +79,7 @@ impl CaseFacts {
         Needs { ir: ir.max(3), opsets }
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the output of `Display`.
     pub(super) fn parse(text: &str) -> Option<CaseFacts> {
         let (kind, settings) = text.split_once(';').unwrap_or((text, ""));
         let mut facts = CaseFacts {
@@ -122,7 +122,7 @@ impl fmt::Display for CaseFacts {
     }
 }
 
-/// The types that the id of a case does not name, and the settings, of the nodes of an operator version in its model.
+/// Returns the types that the id of a case does not name, and the settings, for the nodes of an operator version.
 fn kind_of(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTreeSet<String>, Settings) {
     let Ok(spec) = Specs::embedded().get(version) else { return (BTreeSet::new(), Settings::default()) };
     let inferred = infer(model, &Limits::default());

@@ -1,8 +1,8 @@
-//! `records/<domain>/<operator>.txt`: the ids of an operator's cases, and a digest of what they are for each version.
+//! `records/<domain>/<operator>.txt`: the ids of an operator's cases, and a digest of the cases for each version.
 //!
-//! A version's line is its since, the number of its cases, and their digest. An empty line follows, then what is known of cases
-//! without making them, a numbered line each. Another empty line follows, then the ids behind the version's name: the versions
-//! that have them, the number of what is known of them, their common beginning, and their ends.
+//! A version's line is its since, the number of its cases, and their digest. After an empty line there is a numbered
+//! line for each set of facts about cases. After another empty line there are the ids after the version's name. Each
+//! line has the versions, the number of the facts, the common prefix of the ids, and their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,41 +17,41 @@ use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
 use crate::suite::recorded_case::{CaseFacts, RecordedCase};
 
-/// How wide a line may become by another id.
+/// Width after which a line of ids is wrapped.
 const WIDTH: usize = 110;
 
-/// Every operator that had a record when the program was built, sorted, and where its record ends in the text of all.
+/// Operators with an embedded record, sorted, and the end of each record in the text of all.
 #[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
 static ENDS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
 
 /// The text of all records, compressed.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/records.z"));
 
-/// What the record of an operator says.
+/// The record of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorRecord {
-    /// The digest of the files that the cases are made from: where it is another, the ids may be.
+    /// The digest of the source files of the cases. If it differs from the current one, the ids may differ.
     pub source: String,
     /// The versions by since.
     pub versions: BTreeMap<u32, VersionRecord>,
 }
 
-/// What is recorded of a version.
+/// The record of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// The ids behind the name of the version, and what is known of the cases.
+    /// The ids after the name of the version, and the facts of the cases.
     pub cases: BTreeMap<String, Arc<CaseFacts>>,
     /// The digest of the cases.
     pub digest: String,
 }
 
 impl OperatorRecord {
-    /// The record of an operator, such as `ai.onnx/Abs`, to which its versions are to be added.
+    /// Creates the record of an operator, such as `ai.onnx/Abs`, without versions.
     pub fn of_no_version(operator: &str) -> OperatorRecord {
         OperatorRecord { source: digest_of_sources(operator), versions: BTreeMap::new() }
     }
 
-    /// The record as it was when the program was built; nothing where there is none, or no whole one.
+    /// Returns the embedded record, or `None` if there is none or it is not complete.
     pub fn embedded(operator: &str) -> Option<OperatorRecord> {
         OperatorRecord::parse(embedded_text(operator)?.1)
     }
@@ -70,7 +70,7 @@ impl OperatorRecord {
         self.versions.insert(version.since, VersionRecord { cases: recorded, digest: digest(cases) });
     }
 
-    /// The text of the file.
+    /// Formats the file.
     pub fn to_text(&self) -> String {
         let mut text = "# Written by `cargo xtask gen`: what op.yaml makes, for review; do not edit.\n".to_owned();
         let _ = writeln!(text, "source {}", self.source);
@@ -102,7 +102,7 @@ impl OperatorRecord {
         text
     }
 
-    /// Reads the file; nothing where it is none, as after a merge that went wrong.
+    /// Parses the file. Returns `None` if it is not a valid record, for example after a bad merge.
     pub fn parse(text: &str) -> Option<OperatorRecord> {
         let parts = RecordParts::split(text)?;
         let known = parts.facts.iter().map(|facts| Some(Arc::new(CaseFacts::parse(facts)?)));
@@ -123,13 +123,13 @@ impl OperatorRecord {
     }
 }
 
-/// The parts of a record's text, none of which is read further than to tell them apart.
+/// Record split into sections, parsed lazily.
 #[derive(Debug)]
 pub(super) struct RecordParts<'a> {
-    /// The digest of the files that the cases are made from.
+    /// The digest of the source files of the cases.
     pub(super) source: &'a str,
     versions: Vec<VersionPart<'a>>,
-    /// What is known of cases.
+    /// Facts about cases.
     facts: Vec<&'a str>,
     groups: Vec<IdGroup<'a>>,
 }
@@ -146,14 +146,14 @@ struct VersionPart<'a> {
 #[derive(Debug)]
 struct IdGroup<'a> {
     sinces: Vec<u32>,
-    /// Where among the facts those of these cases are.
+    /// Index of the facts of these cases.
     facts: usize,
     stem: &'a str,
     ends: &'a str,
 }
 
 impl<'a> RecordParts<'a> {
-    /// The parts of a text; nothing where it is none of a record.
+    /// Splits a text. Returns `None` if it is not a record.
     fn split(text: &'a str) -> Option<RecordParts<'a>> {
         let mut lines = text.lines();
         let (source, versions) = head(&mut lines)?;
@@ -175,7 +175,7 @@ impl<'a> RecordParts<'a> {
         Some(RecordParts { source, versions, facts, groups })
     }
 
-    /// The parts of the embedded record of an operator.
+    /// Splits the embedded record of an operator.
     pub(super) fn embedded(operator: &str) -> Option<RecordParts<'static>> {
         RecordParts::split(embedded_text(operator)?.1)
     }
@@ -184,12 +184,12 @@ impl<'a> RecordParts<'a> {
         self.versions.iter().find(|version| version.since == since)
     }
 
-    /// The digest of the cases of a version.
+    /// Returns the digest of the cases of a version.
     pub(super) fn digest(&self, since: u32) -> Option<&'a str> {
         Some(self.version(since)?.digest)
     }
 
-    /// The ids of a version's cases behind the name of the version, sorted; nothing where they are not as many as they should be.
+    /// Returns the ids of a version's cases, sorted and prefixed with `name`, or `None` if their number is wrong.
     pub(super) fn ids(&self, name: &str, since: u32) -> Option<Vec<String>> {
         let count = self.version(since)?.count;
         let mut ids = Vec::with_capacity(count);
@@ -201,7 +201,7 @@ impl<'a> RecordParts<'a> {
     }
 }
 
-/// The digest of the sources and the versions, at the beginning of a record; the lines behind them remain.
+/// Reads the digest of the sources and the versions from the beginning of a record. Further lines remain.
 fn head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<(&'a str, Vec<VersionPart<'a>>)> {
     let source = lines.find(|line| !line.starts_with('#'))?.strip_prefix("source ")?;
     let version = |line: &'a str| {
@@ -220,7 +220,7 @@ impl IdGroup<'_> {
     }
 }
 
-/// Every record as it was when the program was built, by operator, sorted.
+/// Returns the embedded records, by operator, sorted.
 fn embedded_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     let starts = std::iter::once(0).chain(ENDS.iter().map(|(_, end)| *end));
     ENDS.iter()
@@ -228,14 +228,14 @@ fn embedded_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|((operator, end), start)| (*operator, all_texts().get(start..*end).unwrap_or_default()))
 }
 
-/// The record of an operator, and its position among all.
+/// Returns the embedded record of an operator, with its position.
 fn embedded_text(operator: &str) -> Option<(usize, &'static str)> {
     let at = ENDS.binary_search_by_key(&operator, |(name, _)| name).ok()?;
     let start = at.checked_sub(1).and_then(|before| ENDS.get(before)).map_or(0, |(_, end)| *end);
     Some((at, all_texts().get(start..ENDS.get(at)?.1)?))
 }
 
-/// The text of all records, unpacked once. What the build packs is whole, which a test reads.
+/// Returns the text of all records, decompressed once. A test checks that the packed text is complete.
 fn all_texts() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
@@ -245,7 +245,7 @@ fn all_texts() -> &'static str {
     })
 }
 
-/// What the embedded records say of the cases of an operator version; nothing where there is none. A record is read once.
+/// Returns the recorded cases of an operator version, or none if there is no record. A record is parsed once.
 pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
     /// By since.
     type Versions = BTreeMap<u32, Vec<RecordedCase>>;
@@ -264,12 +264,12 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
     slot.and_then(|slot| slot.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
 }
 
-/// Where the record of an operator is.
+/// Returns the path of the record of an operator.
 pub(super) fn path_of(operator: &str) -> String {
     format!("records/{operator}.txt")
 }
 
-/// The digest of the cases of every operator version, as the embedded records have it.
+/// Returns the recorded digest of the cases of every operator version.
 pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str)> {
     embedded_texts().flat_map(|(operator, text)| {
         let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
@@ -278,7 +278,7 @@ pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str
     })
 }
 
-/// The digest of the embedded files that decide the ids of an operator's cases: its own, and those that all share.
+/// Returns the digest of the embedded files that decide the ids of an operator's cases: its own, and the shared ones.
 pub(super) fn digest_of_sources(operator: &str) -> String {
     let folder = format!("{operator}/");
     let first = embedded::FILES.partition_point(|(path, _)| *path < folder.as_str());
@@ -288,19 +288,19 @@ pub(super) fn digest_of_sources(operator: &str) -> String {
     digest_of_texts(own.chain(shared))
 }
 
-/// The operators that have an op.yaml among the embedded files.
+/// Returns the operators with an embedded op.yaml.
 fn operators() -> impl Iterator<Item = &'static str> {
     embedded::FILES.iter().filter_map(|(path, _)| path.strip_suffix("/op.yaml"))
 }
 
-/// Every record as it should be, by its path: all cases of the embedded op.yaml files are made.
+/// Makes all cases of the embedded op.yaml files, and returns every current record by its path.
 pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
     let files = OperatorCatalog::embedded();
     let all: Vec<&str> = operators().collect();
     all.into_par_iter().map(|operator| Ok((path_of(operator), record(&files, operator)?.to_text()))).collect()
 }
 
-/// The paths of the embedded records that were made from other files than the embedded ones.
+/// Returns the paths of the embedded records that were made from other files than the embedded ones.
 pub fn stale_records() -> Vec<String> {
     let is_stale = |operator: &&str| {
         OperatorRecord::embedded(operator).is_none_or(|index| index.source != digest_of_sources(operator))
@@ -321,7 +321,7 @@ fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, Gen
     Ok(record)
 }
 
-/// Writes the ends of ids behind their beginning, on as many lines as it takes.
+/// Writes the ends of ids after their prefix, on as many lines as needed.
 fn write_group(text: &mut String, head: &str, ends: &[&str]) {
     text.push_str(head);
     let mut column = head.len();

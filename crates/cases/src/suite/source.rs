@@ -1,4 +1,4 @@
-//! A source of cases, and why cases cannot be had.
+//! Sources of cases, and their errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,63 +12,63 @@ use crate::generate::GenerateError;
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CaseGroup {
-    /// The common beginning of the ids, or the one id.
+    /// The common prefix of the ids, or the single id.
     pub name: String,
 }
 
 /// A source of cases.
 pub trait Source: Sync {
-    /// The units in order, without reading any case.
+    /// Returns the units in order, without reading any case.
     fn units(&self) -> Result<Vec<CaseGroup>, SuiteError>;
 
-    /// The unit of this name, if there is one, found without listing all.
+    /// Returns the unit of this name, without listing all units.
     fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
 
-    /// The ids of a unit's cases, sorted, without making them.
+    /// Returns the ids of a unit's cases, sorted, without making them.
     fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError>;
 
-    /// The cases of a unit that are wanted.
+    /// Loads the selected cases of a unit.
     fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
 
-    /// A text that changes when the cases may have.
+    /// Returns a text that changes if the cases may have changed.
     fn fingerprint(&self) -> Result<String, SuiteError>;
 
-    /// The path that all ids begin with, where there is one: a filter that chooses nothing below it does without the units.
+    /// Returns the common prefix of all ids, if there is one. A filter that selects nothing below it skips the units.
     fn group(&self) -> Option<&str> {
         None
     }
 
-    /// Whether the cases are chosen where no filter names any: those of ONNX's older releases are not.
+    /// Returns true if the cases are selected by default. Those of ONNX's older releases are not.
     fn is_default(&self) -> bool {
         true
     }
 
-    /// What the cases of a unit are, the same text for units of the same cases: such a test need be run once.
+    /// Returns a text that is the same for units with the same cases, so that such a test runs only once.
     fn content(&self, _unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
         Ok(None)
     }
 
-    /// The files that a case was read from, by name, where it is to be written as it was.
+    /// Returns the files that a case was read from, by name, if it is to be exported with them.
     fn files(&self, _id: &str) -> Result<BTreeMap<String, Bytes>, SuiteError> {
         Ok(BTreeMap::new())
     }
 
-    /// What a user is told before the cases are run, such as by what they are judged.
+    /// Returns a note for users before the run, such as the tolerances that apply.
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// Loads only cases whose files have at most so many bytes; see [`SuiteError::TooLarge`]. Cases that come with the project are
-    /// small.
+    /// Restricts loading to cases whose files have at most this many bytes; see [`SuiteError::TooLarge`]. Cases of the
+    /// project itself are small.
     fn limit(&mut self, _memory: u64) {}
 
-    /// Holds all cases of a unit against what is recorded of them, where something is.
+    /// Compares all cases of a unit with their record, if there is one.
     fn check(&self, _unit: &CaseGroup, _cases: &[Case]) -> Result<(), SuiteError> {
         Ok(())
     }
 }
 
-/// Cases that cannot be had.
+/// Failure to list or load cases.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SuiteError {
     /// A file or folder cannot be read.
@@ -76,18 +76,18 @@ pub enum SuiteError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// A file of the suite does not say what it should.
+    /// A file of the suite has the wrong content.
     #[error("{path}: {rule}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         rule: String,
     },
-    /// The files of a case have more bytes than [`Source::limit`] allows, and were not read.
+    /// The files of a case exceed [`Source::limit`] and were not read.
     #[error("{message}")]
     TooLarge {
         /// The case, without its model and its data.
@@ -105,8 +105,8 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// Fails where these files, those of a case, have together more than `memory` bytes. A file that cannot be read is an error of
-    /// its reader.
+    /// Fails if the files of a case have more than `memory` bytes together. A file that cannot be read is left to its
+    /// reader.
     pub(super) fn check_size(
         memory: Option<u64>,
         files: impl Iterator<Item = PathBuf>,
@@ -121,7 +121,7 @@ impl SuiteError {
         Err(SuiteError::TooLarge { case: Box::new(case()), message })
     }
 
-    /// A folder, or something in it, that cannot be walked through.
+    /// Creates the error for a folder that cannot be walked.
     pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
         let path = error.path().unwrap_or(folder).to_owned();
         let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link leads back to it"));

@@ -1,4 +1,4 @@
-//! The sources of cases, behind one index of ids.
+//! The sources of cases, behind a single index of ids.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::suite::{
     VendoredCases,
 };
 
-/// A unit with its source, and the ids of its cases that are chosen.
+/// A unit with its source, and the ids of its selected cases.
 pub type SelectedGroup<'a> = (&'a (dyn Source + Send), CaseGroup, Vec<String>);
 
 /// All sources together.
@@ -23,18 +23,18 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The sources given, in order.
+    /// Creates a suite of the given sources, in order.
     pub fn new(sources: Vec<Box<dyn Source + Send>>) -> Suite {
         Suite { sources }
     }
 
-    /// The suite with each source in the place of another.
+    /// Replaces each source.
     #[must_use]
     pub fn map_sources(self, change: impl FnMut(Box<dyn Source + Send>) -> Box<dyn Source + Send>) -> Suite {
         Suite::new(self.sources.into_iter().map(change).collect())
     }
 
-    /// The cases in a folder of test folders, with all that a manifest says of them where it, or a folder below, has one.
+    /// Opens a folder of test folders. Manifests in it, or in a folder below, are used.
     pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
         if folder.join(MANIFEST).is_file() {
             return Ok(Suite::new(vec![Box::new(Exported::open(folder)?)]));
@@ -49,7 +49,7 @@ impl Suite {
         Ok(Suite::new(sources))
     }
 
-    /// The suite, which loads only cases whose files have at most so many bytes.
+    /// Restricts loading to cases whose files have at most this many bytes.
     #[must_use]
     pub fn within(mut self, memory: u64) -> Suite {
         self.sources.iter_mut().for_each(|source| source.limit(memory));
@@ -62,13 +62,13 @@ impl Suite {
         Suite::with(&Releases::below(testdata)?, generated, testdata)
     }
 
-    /// The suite that comes with the project: every release under `testdata`, and the cases from the specs.
+    /// Opens the suite of the project: every release under `testdata`, and the cases from the specs.
     pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
         Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
     }
 
-    /// These releases, these cases from specs, the cases of the format, whose data is in `testdata` or in the program, and the hostile
-    /// models.
+    /// Creates a suite of these releases, these cases from specs, the cases about the format, and the hostile models.
+    /// The data of the format's cases is in `testdata` or in the program.
     pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in VendoredCases::all(releases)? {
@@ -80,17 +80,17 @@ impl Suite {
         Ok(Suite::new(sources))
     }
 
-    /// What a user is told before the cases are run.
+    /// Returns notes for users before the run.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         self.sources.iter().filter_map(|source| source.remark())
     }
 
-    /// Every unit that is chosen without a filter with its source, in order.
+    /// Returns every unit that is selected by default, with its source, in order.
     pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         self.units_for(&Filter::default())
     }
 
-    /// The units of which a filter may choose cases, in order.
+    /// Returns the units from which a filter may select cases, in order.
     fn units_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
             let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
@@ -104,13 +104,13 @@ impl Suite {
         Ok(units)
     }
 
-    /// The unit of this name with its source, if there is one, found without listing all.
+    /// Returns the unit of this name with its source, without listing all units.
     pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let found = self.place(name)?;
         Ok(found.and_then(|(at, unit)| Some((self.sources.get(at)?.as_ref(), unit))))
     }
 
-    /// The unit of this name with the place of its source.
+    /// Returns the unit of this name with the index of its source.
     fn place(&self, name: &str) -> Result<Option<(usize, CaseGroup)>, SuiteError> {
         for (at, source) in self.sources.iter().enumerate() {
             if let Some(unit) = source.unit(name)? {
@@ -120,18 +120,18 @@ impl Suite {
         Ok(None)
     }
 
-    /// The digest of what the cases are made from.
+    /// Computes the digest of the sources of the cases.
     pub fn digest(&self) -> Result<String, SuiteError> {
         let texts = self.sources.iter().map(|source| source.fingerprint()).collect::<Result<Vec<_>, _>>()?;
         Ok(digest_of_texts(texts.iter().map(String::as_str)))
     }
 
-    /// The ids that a filter chooses, in order.
+    /// Returns the ids that a filter selects, in order.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
         Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())
     }
 
-    /// The units of which a filter chooses cases, with the ids that it chooses, in order.
+    /// Returns the units from which a filter selects cases, with the selected ids, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
         let units = self.units_for(filter)?;
         let choose = |(source, unit): (&'a (dyn Source + Send), CaseGroup)| {
@@ -143,7 +143,7 @@ impl Suite {
         Ok(chosen)
     }
 
-    /// The case with this id, if there is one and it is within the limit, in the variant that the id ends with.
+    /// Returns the case with this id, in the variant that the id ends with, if it exists and is within the limit.
     pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
         let mut found = None;
         self.find_each(&[id], &mut |case| {
@@ -153,8 +153,8 @@ impl Suite {
         Ok(found)
     }
 
-    /// Hands over the cases with these ids, as far as there are any, each in the variant that its id ends with. A unit is read
-    /// once, whatever number of its cases is asked for.
+    /// Hands over the cases with these ids that exist, each in the variant that its id ends with. Every unit is read
+    /// once at most.
     pub fn find_each(
         &self,
         ids: &[&str],
@@ -188,7 +188,7 @@ impl Suite {
     }
 }
 
-/// The folders below one that have a manifest.
+/// Finds the folders below one that have a manifest.
 fn folders_with_manifest(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
     let mut roots = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {

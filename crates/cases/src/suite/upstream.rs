@@ -1,5 +1,5 @@
-//! The few vendored cases whose stored outputs no right implementation can be held to as they stand, and how they are
-//! judged instead. Each rule follows from what the case is, never from its name; docs/accuracy.md argues it.
+//! Other rules for the few vendored cases whose stored outputs cannot be required of a correct implementation. Each
+//! rule follows from the properties of the case, never from its name; docs/accuracy.md argues it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,27 +16,27 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Expected, ExpectedOutput, FolderData, Named, UpstreamOverride};
 use crate::compare::Accuracy;
 
-/// A lossy decoder may differ from another by this much in a channel of 8 bits.
+/// Largest difference of a lossy decoder in a channel of 8 bits.
 const LOSSY: f64 = 4.0;
 
-/// How many roundings of the terms a stored sum may be off where the exact sum may be zero.
+/// Largest error of a stored sum whose exact value may be zero, in roundings of its terms.
 const NOISE: f64 = 4.0;
 
-/// The same of a Fourier transform, whose angles are rounded, too: the multiple of the generated cases.
+/// The same for a Fourier transform, whose angles are also rounded: the multiple of the generated cases.
 const NOISE_OF_FOURIER: f64 = 16.0;
 
-/// How long finding out how a case is judged may take. What takes longer is judged by upstream's rule.
+/// Time limit for finding the rule of a case. After it, upstream's rule applies.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The operators whose outputs are drawn.
+/// Operators with random outputs.
 const DRAWN: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
 
-/// Applies the rules to a vendored case as it was read.
+/// Applies the rules to a vendored case.
 pub(crate) fn rejudge(case: &mut Case) {
     let Some(graph) = decode::model(case.model.clone()).ok().and_then(|model| model.graph) else { return };
     let draws = draws(&graph);
-    // No rule is about any other model, which need not be read as a whole.
+    // No rule applies to any other model, which need not be read as a whole.
     if !draws && graph.node.len() != 1 {
         return;
     }
@@ -64,7 +64,7 @@ pub(crate) fn rejudge(case: &mut Case) {
     }
 }
 
-/// Whether a node of the graph, or of one inside it, draws its outputs.
+/// Returns true if a node of the graph, or of an inner graph, has random outputs.
 fn draws(graph: &GraphProto) -> bool {
     graph.node.iter().any(|node| {
         let inner = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
@@ -72,14 +72,14 @@ fn draws(graph: &GraphProto) -> bool {
     })
 }
 
-/// A stored draw is one sample of many: type and shape hold, and the mean within what chance allows.
+/// Judges a stored draw as one sample of many: type and shape must agree, and the mean within chance.
 fn as_draw(output: &mut ExpectedOutput) {
     if let Expected::Value(Value::Tensor(sample), _) = &output.expected {
         output.expected = Expected::SameMeanAs(sample.clone());
     }
 }
 
-/// Dropout in training: which elements fall is drawn, but what stays is scaled, and the mask says which.
+/// Judges a dropout in training: the dropped elements are random, the others are scaled, and the mask shows which.
 fn dropout(node: &Node, data: &mut DataSet) -> Option<UpstreamOverride> {
     let input = |at: usize| {
         let name = node.inputs.get(at).filter(|name| !name.is_empty())?;
@@ -101,7 +101,7 @@ fn dropout(node: &Node, data: &mut DataSet) -> Option<UpstreamOverride> {
     Some(UpstreamOverride::Dropout)
 }
 
-/// JPEG and lossy WebP say what a decoder may do only up to rounding.
+/// Judges JPEG and lossy WebP, for which decoders agree only up to rounding.
 fn lossy_image(data: &mut DataSet) -> Option<UpstreamOverride> {
     let encoded = data.inputs.first()?.value.as_tensor()?.bytes().clone();
     let jpeg = encoded.starts_with(&[0xff, 0xd8, 0xff]);
@@ -122,8 +122,8 @@ fn constant(shape: &[usize], value: f64) -> Option<Tensor> {
     Tensor::of_floats(ElementType::Double, shape, &vec![value; shape.iter().product()]).ok()
 }
 
-/// A stored sum that is smaller than the rounding of its own terms says nothing of its value: there the exact answer may
-/// be zero, and the bound is that rounding. All other elements keep upstream's rule.
+/// Judges stored sums that are smaller than the rounding errors of their terms. The exact value may be zero there, so
+/// the bound is that error. All other elements keep upstream's rule.
 fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<UpstreamOverride> {
     let is_fourier = model.graph.nodes.iter().any(|node| matches!(node.op_type.as_str(), "DFT" | "STFT"));
     let multiple = if is_fourier { NOISE_OF_FOURIER } else { NOISE };
@@ -167,8 +167,8 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Upstr
     judged
 }
 
-/// Whether a floating output has elements a million times smaller than its largest: zero counts where the terms of the sum
-/// are rounded themselves, and so need not cancel.
+/// Returns true if a floating output has elements a million times smaller than its largest. Zeros count if the terms of
+/// the sum are rounded themselves and so need not cancel.
 fn has_noise(expected: &Expected, with_zeros: bool) -> bool {
     let Expected::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = expected else { return false };
     if !tensor.element_type().is_float() {

@@ -1,4 +1,4 @@
-//! The backend tests of an ONNX release as cases.
+//! Backend tests of an ONNX release as cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::suite::releases::{FullTest, Releases, Tolerance};
 use crate::suite::upstream::rejudge;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// What stands behind a case's name where the function body takes the place of the operator.
+/// Suffix of a case whose operator is replaced by its function body.
 const EXPANDED: &str = "_expanded";
 
-/// The group whose inputs upstream's runner makes.
+/// The group whose inputs are made by upstream's runner.
 const RAMP: &str = "light/";
 
-/// The bound of upstream's runner where a test has no other.
+/// Default tolerance of upstream's runner.
 const USUAL: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
 
-/// The backend tests of an ONNX release as cases, called `onnx-1.7.0/node/test_abs`.
+/// Backend tests of an ONNX release as cases, with ids such as `onnx-1.7.0/node/test_abs`.
 #[derive(Debug)]
 pub struct VendoredCases {
     releases: Arc<Releases>,
-    /// Which of them.
+    /// Index of the release.
     number: usize,
     prefix: String,
     defects: Arc<Defects>,
@@ -34,20 +34,20 @@ pub struct VendoredCases {
 }
 
 impl VendoredCases {
-    /// The tests of every release, oldest first.
+    /// Returns the tests of every release, oldest first.
     pub fn all(releases: &Arc<Releases>) -> Result<Vec<VendoredCases>, SuiteError> {
         let defects = Arc::new(Defects::parse(&releases.defects()?)?);
         Ok((0..releases.all().len()).map(|number| VendoredCases::new(releases, number, &defects)).collect())
     }
 
-    /// The tests of the newest release that the program was built with.
+    /// Returns the tests of the newest embedded release.
     pub fn newest() -> Result<VendoredCases, SuiteError> {
         let releases = Releases::embedded()?;
         let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "holds no release".to_owned() };
         VendoredCases::all(&releases)?.pop().ok_or_else(missing)
     }
 
-    /// The tests of the release of this number, with what is known to be wrong with tests.
+    /// Returns the tests of the release at this index, with the known defects.
     pub fn new(releases: &Arc<Releases>, number: usize, defects: &Arc<Defects>) -> VendoredCases {
         let release = releases.all().get(number).map_or("", |release| &release.release);
         VendoredCases {
@@ -63,12 +63,12 @@ impl VendoredCases {
         self.prefix.trim_start_matches("onnx-")
     }
 
-    /// The test that an id of this release names.
+    /// Returns the test of an id of this release.
     fn test_of<'a>(&self, id: &'a str) -> Option<&'a str> {
         id.strip_prefix(&self.prefix)?.strip_prefix('/')
     }
 
-    /// The tests that are there a second time with the function body in the place of its operator.
+    /// Returns the tests that also exist with the function body in place of the operator.
     fn expanded(&self) -> Result<&BTreeSet<String>, SuiteError> {
         if let Some(expanded) = self.expanded.get() {
             return Ok(expanded);
@@ -83,7 +83,7 @@ impl VendoredCases {
         release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(USUAL)
     }
 
-    /// Reads a test of some release under an id, judged as this release's runner does.
+    /// Reads a test of some release as the case of an id, with the tolerances of this release's runner.
     fn read(&self, number: usize, id: &str, test: &str) -> Result<Option<Case>, SuiteError> {
         let Some(files) = self.releases.read_test(number, test)? else { return Ok(None) };
         let Tolerance { rtol, atol } = self.tolerance(test);
@@ -92,7 +92,7 @@ impl VendoredCases {
         Ok(Some(read_files(id, &files, &self.place(test), &accuracy, feed)?))
     }
 
-    /// A test whose values cannot be read: its model, with which no answer is right.
+    /// Returns a test whose values cannot be read: its model, for which no answer is correct.
     fn unreadable(&self, id: &str, test: &str) -> Result<Option<Case>, SuiteError> {
         let model = self.releases.read_test(self.number, test)?.and_then(|mut files| files.remove("model.onnx"));
         let outputs = vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }];
@@ -111,7 +111,7 @@ impl VendoredCases {
         }))
     }
 
-    /// What a message calls the place of a test.
+    /// Returns the path of a test for messages.
     fn place(&self, test: &str) -> PathBuf {
         Path::new("testdata/onnx").join(self.release()).join(test)
     }
@@ -186,7 +186,7 @@ impl Source for VendoredCases {
         let Some(mut case) = read else { return Ok(Vec::new()) };
         self.mend(&mut case, test)?;
         rejudge(&mut case);
-        // What is drawn differs between an operator and its body.
+        // Random values differ between an operator and its body.
         let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
         if !is_drawn && self.expanded()?.contains(test) {
             case.confirm(Evidence::Body);

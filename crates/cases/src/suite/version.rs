@@ -1,7 +1,7 @@
 //! The version of the suite.
 
-/// The version of the suite, which is not that of the program: a patch release mends cases, a minor release adds cases, and only a
-/// major release gives an id another meaning. CHANGELOG.md says what each brought.
+/// The version of the suite, independent of that of the program. A patch release fixes cases, and a minor release adds
+/// cases. Only a major release changes the meaning of an id. CHANGELOG.md lists the changes.
 pub const SUITE_VERSION: &str = "0.1.0";
 
 #[cfg(test)]

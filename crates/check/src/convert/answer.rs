@@ -1,29 +1,29 @@
-//! What becomes of one node at another opset.
+//! Result of converting one node to another opset.
 
 use onnx_conformance_reference::proto::{NodeProto, TensorProto};
 
 use crate::bounded::OverLimit;
 
-/// What becomes of a node when its model imports another opset.
+/// Outcome for a node when its model imports another opset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The node means the same there as it is.
+    /// The node keeps its meaning unchanged.
     AsIs,
-    /// The node means the same there after these edits, each one sentence.
+    /// The node keeps its meaning after these edits, one sentence each.
     Edits(Vec<String>),
-    /// Nothing there means what the node means, because of this.
+    /// The other opset cannot express the node, for this reason.
     Impossible(String),
-    /// Whether and how it can be said there depends on this, which is not known before the model runs.
+    /// The outcome depends on this, which is unknown before the model runs.
     Unknown(String),
 }
 
-/// Why a node cannot be brought to another opset.
+/// Reason why a node cannot be converted to another opset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// The other version cannot say what the node means.
+    /// The other version cannot express the node.
     #[error("{0}")]
     Impossible(String),
-    /// Something would have to be known that is not.
+    /// The conversion needs information that is unknown.
     #[error("{0}")]
     Unknown(String),
 }
@@ -34,28 +34,28 @@ impl From<OverLimit> for Obstacle {
     }
 }
 
-/// What takes the place of a node at another opset.
+/// Replacement of a node at another opset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragment {
     /// The nodes, in order.
     pub nodes: Vec<NodeProto>,
-    /// The position among them of the node itself, as it is now.
+    /// The position of the edited node itself among them.
     pub kept: usize,
-    /// Constants that no `Constant` node of that opset can hold.
+    /// Constants that a `Constant` node of that opset cannot hold.
     pub initializers: Vec<TensorProto>,
-    /// What was done, each one sentence; nothing where the node is as it was.
+    /// The edits, one sentence each; empty if the node is unchanged.
     pub edits: Vec<String>,
 }
 
 /// The result of a step of a conversion.
 pub(crate) type Step<T = ()> = Result<T, Obstacle>;
 
-/// An obstacle that no knowledge removes.
+/// Fails because the other version cannot express the node.
 pub(crate) fn impossible<T>(reason: impl Into<String>) -> Step<T> {
     Err(Obstacle::Impossible(reason.into()))
 }
 
-/// An obstacle that is one because something is not known.
+/// Fails because something is unknown.
 pub(crate) fn unknown<T>(what: impl Into<String>) -> Step<T> {
     Err(Obstacle::Unknown(what.into()))
 }

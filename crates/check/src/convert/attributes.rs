@@ -1,4 +1,4 @@
-//! Attributes of a node that is being converted: read as their type, set and removed.
+//! Attributes of a node during conversion: typed reading, setting and removal.
 
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto};
@@ -48,7 +48,7 @@ pub(crate) fn tensor(name: &str, value: TensorProto) -> AttributeProto {
     AttributeProto { t: Some(value), ..empty(name, AttributeType::Tensor) }
 }
 
-/// The attribute that has a default's value.
+/// Creates an attribute with the value of a default.
 pub(crate) fn of_default(name: &str, value: &DefaultValue) -> AttributeProto {
     match value {
         DefaultValue::Int(value) => int(name, *value),
@@ -60,12 +60,12 @@ pub(crate) fn of_default(name: &str, value: &DefaultValue) -> AttributeProto {
     }
 }
 
-/// The type of an attribute's value. Before IR 2 a message need not say it.
+/// The type of an attribute's value. Before IR 2 a message may omit it.
 pub(crate) fn kind_of(attribute: &AttributeProto) -> Option<AttributeType> {
     AttributeType::from_code(attribute.r#type.unwrap_or_default())
 }
 
-/// Whether an attribute has the value that a default stands for.
+/// True if an attribute has the value of a default.
 pub(crate) fn is_default(attribute: &AttributeProto, default: &DefaultValue) -> bool {
     attribute.ref_attr_name().is_empty()
         && match default {
@@ -80,10 +80,10 @@ pub(crate) fn is_default(attribute: &AttributeProto, default: &DefaultValue) -> 
         }
 }
 
-/// The characters of a text that messages show.
+/// Maximum number of characters of a string in messages.
 const SHOWN: usize = 80;
 
-/// The value of an attribute for people.
+/// Formats the value of an attribute for display.
 pub(crate) fn shown(attribute: &AttributeProto) -> String {
     let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), SHOWN).into_owned();
     match kind_of(attribute) {
@@ -101,9 +101,9 @@ pub(crate) fn shown(attribute: &AttributeProto) -> String {
     }
 }
 
-/// The attribute of this name, where the node sets it.
+/// Returns the attribute of this name, if the node sets it.
 ///
-/// In a function an attribute may stand for the caller's: then its value is not known.
+/// In a function an attribute may refer to the caller's; its value is then unknown.
 pub(crate) fn get<'a>(node: &'a NodeProto, name: &str) -> Step<Option<&'a AttributeProto>> {
     match node.attribute.iter().find(|attribute| attribute.name() == name) {
         Some(attribute) if !attribute.ref_attr_name().is_empty() => {
@@ -113,7 +113,7 @@ pub(crate) fn get<'a>(node: &'a NodeProto, name: &str) -> Step<Option<&'a Attrib
     }
 }
 
-/// The attribute of this name, checked to be of a type.
+/// Returns the attribute of this name after checking its type.
 fn typed<'a>(node: &'a NodeProto, name: &str, kind: AttributeType) -> Step<Option<&'a AttributeProto>> {
     match get(node, name)? {
         Some(attribute) if kind_of(attribute).is_some_and(|other| other != kind) => {
@@ -123,33 +123,33 @@ fn typed<'a>(node: &'a NodeProto, name: &str, kind: AttributeType) -> Step<Optio
     }
 }
 
-/// An integer attribute.
+/// Reads an integer attribute.
 pub(crate) fn get_int(node: &NodeProto, name: &str) -> Step<Option<i64>> {
     Ok(typed(node, name, AttributeType::Int)?.map(AttributeProto::i))
 }
 
-/// An attribute of integers.
+/// Reads an attribute of integers.
 pub(crate) fn get_ints(node: &NodeProto, name: &str) -> Step<Option<Vec<i64>>> {
     Ok(typed(node, name, AttributeType::Ints)?.map(|attribute| attribute.ints.clone()))
 }
 
-/// A numeric attribute.
+/// Reads a numeric attribute.
 pub(crate) fn get_float(node: &NodeProto, name: &str) -> Step<Option<f32>> {
     Ok(typed(node, name, AttributeType::Float)?.map(AttributeProto::f))
 }
 
-/// An attribute of numbers.
+/// Reads an attribute of numbers.
 pub(crate) fn get_floats(node: &NodeProto, name: &str) -> Step<Option<Vec<f32>>> {
     Ok(typed(node, name, AttributeType::Floats)?.map(|attribute| attribute.floats.clone()))
 }
 
-/// A text attribute.
+/// Reads a string attribute.
 pub(crate) fn get_string(node: &NodeProto, name: &str) -> Step<Option<String>> {
     let text = |attribute: &AttributeProto| String::from_utf8_lossy(attribute.s()).into_owned();
     Ok(typed(node, name, AttributeType::String)?.map(text))
 }
 
-/// Sets an attribute, in the place of one of the same name.
+/// Sets an attribute; it replaces one of the same name.
 pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
     match node.attribute.iter_mut().find(|other| other.name() == attribute.name()) {
         Some(place) => *place = attribute,
@@ -157,7 +157,7 @@ pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
     }
 }
 
-/// Removes an attribute, and says whether there was one.
+/// Removes an attribute; returns true if there was one.
 pub(crate) fn remove(node: &mut NodeProto, name: &str) -> bool {
     let before = node.attribute.len();
     node.attribute.retain(|attribute| attribute.name() != name);

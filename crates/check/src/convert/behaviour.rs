@@ -1,4 +1,4 @@
-//! Whether a node is one of those that mean something else at another version, though both take it.
+//! Silent changes of meaning: matching of a node with the conditions of a `Behaviour`.
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
 use onnx_conformance_reference::spec::{AttributeValue, Behaviour, FormalParameter, FormalType, OpSpec};
@@ -6,18 +6,18 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
 
-/// A node and what is known of its inputs and outputs.
+/// Node with the known facts about its inputs and outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The node.
     pub node: &'a NodeProto,
-    /// What is known of its inputs by position.
+    /// Known facts about the inputs, by position.
     pub inputs: &'a [Option<ValueFact>],
-    /// What is known of its outputs by position.
+    /// Known facts about the outputs, by position.
     pub outputs: &'a [Option<ValueFact>],
 }
 
-/// Whether all conditions of a behaviour of `spec` hold for a node; nothing where that depends on what is not known.
+/// True if a node meets all conditions of a behaviour of `spec`; `None` if that depends on unknown facts.
 pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: Known) -> Option<bool> {
     let attributes = behaviour.attributes.iter().map(|(name, condition)| {
         condition.holds(|value| is_value(value, known.node.attribute.iter().find(|given| given.name() == name), known))
@@ -64,7 +64,7 @@ fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known
     }
 }
 
-/// The type that a type parameter stands for, as far as the node's inputs and outputs tell.
+/// The type of a type parameter, as far as the node's inputs and outputs determine it.
 fn bound_type(name: &str, spec: &OpSpec, known: Known) -> Option<ValueType> {
     let inputs = known.inputs.iter().enumerate().map(|(at, fact)| (spec.input_at(at), fact));
     let outputs = known.outputs.iter().enumerate().map(|(at, fact)| (spec.output_at(at), fact));
@@ -80,7 +80,7 @@ fn is_given(name: &str, spec: &OpSpec, node: &NodeProto) -> bool {
         let position = formals.iter().position(|formal| formal.name == name);
         position.and_then(|position| names.get(position)).is_some_and(|name| !name.is_empty())
     };
-    // Where an input has the name too, the output is meant.
+    // If an input has the same name, the output is meant.
     if spec.outputs.iter().any(|formal| formal.name == name) {
         return is_there(&spec.outputs, &node.output);
     }

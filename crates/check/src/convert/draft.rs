@@ -1,4 +1,4 @@
-//! The draft of a conversion: a node, what is known around it, and what is put before and after it.
+//! Draft of a conversion: a node, the known facts about its inputs and outputs, and the nodes added before and after it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,21 +15,21 @@ use super::attributes;
 use super::behaviour::Known;
 use crate::facts::{NodeFacts, ValueFact};
 
-/// The names of a model, so that new ones are fresh.
+/// The names in use in a model, for generating new ones.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: HashSet<String>,
-    /// The last number behind each stem, so that a stem that is used often is not counted through again.
+    /// The last number used for each stem, so that a frequent stem is not counted from the start again.
     numbers: HashMap<String, u64>,
 }
 
 impl Names {
-    /// Notes that a name is taken.
+    /// Marks a name as used.
     pub fn take(&mut self, name: &str) {
         self.taken.insert(name.to_owned());
     }
 
-    /// A name that nothing has yet, which begins as `stem` does.
+    /// Returns an unused name that begins with `stem`.
     pub fn fresh(&mut self, stem: &str) -> String {
         if !stem.is_empty() && self.taken.insert(stem.to_owned()) {
             return stem.to_owned();
@@ -45,29 +45,29 @@ impl Names {
     }
 }
 
-/// A node that is being converted. `node` is at some opset between the model's and the target; what stands before and after it is
-/// written for the target already.
+/// Node during conversion. `node` is at an opset between the model's and the target; nodes added before and after it already use
+/// the target opset.
 pub(crate) struct Draft<'a> {
     /// The node.
     pub(crate) node: NodeProto,
-    /// What is known of its inputs by position.
+    /// Known facts about its inputs, by position.
     pub(crate) inputs: Vec<Option<ValueFact>>,
-    /// What is known of its outputs by position.
+    /// Known facts about its outputs, by position.
     pub(crate) outputs: Vec<Option<ValueFact>>,
     before: Vec<NodeProto>,
     after: Vec<NodeProto>,
     constants: Vec<TensorProto>,
     edits: Vec<String>,
-    /// Attributes whose absence means the same in both versions of a pair, whatever the defaults are called.
+    /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
-    /// Whether a rule keeps what the node means, whatever conditions of a behaviour still hold.
+    /// True if a rule has preserved the meaning of the node, even if conditions of a behaviour still hold.
     is_mended: bool,
     helpers: i64,
     names: &'a mut Names,
 }
 
 impl<'a> Draft<'a> {
-    /// The draft that is the node itself; `helpers` is the opset of ai.onnx that new nodes are written for.
+    /// Creates a draft of the unchanged node; `helpers` is the opset of ai.onnx for new nodes.
     pub(crate) fn new(facts: &NodeFacts, helpers: i64, names: &'a mut Names) -> Draft<'a> {
         Draft {
             node: facts.node.clone(),
@@ -84,52 +84,52 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The opset of ai.onnx that new nodes are written for.
+    /// The opset of ai.onnx for new nodes.
     pub(crate) fn helpers(&self) -> i64 {
         self.helpers
     }
 
-    /// Notes that an attribute left out means the same in both versions of the pair.
+    /// Records that an attribute, if omitted, means the same in both versions of the pair.
     pub(crate) fn same_default(&mut self, name: &str) {
         self.same_defaults.push(name.to_owned());
     }
 
-    /// Notes that the node keeps its meaning over this pair, whatever a behaviour says of its like.
+    /// Records that the node keeps its meaning between the two versions, even if conditions of a behaviour hold.
     pub(crate) fn mended(&mut self) {
         self.is_mended = true;
     }
 
-    /// Whether the node keeps its meaning over this pair.
+    /// Returns and resets the flag that the node keeps its meaning between the two versions.
     pub(crate) fn take_mended(&mut self) -> bool {
         std::mem::take(&mut self.is_mended)
     }
 
-    /// The attributes that mean the same when left out, of this pair.
+    /// Returns and clears the attributes that mean the same if omitted, for this pair.
     pub(crate) fn take_same_defaults(&mut self) -> Vec<String> {
         std::mem::take(&mut self.same_defaults)
     }
 
-    /// Notes an edit, for people.
+    /// Records an edit for display.
     pub(crate) fn edit(&mut self, sentence: impl Into<String>) {
         self.edits.push(sentence.into());
     }
 
-    /// The node as it is now, and what is known around it.
+    /// The current node with the known facts about it.
     pub(crate) fn known_around(&self) -> Known<'_> {
         Known { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
     }
 
-    /// Whether an input is given.
+    /// True if the input is present.
     pub(crate) fn has_input(&self, position: usize) -> bool {
         self.node.input.get(position).is_some_and(|name| !name.is_empty())
     }
 
-    /// Whether an output is asked for.
+    /// True if the output is used.
     pub(crate) fn has_output(&self, position: usize) -> bool {
         self.node.output.get(position).is_some_and(|name| !name.is_empty())
     }
 
-    /// What is known of an input.
+    /// The known facts about an input.
     pub(crate) fn fact(&self, position: usize) -> ValueFact {
         self.inputs.get(position).cloned().flatten().unwrap_or_default()
     }
@@ -139,7 +139,7 @@ impl<'a> Draft<'a> {
         self.node.input.get(position).cloned().unwrap_or_default()
     }
 
-    /// The rank of an input; an obstacle where it is not known.
+    /// The rank of an input; fails if it is unknown.
     pub(crate) fn rank(&self, position: usize) -> Step<usize> {
         match self.fact(position).rank() {
             Some(rank) => Ok(rank),
@@ -147,7 +147,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The dimensions of an input; an obstacle where its rank is not known.
+    /// The dimensions of an input; fails if its rank is unknown.
     pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
         match self.fact(position).shape {
             Some(shape) => Ok(shape),
@@ -155,7 +155,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The element type of an input; an obstacle where it is not known.
+    /// The element type of an input; fails if it is unknown.
     pub(crate) fn element(&self, position: usize) -> Step<ElementType> {
         match self.fact(position).value_type {
             Some(ValueType::Tensor(element)) => Ok(element),
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The value of an input that is a constant tensor.
+    /// The value of an input if it is a constant tensor.
     pub(crate) fn constant(&self, position: usize) -> Option<Tensor> {
         match self.fact(position).constant {
             Some(Value::Tensor(tensor)) => Some(tensor),
@@ -172,7 +172,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The value of an input, which another version has in the model: an obstacle where it is computed.
+    /// The value of an input that becomes part of the model in the other version; fails if it is computed at run time.
     pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
@@ -182,12 +182,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The integers of an input, which another version has in the model.
+    /// The integers of an input that become part of the model in the other version.
     pub(crate) fn known_ints(&self, position: usize, what: &str) -> Step<Vec<i64>> {
         Ok(self.known(position, what)?.indices())
     }
 
-    /// Puts a constant in the place of an input, or adds it.
+    /// Replaces an input by a constant, or adds it.
     pub(crate) fn set_constant(&mut self, position: usize, what: &str, tensor: &Tensor) {
         let stem = self.stem(what);
         let name = self.add_constant(&stem, tensor);
@@ -199,7 +199,7 @@ impl<'a> Draft<'a> {
         self.set_input(position, name, Some(fact));
     }
 
-    /// Gives an input another name, with what is known of it; an empty name removes it.
+    /// Renames an input and sets the known facts about it; an empty name removes it.
     pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
         let length = self.node.input.len().max(position + 1);
         // bounded: by the inputs of the operator's version, of which this is one.
@@ -215,14 +215,14 @@ impl<'a> Draft<'a> {
         self.trim_inputs();
     }
 
-    /// Removes the input at a position; later ones keep theirs.
+    /// Removes the input at a position; later inputs keep their positions.
     pub(crate) fn clear_input(&mut self, position: usize) {
         if position < self.node.input.len() {
             self.set_input(position, String::new(), None);
         }
     }
 
-    /// Removes the empty names at the end of the inputs.
+    /// Removes trailing empty names from the inputs.
     fn trim_inputs(&mut self) {
         while self.node.input.last().is_some_and(String::is_empty) {
             self.node.input.pop();
@@ -230,7 +230,7 @@ impl<'a> Draft<'a> {
         self.inputs.truncate(self.node.input.len());
     }
 
-    /// Removes the empty names at the end of the outputs.
+    /// Removes trailing empty names from the outputs.
     pub(crate) fn trim_outputs(&mut self) {
         while self.node.output.last().is_some_and(String::is_empty) {
             self.node.output.pop();
@@ -238,7 +238,7 @@ impl<'a> Draft<'a> {
         self.outputs.truncate(self.node.output.len());
     }
 
-    /// Removes the empty names at the end of the inputs and of the outputs for which a version has no parameter. Others stay: some
+    /// Removes trailing empty names of inputs and outputs for which a version has no parameter. Others remain, because some
     /// operators count them.
     pub(crate) fn trim_to(&mut self, to: &OpSpec) {
         let trim = |names: &mut Vec<String>, formals: &[FormalParameter]| {
@@ -253,7 +253,7 @@ impl<'a> Draft<'a> {
         self.outputs.truncate(self.node.output.len());
     }
 
-    /// Puts all inputs in another order; `order` names their old positions, `None` an input that is absent.
+    /// Reorders all inputs; `order` lists their old positions, `None` for an absent input.
     pub(crate) fn arrange_inputs(&mut self, order: &[Option<usize>]) {
         let place = |at: &Option<usize>| at.and_then(|at| self.node.input.get(at)).cloned().unwrap_or_default();
         let fact = |at: &Option<usize>| at.and_then(|at| self.inputs.get(at)).cloned().flatten();
@@ -263,20 +263,20 @@ impl<'a> Draft<'a> {
         self.trim_inputs();
     }
 
-    /// A tensor in the model, by its name.
+    /// Adds a tensor to the model and returns its name.
     pub(crate) fn add_constant(&mut self, stem: &str, tensor: &Tensor) -> String {
         let name = self.names.fresh(stem);
         self.constants.push(encode::tensor(tensor, &name));
         name
     }
 
-    /// A stem of names that tells for which node they are.
+    /// Name stem that identifies the node.
     pub(crate) fn stem(&self, what: &str) -> String {
         let node = self.node.output.iter().find(|name| !name.is_empty()).or(self.node.name.as_ref());
         format!("{}_{what}", node.map_or("node", String::as_str))
     }
 
-    /// A fresh name for a value.
+    /// Returns an unused name for a value.
     pub(crate) fn fresh(&mut self, what: &str) -> String {
         let stem = self.stem(what);
         self.names.fresh(&stem)
@@ -296,7 +296,7 @@ impl<'a> Draft<'a> {
         Ok(output)
     }
 
-    /// Adds a node after this one and all that were added so far, which gives the output that had this name.
+    /// Adds a node directly after this one; it computes the value named `output`.
     pub(crate) fn after(
         &mut self,
         op: &str,
@@ -310,7 +310,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Gives an output of the node a fresh name, and returns the name it had, for a node after it to give.
+    /// Renames an output of the node. Returns the new name and the old one, which a node after it must produce.
     pub(crate) fn redirect_output(&mut self, position: usize) -> Step<(String, String)> {
         let inner = self.fresh("inner");
         match self.node.output.get_mut(position) {
@@ -352,7 +352,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The fragment that takes the node's place.
+    /// Returns the fragment that replaces the node.
     pub(crate) fn finish(mut self) -> Fragment {
         let mut nodes = self.before;
         let before = nodes.len();
@@ -375,7 +375,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether the `Constant` of an opset holds a tensor's type.
+/// True if `Constant` of an opset supports the tensor's type.
 fn is_held_by_constant(tensor: &TensorProto, opset: i64) -> bool {
     let Some(element) = ElementType::from_code(tensor.data_type()) else { return false };
     let Ok(spec) = Specs::embedded().find("", "Constant", opset) else { return false };

@@ -1,10 +1,10 @@
-//! The values that a version's text lists for a string attribute.
+//! Values of string attributes listed in the text of a version.
 
 use std::sync::OnceLock;
 
 use onnx_conformance_reference::spec::{Enums, OpSpec, Specs};
 
-/// The values that an attribute of an operator version may have; none where any text may stand.
+/// The allowed values of an attribute of an operator version; empty if any string is allowed.
 pub(crate) fn allowed(spec: &OpSpec, attribute: &str) -> &'static [String] {
     static ENUMS: OnceLock<Option<Enums>> = OnceLock::new();
     let enums = ENUMS.get_or_init(|| Enums::read(Specs::embedded()).ok());

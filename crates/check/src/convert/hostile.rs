@@ -1,5 +1,5 @@
-//! Conversions of nodes whose attributes and declared shapes are beyond any use: each is refused in words, and takes neither time
-//! nor memory for the size that it names.
+//! Conversions of nodes with absurd attributes and declared shapes: each is refused with a message, and needs neither time nor
+//! memory for the size that it declares.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn target(opset: i64) -> Target {
     Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
 }
 
-/// Converts a model, which is refused for this reason.
+/// Checks that the conversion is refused for this reason.
 fn refused(from: i64, to: i64, graph: &str, reason: &str) {
     let refusal = convert(&model(from, graph), &target(to)).expect_err(graph);
     assert!(refusal.to_string().contains(reason), "{graph}: {refusal}");

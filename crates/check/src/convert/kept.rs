@@ -1,4 +1,4 @@
-//! Fields that ONNX does not have, in a file that is converted: they keep their bytes and their order, or the file is refused.
+//! Unknown fields in a converted file: they keep their bytes and their order, or the file is refused.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Target, convert};
 use crate::limits::Limits;
 use crate::scan::scan;
 
-/// A model with edits in the main graph, in a subgraph and in a function.
+/// Model with edits in the main graph, in a subgraph and in a function.
 const MODEL: &str = r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
     g (float[2, 3] x) => (float[2] y) <bool condition = {1}, int64[1] axes = {1}> {
         s = Relu (x)
@@ -25,7 +25,7 @@ const MODEL: &str = r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
     <domain: "local", opset_import: ["" : 13]>
     total (v) => (w) { axes = Constant <value_ints = [1]> () w = ReduceSum <keepdims = 0> (v, axes) }"#;
 
-/// The message with a field 99 at the start and a field 100 at the end of every message in it, each with a number of its own.
+/// Adds a field 99 at the start and a field 100 at the end of every message, each with its own number.
 fn marked(message: &[u8], kind: Kind, next: &mut u64, is_marked: &dyn Fn(Kind) -> bool) -> Vec<u8> {
     let mark = |number: u32, next: &mut u64| {
         *next += 1;
@@ -52,7 +52,7 @@ fn marked(message: &[u8], kind: Kind, next: &mut u64, is_marked: &dyn Fn(Kind) -
     marked_message
 }
 
-/// The marks of a file, in their order.
+/// The marks of a file, in order.
 fn marks(file: &[u8]) -> Vec<String> {
     let found = file.windows(12).filter(|window| window.starts_with(b"vendor"));
     found.map(|mark| String::from_utf8(mark.to_vec()).unwrap()).collect()
@@ -62,7 +62,7 @@ fn target(opset: i64) -> Target {
     Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
 }
 
-/// Converts a file; the model that is written is the one that was made.
+/// Converts a file and checks that the written model equals the converted one.
 fn converted(file: &[u8], target: &Target) -> Result<Vec<u8>, String> {
     let scan = scan(file, &Limits::default()).unwrap();
     let conversion = convert(&scan.model, target).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -75,7 +75,7 @@ fn converted(file: &[u8], target: &Target) -> Result<Vec<u8>, String> {
 fn fields_of_every_message_keep_their_bytes_and_their_order() {
     let plain = parse_model(MODEL).unwrap().encode_to_vec();
     let mut count = 0;
-    // The constant that moves into an attribute stays an initializer too, so that no message goes.
+    // The constant that becomes an attribute remains an initializer, too, so no message disappears.
     let file = marked(&plain, Kind::Model, &mut count, &|_| true);
     assert!(count > 50 && marks(&file).len() as u64 == count, "{count}");
     let written = converted(&file, &target(12)).unwrap();
@@ -92,7 +92,7 @@ fn what_does_not_change_keeps_every_byte() {
     let raised = converted(&file, &Target { ir: Some(9), ..Target::default() }).unwrap();
     let differ = file.iter().zip(&raised).filter(|(one, other)| one != other).count();
     assert_eq!((raised.len(), differ), (file.len(), 1));
-    // Messages that stand in two parts, fields out of order and numbers in more bytes than they need.
+    // Split messages, fields out of order, and varints longer than necessary.
     let split = [
         field(7, plain_part(1).len() as u64, &plain_part(1)),
         vec![0x08, 0x88, 0x80, 0x00],
@@ -105,7 +105,7 @@ fn what_does_not_change_keeps_every_byte() {
     assert!(marks(&written).is_empty());
 }
 
-/// One of the two parts of a graph: each has a node that an edit changes.
+/// One of the two parts of a graph; each has a node that an edit changes.
 fn plain_part(number: usize) -> Vec<u8> {
     let text = format!(
         r#"<ir_version: 8, opset_import: ["" : 13]>

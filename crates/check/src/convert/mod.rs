@@ -1,7 +1,7 @@
-//! Conversions: what becomes of a node at another opset, up and down, and whole models.
+//! Conversions of nodes and whole models to another opset, up and down.
 //!
-//! A node is brought from version to version of its operator. Where the version files alone say how (a type more, an attribute
-//! more, another default), nothing is written for a pair; where its meaning moves, a rule in `rules` says what takes its place.
+//! A node is converted one version of its operator at a time. If the version files determine the result (a new type, a new
+//! attribute, another default), the pair of versions needs no code. If its meaning changes, a rule in `rules` defines the result.
 
 mod answer;
 mod attributes;

@@ -1,4 +1,4 @@
-//! Whole models at other opsets and another IR version.
+//! Conversion of whole models to other opsets and another IR version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,49 +22,49 @@ use crate::limits::Limits;
 use crate::shorten::shorten;
 use crate::validity::ir_facts;
 
-/// The characters of a name that a place shows.
+/// Maximum number of characters of a name in a place.
 const SHOWN: usize = 80;
 
-/// What a model is to import and to be.
+/// Requested opsets and IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The opset of each domain that is to change; the others stay.
+    /// The new opset of each domain to change; the others remain.
     pub opsets: BTreeMap<String, i64>,
-    /// The IR version; where none is given it is raised as far as the opsets need.
+    /// The IR version; if not given, it is raised as far as the opsets require.
     pub ir: Option<i64>,
-    /// Whether nodes must stay as they are.
+    /// True if the conversion must not change any node.
     pub relabel_only: bool,
 }
 
-/// A model that was brought to other opsets.
+/// Converted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversion {
     /// The model.
     pub model: ModelProto,
-    /// What was done.
+    /// The edits.
     pub edits: Vec<PlacedEdit>,
     patch: Patch,
 }
 
 impl Conversion {
-    /// The file of the converted model; `before` is the model that was converted, and `file` the file that it was read from, whose
-    /// bytes stay as they are wherever the conversion changed nothing. So do fields that ONNX does not have.
+    /// Returns the file of the converted model. `before` is the original model, and `file` the file that it was read from. Bytes
+    /// that the conversion did not change are kept, including unknown fields.
     pub fn file(&self, before: &ModelProto, file: &[u8]) -> Result<ConvertedFile, WriteError> {
         write(file, before, &self.model, &self.patch)
     }
 }
 
-/// What was done at a place, or why nothing can be.
+/// Edit at a place, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedEdit {
-    /// Where: the node, the graph around it, the model.
+    /// The node with its graph, or the model.
     pub place: String,
     /// One sentence.
     pub text: String,
 }
 
 impl PlacedEdit {
-    /// Whether the edit is of the model as a whole: of its imports, its IR version, its inputs.
+    /// True if the edit concerns the model as a whole: its imports, its IR version, its inputs.
     pub fn is_of_model(&self) -> bool {
         !self.place.contains("node ")
     }
@@ -76,7 +76,7 @@ impl fmt::Display for PlacedEdit {
     }
 }
 
-/// Why a model cannot be converted: every place that stands against it.
+/// Refusal of a conversion, with every node that prevents it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
     /// The places, each with the reason.
@@ -94,17 +94,17 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Brings a model to other opsets and another IR version, or says what stands against it. Nothing is half done.
+/// Converts a model to other opsets and another IR version. If anything cannot be converted, the model is refused as a whole.
 pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusal> {
     convert_within(model, target, &Limits::default())
 }
 
-/// As [`convert`], within limits. When the time is over, that is what stands against it.
+/// [`convert`] within limits. Exceeding the time is a refusal.
 pub fn convert_within(model: &ModelProto, target: &Target, limits: &Limits) -> Result<Conversion, Refusal> {
     convert_inferred(&infer(model, limits), target, &limits.deadline)
 }
 
-/// As [`convert_within`], with what has been inferred of the model.
+/// [`convert_within`] for a model whose types are already inferred.
 pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadline) -> Result<Conversion, Refusal> {
     let model = inferred.bodies.model;
     let mut work = Work::new(model, inferred, target, deadline);
@@ -148,27 +148,27 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     Err(work.refusal)
 }
 
-/// The imported and the wanted opset of each domain, in its canonical spelling.
+/// The imported and the requested opset of each domain, in its canonical spelling.
 type Imports = BTreeMap<String, (i64, i64)>;
 
-/// Where nodes stand.
+/// Location of nodes.
 struct Place<'a> {
-    /// The place for people: what stands before the node.
+    /// The location for display, before the name of the node.
     text: String,
     imports: &'a Imports,
-    /// The function of the model that the nodes stand in.
+    /// The function of the model that contains the nodes.
     function: Option<usize>,
     entered: Vec<Entered>,
 }
 
-/// A conversion under way.
+/// State of a conversion.
 struct Work<'a> {
     inferred: &'a Inferred<'a>,
     target: &'a Target,
     deadline: &'a Deadline,
     functions: BTreeSet<(String, String)>,
     names: Names,
-    /// The opset of ai.onnx for new nodes where the model imports none.
+    /// The opset of ai.onnx for new nodes if the model imports none.
     helpers: i64,
     uses_helpers: bool,
     edits: Vec<PlacedEdit>,
@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
         self.refusal.reasons.push(PlacedEdit { place: place.to_owned(), text: reason.into() });
     }
 
-    /// Changes the imports, and returns from what to what.
+    /// Changes the imports and returns the old and new opsets.
     fn retarget(&mut self, place: &str, imports: &mut [OperatorSetIdProto]) -> Imports {
         let mut changes = Imports::new();
         for import in imports {
@@ -227,7 +227,7 @@ impl<'a> Work<'a> {
         changes
     }
 
-    /// Makes every initializer an input too, as IR versions below 4 have them.
+    /// Declares every initializer as an input, too, as IR versions below 4 require.
     fn declare_initializers(&mut self, graph: &mut GraphProto) {
         let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
         let missing: Vec<ValueInfoProto> =
@@ -240,7 +240,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// An IR version that was asked for holds all that is in the model.
+    /// Checks that a requested IR version supports everything in the model.
     fn check_ir(&mut self, model: &ModelProto, target: &Target) {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
@@ -250,7 +250,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Converts the nodes of a graph; the tensors returned are to be its initializers.
+    /// Converts the nodes of a graph; returns tensors to add to its initializers.
     fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> (Vec<TensorProto>, NodesPatch) {
         let nodes = std::mem::take(&mut graph.node);
         let (nodes, added, patch) = self.nodes(nodes, place);
@@ -259,7 +259,7 @@ impl<'a> Work<'a> {
     }
 
     fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
-        // bounded: by the nodes that there are.
+        // bounded: by the nodes of the graph.
         let (mut done, mut added, mut patches) = (Vec::with_capacity(nodes.len()), Vec::new(), NodesPatch::new());
         for (at, node) in nodes.into_iter().enumerate() {
             if self.deadline.is_over() {
@@ -346,7 +346,7 @@ impl<'a> Work<'a> {
         patch
     }
 
-    /// Imports ai.onnx where new nodes need it.
+    /// Imports ai.onnx if new nodes need it.
     fn import_helpers(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
         if std::mem::take(&mut self.uses_helpers) {
             let domain = model_domain(DEFAULT_DOMAIN).to_owned();
@@ -368,7 +368,7 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
     target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
 }
 
-/// The graph input that an initializer is too, as IR versions below 4 have it.
+/// The graph input for an initializer, as IR versions below 4 require.
 fn input_of(tensor: &TensorProto) -> ValueInfoProto {
     let shape: Vec<usize> = tensor.dims.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let element = ElementType::from_code(tensor.data_type());

@@ -1,4 +1,4 @@
-//! One node at another opset: pair by pair of adjacent versions, up or down.
+//! Conversion of one node: one pair of adjacent versions at a time, up or down.
 
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain, model_domain};
 
@@ -9,7 +9,7 @@ use super::rules;
 use super::settle::settle;
 use crate::facts::NodeFacts;
 
-/// What becomes of a node where its model imports `target` of its domain, and `helpers` of ai.onnx.
+/// Converts a node of a model that will import `target` of its domain and `helpers` of ai.onnx.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
     }
 }
 
-/// The nodes that take a node's place where its model imports `target` of its domain, and `helpers` of ai.onnx. New names are
+/// Returns the nodes that replace a node if its model imports `target` of its domain and `helpers` of ai.onnx. New names are
 /// taken from `names`.
 pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
     let mut draft = Draft::new(facts, helpers, names);
@@ -71,7 +71,7 @@ pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Na
     Ok(draft.finish())
 }
 
-/// Brings a draft from a version to the one before or after it; `at` is the opset at which it then is.
+/// Converts a draft to the previous or next version; `at` is its opset afterwards.
 fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
     let (domain, name) = (&from.version.domain, &from.version.name);
     let to = match Specs::embedded().find(domain, name, i64::from(since)) {
@@ -92,7 +92,7 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
     fit(draft, at)
 }
 
-/// Checks that an operator that took another's place fits its version at an opset.
+/// Checks that a replacement operator fits its version at an opset.
 fn fit(draft: &mut Draft, at: i64) -> Step {
     match Specs::embedded().find(draft.node.domain(), draft.node.op_type(), at) {
         Ok(spec) => settle(draft, spec, spec),
@@ -100,7 +100,7 @@ fn fit(draft: &mut Draft, at: i64) -> Step {
     }
 }
 
-/// A node that meant something else before its edits, and still does, cannot be said at the other version.
+/// Fails if a silent change of meaning applies to the node both before and after its edits.
 fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
     for (behaviour, before) in later.behaviour.iter().zip(before) {
         match (before, holds(behaviour, later, draft.known_around())) {

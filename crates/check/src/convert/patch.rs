@@ -1,8 +1,8 @@
-//! What a conversion changed, by the positions of the nodes before it.
+//! Changes of a conversion, indexed by the positions of the original nodes.
 
 use std::collections::BTreeMap;
 
-/// What became of the nodes of a model.
+/// Changes of the nodes of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// The nodes of the main graph.
@@ -11,24 +11,24 @@ pub(crate) struct Patch {
     pub(crate) functions: BTreeMap<usize, NodesPatch>,
 }
 
-/// What became of the nodes of a graph or function, by position; a node without an entry is as it was.
+/// Changes of the nodes of a graph or function, by position; unchanged nodes have no entry.
 pub(crate) type NodesPatch = BTreeMap<usize, NodePatch>;
 
-/// What became of a node.
+/// Changes of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodePatch {
-    /// How many new nodes stand before it.
+    /// The number of new nodes before it.
     pub(crate) before: usize,
-    /// How many new nodes stand after it.
+    /// The number of new nodes after it.
     pub(crate) after: usize,
-    /// Whether the node itself is another, besides its subgraphs.
+    /// True if the node itself changed, apart from its subgraphs.
     pub(crate) is_edited: bool,
-    /// What became of its subgraphs, by the position of the attribute and of the graph in it.
+    /// Changes of its subgraphs, by the position of the attribute and of the graph in it.
     pub(crate) graphs: BTreeMap<(usize, usize), NodesPatch>,
 }
 
 impl NodePatch {
-    /// Whether the node is as it was.
+    /// True if the node is unchanged.
     pub(crate) fn is_empty(&self) -> bool {
         self.before == 0 && self.after == 0 && !self.is_edited && self.graphs.is_empty()
     }

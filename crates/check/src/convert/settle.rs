@@ -1,4 +1,4 @@
-//! What two versions of an operator say the same way: attributes at their defaults, written out or left out, arity and types.
+//! Differences that the version files settle: attribute defaults, written out or omitted, arity and types.
 
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{
@@ -10,10 +10,10 @@ use super::attributes;
 use super::draft::Draft;
 use super::enums;
 
-/// An attribute of the first versions that named buffers to overwrite and meant nothing for the result.
+/// Attribute of the first versions for buffers that may be overwritten; it has no effect on the result.
 const CONSUMED_INPUTS: &str = "consumed_inputs";
 
-/// Brings a node that a version takes to another version where that is a matter of what is written out, or finds that it is not.
+/// Converts a node to another version by writing out or omitting attributes, or fails if that is not enough.
 pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     for name in from.attributes.keys().filter(|name| !to.attributes.contains_key(*name)) {
         leave_out(draft, from, to, name)?;
@@ -28,7 +28,7 @@ pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     check_types_known(draft, from, to)
 }
 
-/// Removes an attribute that the other version does not have, where it says what happens there anyway.
+/// Removes an attribute that the other version does not have; fails unless its value is the default.
 fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
     let Some(attribute) = draft.node.attribute.iter().find(|attribute| attribute.name() == name) else { return Ok(()) };
     let default = from.attributes.get(name).and_then(|attribute| attribute.default.as_ref());
@@ -44,12 +44,12 @@ fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step 
     Ok(())
 }
 
-/// Whether an attribute has the default that only the operator's text gives: dilations of 1 along each axis.
+/// True if an attribute has a default that only the operator's text gives: dilations of 1 along each axis.
 fn is_plain(attribute: &AttributeProto) -> bool {
     attribute.name() == "dilations" && attribute.ints.iter().all(|dilation| *dilation == 1)
 }
 
-/// Writes out an attribute whose default differs.
+/// Writes out an omitted attribute if its default differs.
 fn write_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str, attribute: &AttributeSpec) -> Step {
     let earlier = from.attributes.get(name);
     if let Some(given) = draft.node.attribute.iter().find(|given| given.name() == name) {
@@ -75,7 +75,7 @@ fn write_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str, attribut
     }
 }
 
-/// Whether a default is an empty list, which is what an attribute that is left out is too.
+/// True if a default is an empty list, which is equivalent to omitting the attribute.
 fn means_nothing(default: &DefaultValue) -> bool {
     match default {
         DefaultValue::Ints(values) => values.is_empty(),
@@ -94,7 +94,7 @@ fn check_kind(given: &AttributeProto, to: &OpSpec, kind: AttributeType) -> Step 
     }
 }
 
-/// A text that only the version before may have.
+/// Checks that a string is also allowed in the other version.
 fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
     for attribute in &draft.node.attribute {
         let allowed = enums::allowed(to, attribute.name());
@@ -111,7 +111,7 @@ fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The arguments of one side, as far as their types are known.
+/// The arguments of one side, with their types as far as known.
 fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec<Argument> {
     let argument = |(at, name): (usize, &String)| {
         if name.is_empty() {
@@ -123,7 +123,7 @@ fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec
     names.iter().enumerate().map(argument).collect()
 }
 
-/// The node fits the version.
+/// Checks that the node fits the version.
 fn check_signature(draft: &Draft, to: &OpSpec) -> Step {
     if to.deprecated {
         return impossible(format!("{} withdraws the operator", to.version));
@@ -142,7 +142,7 @@ fn check_signature(draft: &Draft, to: &OpSpec) -> Step {
     }
 }
 
-/// A type that is not known is one that both versions take.
+/// Checks that unknown input types are the same in both versions.
 fn check_types_known(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
     let unknown_at = |at: &usize| draft.has_input(*at) && draft.fact(*at).value_type.is_none();
     for at in (0..draft.node.input.len()).filter(unknown_at) {
@@ -158,7 +158,7 @@ fn check_types_known(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Whether inputs that may differ in type before have one type after.
+/// True if inputs may differ in type before but must have the same type after.
 fn is_split(from: &OpSpec, to: &OpSpec, before: &FormalParameter, after: &FormalParameter) -> bool {
     let shares = |spec: &OpSpec, kind: &FormalType| spec.inputs.iter().filter(|other| other.kind == *kind).count();
     matches!(after.kind, FormalType::Parameter(_)) && shares(to, &after.kind) > shares(from, &before.kind)

@@ -1,4 +1,4 @@
-//! Conversions of small models: what is done, and that both give the same.
+//! Conversions of small models: expected edits, and equal outputs of both models.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn target(opset: i64) -> Target {
     Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
 }
 
-/// The outputs on the input `x`, a tensor of float with elements -3, -2 and so on.
+/// Runs the model on the input `x`, a float tensor with elements -3, -2 and so on.
 fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
     let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|at| at as f64 - 3.0).collect();
     let x = Tensor::of_floats(ElementType::Float, shape, &values).unwrap();
@@ -28,7 +28,7 @@ fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
     run(&model, inputs, ExecutionLimits::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Converts a model of one input `x` of this shape; the edits of nodes are as expected, and both models give the same.
+/// Converts a model with one input `x` of this shape; compares the edits of nodes, and the outputs of both models.
 fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
@@ -38,7 +38,7 @@ fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
     assert_near(&outputs(&model, shape), &outputs(&conversion.model, shape));
 }
 
-/// The same values, but for one rounding in another kernel.
+/// Checks that the values are equal up to one rounding in another kernel.
 fn assert_near(expected: &[Value], actual: &[Value]) {
     assert_eq!(expected.len(), actual.len());
     for (expected, actual) in expected.iter().zip(actual) {
@@ -205,7 +205,7 @@ fn empty_names_at_the_end_stay_where_they_count() {
     let mut model = parse_model(text).unwrap();
     model.graph.as_mut().unwrap().node[0].output[1].clear();
     let conversion = convert(&model, &target(14)).unwrap();
-    // Its number of outputs tells that it trains.
+    // The number of outputs puts it into training mode.
     let node = conversion.model.graph.unwrap().node.remove(0);
     assert_eq!((node.output, node.attribute[0].name()), (vec!["y".to_owned(), String::new()], "training_mode"));
     // Clip-6 has one input.

@@ -1,11 +1,11 @@
-//! Encoded messages field by field, and their bytes put together anew.
+//! Field-by-field parser of encoded messages, and reassembly of their bytes.
 
 use std::ops::Range;
 
 use onnx_conformance_reference::proto::Message;
 use onnx_conformance_reference::proto::measure::Kind;
 
-/// A file that is no encoding of a message.
+/// Error: the file is not a valid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {0}: the encoding is broken")]
 pub(crate) struct BrokenEncoding(usize);
@@ -17,11 +17,11 @@ pub(crate) struct WireField {
     pub(crate) number: u64,
     /// The whole field.
     pub(crate) whole: Range<usize>,
-    /// The payload, where it has a length of its own.
+    /// The payload of a length-delimited field.
     pub(crate) payload: Option<Range<usize>>,
 }
 
-/// The fields of the message that stands in this part of a file. A group is one field.
+/// Iterates over the fields of the message in this part of a file. A group is one field.
 pub(crate) fn fields(file: &[u8], part: Range<usize>) -> impl Iterator<Item = Result<WireField, BrokenEncoding>> {
     let mut at = part.start;
     let mut is_broken = false;
@@ -38,7 +38,7 @@ pub(crate) fn fields(file: &[u8], part: Range<usize>) -> impl Iterator<Item = Re
     })
 }
 
-/// The field at the start of a part of a file.
+/// Parses the field at the start of a part of a file.
 fn field(file: &[u8], part: Range<usize>) -> Option<WireField> {
     let (key, mut at) = varint(file, part.clone())?;
     let number = key >> 3;
@@ -58,7 +58,7 @@ fn field(file: &[u8], part: Range<usize>) -> Option<WireField> {
     (at <= part.end).then_some(WireField { number, whole: part.start..at, payload })
 }
 
-/// The end of a group whose content begins here.
+/// Finds the end of a group whose content begins here.
 fn end_of_group(file: &[u8], part: Range<usize>) -> Option<usize> {
     let (mut at, mut open) = (part.start, 1_u64);
     while open > 0 {
@@ -89,7 +89,7 @@ fn varint(file: &[u8], part: Range<usize>) -> Option<(u64, usize)> {
     None
 }
 
-/// A field of a message of this kind, or of a message in it, that ONNX does not have: the kind and the number.
+/// Finds an unknown field in a message of this kind, or in a nested one; returns the kind and the number.
 pub(crate) fn unknown_field(
     file: &[u8],
     part: Range<usize>,
@@ -111,7 +111,7 @@ pub(crate) fn unknown_field(
     Ok(None)
 }
 
-/// Bytes that are put together of parts of a file and of new ones, with their length.
+/// Byte sequence assembled from parts of a file and new bytes, with its length.
 #[derive(Debug, Default)]
 pub(crate) struct Rope {
     pieces: Vec<Piece>,
@@ -134,7 +134,7 @@ impl Rope {
         }
     }
 
-    /// Adds new bytes, which `write` appends to what it is given.
+    /// Adds new bytes, which `write` appends to its argument.
     fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if !matches!(self.pieces.last(), Some(Piece::New(_))) {
             self.pieces.push(Piece::New(Vec::new()));
@@ -154,7 +154,7 @@ impl Rope {
         });
     }
 
-    /// Adds a field that has a length of its own: a text, or an encoded message.
+    /// Adds a length-delimited field: a string or an encoded message.
     pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.add(|out| {
             prost::encoding::encode_varint(field << 3 | 2, out);
@@ -168,12 +168,12 @@ impl Rope {
         self.bytes(field, &message.encode_to_vec());
     }
 
-    /// Adds the fields of a message, which are those of the message that is put together here.
+    /// Adds the fields of a message to the message under construction.
     pub(crate) fn message_fields(&mut self, message: &impl Message) {
         self.add(|out| out.extend(message.encode_to_vec()));
     }
 
-    /// Adds a message that is put together already.
+    /// Adds a message that is already assembled.
     pub(crate) fn nested(&mut self, field: u64, message: Rope) {
         self.add(|out| {
             prost::encoding::encode_varint(field << 3 | 2, out);
@@ -182,7 +182,7 @@ impl Rope {
         self.append(message);
     }
 
-    /// Adds the bytes of another.
+    /// Appends another rope.
     pub(crate) fn append(&mut self, other: Rope) {
         for piece in other.pieces {
             match piece {
@@ -192,9 +192,9 @@ impl Rope {
         }
     }
 
-    /// The bytes, with the parts of the file that were kept.
+    /// Assembles the bytes, with the kept parts from the file.
     pub(crate) fn bytes_of(&self, file: &[u8]) -> Vec<u8> {
-        // bounded: by the file and by what was made already.
+        // bounded: by the file and by the new bytes.
         let mut bytes = Vec::with_capacity(self.length);
         for piece in &self.pieces {
             bytes.extend_from_slice(match piece {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_and_groups_are_one() {
-        // A number, a group with a number and an empty group in it, a text.
+        // A number; a group with a number and an empty group; a string.
         let file = [0x08, 0x96, 0x01, 0x9b, 0x06, 0x08, 0x05, 0x13, 0x14, 0x9c, 0x06, 0x12, 0x02, 0x61, 0x62];
         let found: Vec<WireField> = fields(&file, 0..file.len()).collect::<Result<_, _>>().unwrap();
         let shown: Vec<_> = found.iter().map(|it| (it.number, it.whole.clone(), it.payload.clone())).collect();

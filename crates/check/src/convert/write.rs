@@ -1,5 +1,5 @@
-//! The file of a converted model: whatever the conversion did not change keeps its bytes, fields that ONNX does not have among
-//! them, and their order.
+//! File of a converted model: everything that the conversion did not change keeps its bytes and their order, including unknown
+//! fields.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use onnx_conformance_reference::proto::{
 use super::patch::{NodePatch, NodesPatch, Patch};
 use super::wire::{BrokenEncoding, Rope, WireField, fields, unknown_field};
 
-/// Why the file of a converted model cannot be written.
+/// Error of writing the file of a converted model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The file is not the one that the model was read from.
+    /// The model was not read from this file.
     #[error(transparent)]
     Broken(#[from] BrokenFile),
-    /// An attribute goes, and with it what nothing is known of.
+    /// An attribute with unknown content would be removed.
     #[error("{node}: attribute '{attribute}' goes, and with it {field}, which is not of ONNX; remove that field first")]
     Unknown {
         /// The node.
@@ -28,7 +28,7 @@ pub enum WriteError {
         /// The field.
         field: String,
     },
-    /// An attribute would have to be written whose elements are in the file alone.
+    /// An attribute would have to be rewritten, but its elements are only in the file.
     #[error("{node}: the elements of attribute '{attribute}' would have to be moved")]
     Elements {
         /// The node.
@@ -38,7 +38,7 @@ pub enum WriteError {
     },
 }
 
-/// A file that is not the one that a model was read from.
+/// Error: the model was not read from this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file is not the one that was converted: {0}")]
 pub struct BrokenFile(BrokenEncoding);
@@ -51,18 +51,18 @@ impl From<BrokenEncoding> for WriteError {
 
 type Written = Result<Rope, WriteError>;
 
-/// The file of a converted model, as parts of the file before and new bytes between them.
+/// File of a converted model: parts of the original file with new bytes between them.
 #[derive(Debug)]
 pub struct ConvertedFile(Rope);
 
 impl ConvertedFile {
-    /// The bytes, of the file before that the conversion was written for.
+    /// Assembles the bytes; `file` must be the original file.
     pub fn bytes(&self, file: &[u8]) -> Vec<u8> {
         self.0.bytes_of(file)
     }
 }
 
-/// The file of `after`, which a conversion made of `before`, the model in `file`.
+/// Writes `after`, the conversion of `before`, which is the model in `file`.
 pub(super) fn write(
     file: &[u8],
     before: &ModelProto,
@@ -76,18 +76,18 @@ struct Writer<'a> {
     file: &'a [u8],
 }
 
-/// Nodes of a graph or function that are being written.
+/// Progress of writing the nodes of a graph or function.
 struct Nodes<'a> {
-    /// The number of the field that holds them.
+    /// The number of the field for nodes.
     number: u64,
     patch: Option<&'a NodesPatch>,
     before: &'a [NodeProto],
     after: std::slice::Iter<'a, NodeProto>,
-    /// How many of those before were met.
+    /// The number of original nodes passed so far.
     met: usize,
 }
 
-/// Imports that are being written.
+/// Progress of writing imports.
 struct Imports<'a> {
     number: u64,
     before: &'a [OperatorSetIdProto],
@@ -95,12 +95,12 @@ struct Imports<'a> {
     met: usize,
 }
 
-/// A graph that is being written; its message may stand in several parts.
+/// Progress of writing a graph; its message may be split into several parts.
 struct Graph<'a> {
     nodes: Nodes<'a>,
     before: &'a GraphProto,
     after: &'a GraphProto,
-    /// How many parts are still to come.
+    /// The number of remaining parts.
     parts: usize,
 }
 
@@ -116,7 +116,7 @@ impl Writer<'_> {
         fields(self.file, part)
     }
 
-    /// How often a field stands in a part of the file.
+    /// Counts the occurrences of a field in a part of the file.
     fn count(&self, part: Range<usize>, number: u64) -> Result<usize, WriteError> {
         let mut count = 0;
         for field in self.fields(part) {
@@ -272,7 +272,7 @@ impl Writer<'_> {
 }
 
 impl Imports<'_> {
-    /// Adds the imports that are new.
+    /// Adds the new imports.
     fn rest(&self, rope: &mut Rope) {
         let new = self.after.get(self.before.len()..).unwrap_or_default();
         for import in new {
@@ -281,12 +281,12 @@ impl Imports<'_> {
     }
 }
 
-/// A node as errors name it.
+/// Describes a node for errors.
 fn place(at: usize, node: &NodeProto) -> String {
     format!("node {at} ({})", crate::shorten::shorten(node.op_type(), 80))
 }
 
-/// A node that the conversion changed.
+/// Node that the conversion changed.
 struct OneNode<'a> {
     writer: &'a Writer<'a>,
     patch: &'a NodePatch,
@@ -329,7 +329,7 @@ impl OneNode<'_> {
         Ok(rope)
     }
 
-    /// Writes the inputs, the outputs, the operator or its domain, all at the place of the first.
+    /// Writes all inputs, all outputs, the operator or its domain at the position of the first one.
     fn texts(&self, number: u64, done: &mut [bool; 8], rope: &mut Rope) {
         let index = usize::try_from(number).unwrap_or(0);
         if done.get(index).copied().unwrap_or(true) {
@@ -347,7 +347,7 @@ impl OneNode<'_> {
         }
     }
 
-    /// Writes the attribute at a position of the node before; none is there after where it was removed.
+    /// Writes the attribute at a position of the original node; `after` is `None` if it was removed.
     fn attribute(
         &self,
         at: usize,
@@ -366,7 +366,7 @@ impl OneNode<'_> {
                     return Err(WriteError::Elements { node, attribute });
                 }
                 let mut written = Rope::default();
-                // A message is the fields of its encoding, so that those that are not known follow.
+                // A message is the concatenation of its fields, so the unknown ones can follow.
                 written.message_fields(after);
                 for inner in self.writer.fields(part) {
                     let inner = inner?;
@@ -383,7 +383,7 @@ impl OneNode<'_> {
         Ok(())
     }
 
-    /// Refuses to drop a part of an attribute in which something stands that ONNX does not have.
+    /// Fails if the removed part of an attribute contains an unknown field.
     fn loses_nothing(&self, attribute: &AttributeProto, part: Range<usize>, kind: Kind) -> Result<(), WriteError> {
         if !kind.is_message() {
             return Ok(());
@@ -398,7 +398,7 @@ impl OneNode<'_> {
         }
     }
 
-    /// An attribute of graphs that the conversion changed inside.
+    /// Writes an attribute whose graphs the conversion changed.
     fn graphs(&self, at: usize, part: Range<usize>, before: &AttributeProto, after: &AttributeProto) -> Written {
         let patch = |number: usize| self.patch.graphs.get(&(at, number));
         let mut one = match (&before.g, &after.g) {
@@ -428,7 +428,7 @@ impl OneNode<'_> {
     }
 }
 
-/// Whether the elements of a tensor of an attribute are in the file alone.
+/// True if the elements of a tensor attribute are only in the file.
 fn is_elided(attribute: &AttributeProto) -> bool {
     let is_marked =
         |tensor: &TensorProto| tensor.segment.as_ref().and_then(|segment| segment.begin).is_some_and(|begin| begin < 0);

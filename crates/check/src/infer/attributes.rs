@@ -1,18 +1,18 @@
-//! The attributes of a node, with those that a function passes on.
+//! Attributes of a node, including those passed by a function call.
 
 use std::collections::HashMap;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, TypeProto};
 
-/// The attributes that a function was called with, by name.
+/// Attributes of a function call, by name.
 pub(crate) type CallAttributes<'m> = HashMap<&'m str, &'m AttributeProto>;
 
 /// The attributes of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a, 'm> {
     node: &'m NodeProto,
-    /// Nothing outside of functions, and in a function of which no call is known.
+    /// `None` outside of functions, and in a function with no known call.
     call: Option<&'a CallAttributes<'m>>,
 }
 
@@ -21,23 +21,23 @@ impl<'a, 'm> Attributes<'a, 'm> {
         Attributes { node, call }
     }
 
-    /// Every attribute that has a value, by its name.
+    /// All attributes that have a value, by name.
     pub(crate) fn all(self) -> impl Iterator<Item = (&'m str, &'m AttributeProto)> + use<'a, 'm> {
         self.node.attribute.iter().filter_map(move |attribute| Some((attribute.name(), self.resolve(attribute)?)))
     }
 
-    /// The value of an attribute; nothing where it is left out, or refers to one that is not known.
+    /// The value of an attribute; `None` if it is omitted or refers to an unknown one.
     pub(crate) fn get(self, name: &str) -> Option<&'m AttributeProto> {
         self.resolve(self.node.attribute.iter().find(|attribute| attribute.name() == name)?)
     }
 
-    /// Whether the node sets an attribute of which only the caller's name is known.
+    /// True if the node sets an attribute by a reference to the caller that is unknown.
     pub(crate) fn is_open(self, name: &str) -> bool {
         let found = self.node.attribute.iter().find(|attribute| attribute.name() == name);
         found.is_some_and(|attribute| !attribute.ref_attr_name().is_empty() && self.call.is_none())
     }
 
-    /// Whether the node refers to any attribute of the caller's that is not known.
+    /// True if the node has any reference to an unknown attribute of the caller.
     pub(crate) fn any_open(self) -> bool {
         self.call.is_none() && self.node.attribute.iter().any(|attribute| !attribute.ref_attr_name().is_empty())
     }
@@ -69,18 +69,18 @@ impl<'a, 'm> Attributes<'a, 'm> {
         self.get(name)?.tp.as_ref()
     }
 
-    /// The element type that an attribute names by its number.
+    /// The element type whose number the attribute holds.
     pub(crate) fn element(self, name: &str) -> Option<ElementType> {
         ElementType::from_code(i32::try_from(self.int(name)?).ok()?)
     }
 
-    /// Whether the attribute is set.
+    /// True if the attribute is set.
     pub(crate) fn has(self, name: &str) -> bool {
         self.get(name).is_some()
     }
 }
 
-/// How many graphs an attribute holds.
+/// The number of graphs in an attribute.
 pub(crate) fn graphs_of(attribute: &AttributeProto) -> usize {
     usize::from(attribute.g.is_some()) + attribute.graphs.len()
 }

@@ -1,4 +1,4 @@
-//! The graphs of a model: the main graph, the bodies of functions, and the subgraphs in both, with the names in each.
+//! Graphs of a model: the main graph, the bodies of functions, and all their subgraphs, with the names in each.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::facts::Origin;
 use crate::finding::{NodePlace, PathStep, Place};
 use crate::shorten;
 
-/// A graph of a model, by its number; the main graph is 0.
+/// Number of a graph in a model; the main graph is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId(pub(crate) usize);
 
@@ -21,7 +21,7 @@ impl BodyId {
     pub const MAIN: BodyId = BodyId(0);
 }
 
-/// A node of a model.
+/// Identifier of a node in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     /// The graph.
@@ -30,33 +30,33 @@ pub struct NodeId {
     pub index: usize,
 }
 
-/// A value of a model, by its number.
+/// Number of a value in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId(pub(crate) usize);
 
-/// The way to a node through the messages of a model.
+/// Path to a node through the messages of a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodePath {
-    /// The function of the model that the path begins in; the main graph where there is none.
+    /// The function of the model in which the path begins; `None` for the main graph.
     pub function: Option<usize>,
-    /// The nodes entered, outermost first.
+    /// The entered nodes, outermost first.
     pub entered: Vec<Entered>,
     /// The position in the innermost graph's list of nodes.
     pub index: usize,
 }
 
-/// A subgraph of a node, by positions.
+/// Subgraph of a node, by positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entered {
     /// The node in its graph.
     pub node: usize,
     /// The attribute in the node's list.
     pub attribute: usize,
-    /// The graph in the attribute: 0 but for an attribute of graphs.
+    /// The graph in the attribute; 0 except in a list of graphs.
     pub graph: usize,
 }
 
-/// What a body is read from.
+/// Message of a body.
 #[derive(Clone, Copy, Debug)]
 pub enum BodySource<'m> {
     /// A graph.
@@ -65,7 +65,7 @@ pub enum BodySource<'m> {
     Function(&'m FunctionProto),
 }
 
-/// Where a value is made.
+/// Definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// The input of the body at this position.
@@ -74,22 +74,22 @@ pub enum Definition {
     Initializer(usize),
     /// The sparse initializer at this position.
     SparseInitializer(usize),
-    /// An output of a node: the node, the position.
+    /// The output of a node: the node, and the position of the output.
     Node(usize, usize),
 }
 
-/// A graph with the names that it defines.
+/// Graph with the names that it defines.
 #[derive(Debug)]
 pub struct Body<'m> {
-    /// What it is read from.
+    /// The message of the body.
     pub source: BodySource<'m>,
-    /// The body around it, and the way in; nothing for the main graph and functions.
+    /// The enclosing body and the step into this one; `None` for the main graph and functions.
     pub parent: Option<(BodyId, Entered)>,
-    /// The function that it belongs to; nothing for what belongs to the main graph.
+    /// The enclosing function; `None` in the main graph.
     pub function: Option<usize>,
-    /// The values by name; of several of one name, the first.
+    /// The values by name; the first one if a name is defined twice.
     pub names: HashMap<&'m str, ValueId>,
-    /// The values that belong to it and its subgraphs, by number.
+    /// The values of the body and its subgraphs, by number.
     pub(crate) range: std::ops::Range<usize>,
 }
 
@@ -118,7 +118,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// The graph, where it is one.
+    /// The graph, unless the body is a function.
     pub fn graph(&self) -> Option<&'m GraphProto> {
         match self.source {
             BodySource::Graph(graph) => Some(graph),
@@ -127,19 +127,19 @@ impl<'m> Body<'m> {
     }
 }
 
-/// A value: the body that defines it, and where there.
+/// Location of a value's definition: the body and the position there.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueSite {
     /// The body.
     pub body: BodyId,
-    /// Where in it.
+    /// The definition in the body.
     pub definition: Definition,
 }
 
-/// The imported version of each domain, ONNX's own being `""`; of a domain imported twice, the greatest.
+/// The imported version of each domain; ONNX's own is `""`. The largest one if a domain is imported twice.
 pub type Imports = BTreeMap<String, i64>;
 
-/// Every graph of a model.
+/// All graphs of a model.
 #[derive(Debug)]
 pub struct Bodies<'m> {
     /// The model.
@@ -150,10 +150,10 @@ pub struct Bodies<'m> {
     pub values: Vec<ValueSite>,
     /// The body of each function of the model.
     pub functions: Vec<BodyId>,
-    /// The functions by domain, name and overload; of several of one name, the first.
+    /// The functions by domain, name and overload; the first one if a function is defined twice.
     pub by_name: HashMap<(&'m str, &'m str, &'m str), usize>,
     subgraphs: HashMap<(NodeId, usize, usize), BodyId>,
-    /// The operator version of each operator in the main graph or in a function.
+    /// The operator version of each operator, in the main graph or in a function.
     specs: HashMap<(Option<usize>, &'m str, &'m str), Option<&'static OpSpec>>,
     imports: Imports,
     function_imports: Vec<Imports>,
@@ -169,7 +169,7 @@ fn imports(protos: &[OperatorSetIdProto]) -> Imports {
 }
 
 impl<'m> Bodies<'m> {
-    /// Lists the graphs of a model and the names in each.
+    /// Collects the graphs of a model and the names in each.
     pub fn new(model: &'m ModelProto) -> Bodies<'m> {
         let mut bodies = Bodies {
             model,
@@ -209,7 +209,7 @@ impl<'m> Bodies<'m> {
         self.specs = specs;
     }
 
-    /// The operator version of a node; nothing where it calls a function, or its domain or operator is unknown.
+    /// The operator version of a node; `None` if it calls a function, or if its domain or operator is unknown.
     pub fn spec(&self, body: BodyId, node: &NodeProto) -> Option<&'static OpSpec> {
         if self.function_of(node).is_some() {
             return None;
@@ -268,34 +268,34 @@ impl<'m> Bodies<'m> {
         id
     }
 
-    /// A body; the ids of this value always have one.
+    /// A body; every id of this model has one.
     #[expect(clippy::indexing_slicing, reason = "an id is made where its body is listed")]
     pub fn body(&self, id: BodyId) -> &Body<'m> {
         &self.bodies[id.0]
     }
 
-    /// A node; nothing for a position beyond the end of the body's list.
+    /// A node; `None` if the position is out of range.
     pub fn node(&self, id: NodeId) -> Option<&'m NodeProto> {
         self.body(id.body).nodes().get(id.index)
     }
 
-    /// Every body, the main graph first.
+    /// All bodies, the main graph first.
     pub fn ids(&self) -> impl Iterator<Item = BodyId> + use<> {
         (0..self.bodies.len()).map(BodyId)
     }
 
-    /// Every node of every body.
+    /// All nodes of all bodies.
     pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
-        // bounded: by the nodes that there are.
+        // bounded: by the nodes of the model.
         self.ids().flat_map(|body| (0..self.body(body).nodes().len()).map(move |index| NodeId { body, index }))
     }
 
-    /// The body in an attribute of a node.
+    /// The body of a graph in an attribute of a node.
     pub fn subgraph(&self, node: NodeId, attribute: usize, graph: usize) -> Option<BodyId> {
         self.subgraphs.get(&(node, attribute, graph)).copied()
     }
 
-    /// The value that a name means in a body: one of its own, or one of the bodies around it.
+    /// Resolves a name in a body: one of its own values, or one of an enclosing body.
     pub fn lookup(&self, body: BodyId, name: &str) -> Option<ValueId> {
         let mut next = Some(body);
         while let Some(body) = next {
@@ -308,17 +308,17 @@ impl<'m> Bodies<'m> {
         None
     }
 
-    /// Where a value is made.
+    /// The location of a value's definition.
     pub fn site(&self, value: ValueId) -> Option<ValueSite> {
         self.values.get(value.0).copied()
     }
 
-    /// What the model imports.
+    /// The imports of the model.
     pub fn imports_of_model(&self) -> &Imports {
         &self.imports
     }
 
-    /// What a body imports: what its function does, or else the model.
+    /// The imports of a body: those of its function, or else of the model.
     pub fn imports(&self, body: BodyId) -> &Imports {
         let function = self.body(body).function;
         function.and_then(|function| self.function_imports.get(function)).unwrap_or(&self.imports)
@@ -329,7 +329,7 @@ impl<'m> Bodies<'m> {
         self.imports(body).get(plain_domain(domain)).copied()
     }
 
-    /// The function of the model that a node calls.
+    /// The function of the model that a node calls, if any.
     pub fn function_of(&self, node: &NodeProto) -> Option<usize> {
         if self.by_name.is_empty() {
             return None;
@@ -337,7 +337,7 @@ impl<'m> Bodies<'m> {
         self.by_name.get(&(plain_domain(node.domain()), node.op_type(), node.overload())).copied()
     }
 
-    /// The way to a node through the messages.
+    /// The path to a node through the messages.
     pub fn path(&self, node: NodeId) -> NodePath {
         let mut entered = Vec::new();
         let mut body = self.body(node.body);
@@ -361,7 +361,7 @@ impl<'m> Bodies<'m> {
         Some(NodeId { body, index: path.index })
     }
 
-    /// A node as messages name it.
+    /// Describes a node for messages.
     pub fn node_place(&self, id: NodeId) -> NodePlace {
         let Some(node) = self.node(id) else {
             return NodePlace { index: id.index, name: String::new(), operator: String::new(), output: String::new() };
@@ -374,7 +374,7 @@ impl<'m> Bodies<'m> {
         }
     }
 
-    /// The operator version of a node, or its domain and operator where there is none.
+    /// The operator version of a node, or its domain and operator if there is none.
     fn operator(&self, body: BodyId, node: &NodeProto) -> String {
         match self.spec(body, node) {
             Some(spec) => spec.version.qualified(),
@@ -416,7 +416,7 @@ impl<'m> Bodies<'m> {
         Place { node: Some(self.node_place(node)), ..self.place(node.body) }
     }
 
-    /// Where a value comes from.
+    /// The source of a value.
     pub fn origin(&self, value: ValueId) -> Option<Origin> {
         let site = self.values.get(value.0)?;
         let body = self.body(site.body);
@@ -441,7 +441,7 @@ impl<'m> Bodies<'m> {
     }
 }
 
-/// A function as messages name it: `local/f`.
+/// Formats the name of a function for messages: `local/f`.
 pub(crate) fn function_name(function: &FunctionProto) -> String {
     let (domain, name) = (shorten::name(canonical_domain(function.domain())), shorten::name(function.name()));
     match function.overload() {

@@ -1,4 +1,4 @@
-//! Subgraphs: what their nodes give them, and what becomes of what they give back.
+//! Subgraphs: the facts passed into them, and the facts about their outputs.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
@@ -16,15 +16,15 @@ use crate::infer::view::axis_of;
 use crate::infer::walk::Walk;
 use crate::rules::RuleId;
 
-/// The number of inputs or outputs of a subgraph that a node calls for.
+/// Number of inputs and outputs that a node requires of a subgraph.
 struct Expected {
     inputs: usize,
-    /// The least and, where there is one, the most.
+    /// The minimum, and the maximum if there is one.
     outputs: (usize, Option<usize>),
 }
 
 impl<'m> Walk<'_, 'm> {
-    /// What is known of the outputs of a node that runs subgraphs; nothing for other nodes.
+    /// Returns the facts about the outputs of a node that runs subgraphs; `None` for other nodes.
     pub(super) fn subgraphs(
         &mut self,
         id: NodeId,
@@ -45,7 +45,7 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// Walks the subgraphs of a node of which nothing is known.
+    /// Walks the subgraphs of a node with unknown semantics.
     pub(super) fn unknown_subgraphs(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) {
         for (attribute, at) in node.attribute.iter().zip(0..) {
             // bounded: by the graphs that there are.
@@ -60,7 +60,7 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// A subgraph that changes scores or probabilities gives what has the type and shape of its input.
+    /// Checks that a subgraph that modifies scores or probabilities preserves the type and shape of its input.
     fn check_modifier(&mut self, id: NodeId, body: BodyId, attribute: &str, outputs: &[ValueFact]) {
         let given = self.bodies.body(body).inputs().first().map(|name| self.fact_of(body, name)).unwrap_or_default();
         let message = match outputs.first().and_then(|output| contradiction(&given, output)) {
@@ -81,7 +81,7 @@ impl<'m> Walk<'_, 'm> {
         let count = node.output.len();
         self.check_single(id, node, 0, "the condition");
         let mut known: Vec<Vec<ValueFact>> = Vec::new();
-        // A branch may be there for shapes that never come.
+        // A branch may handle shapes that never occur.
         self.branches += 1;
         for name in ["then_branch", "else_branch"] {
             let Some(body) = self.subgraph(id, node, name) else { continue };
@@ -113,7 +113,7 @@ impl<'m> Walk<'_, 'm> {
         let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
         given.extend(carried.iter().cloned());
-        // Of iteration number and condition, models also declare one element instead of a scalar.
+        // Models also declare iteration number and condition as tensors of one element instead of scalars.
         given.iter_mut().take(2).for_each(|fact| fact.shape = None);
         let outputs = self.body(body, Some(given), call);
         let scans = node.output.len().saturating_sub(count);
@@ -122,14 +122,14 @@ impl<'m> Walk<'_, 'm> {
         self.check_condition(id, outputs.first());
         let mut facts: Vec<ValueFact> = outputs.iter().skip(1).take(count).map(type_only).collect();
         facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, 0)));
-        // No iteration may run, so that what goes in may come out.
+        // With zero iterations, the initial values become the outputs.
         for (fact, carried) in facts.iter_mut().zip(&carried) {
             fact.value_type = fact.value_type.take().or_else(|| carried.value_type.clone());
         }
         facts
     }
 
-    /// An input that has one element.
+    /// Checks that an input has exactly one element.
     fn check_single(&mut self, id: NodeId, node: &NodeProto, position: usize, what: &str) {
         let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) else { return };
         let sizes = self.fact_of(id.body, name).sizes().filter(|sizes| sizes.iter().any(|size| *size != 1));
@@ -155,7 +155,7 @@ impl<'m> Walk<'_, 'm> {
         call: Option<&CallAttributes<'m>>,
     ) -> Vec<ValueFact> {
         let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
-        // Version 8 has lengths first, and a batch axis before that of the sequence.
+        // Version 8 has the lengths first, and a batch axis before the sequence axis.
         let (first, batch) = if spec.version.since < 9 { (1, 1) } else { (0, 0) };
         let attributes = Attributes::new(node, call);
         let scanned = attributes.int("num_scan_inputs");
@@ -210,7 +210,7 @@ impl<'m> Walk<'_, 'm> {
         results
     }
 
-    /// The lengths of the sequences are as many as there are sequences.
+    /// Checks that the number of sequence lengths equals the batch size.
     fn check_batch(&mut self, id: NodeId, node: &NodeProto, first: Option<&ValueFact>) {
         let lengths = node.input.first().filter(|name| !name.is_empty());
         let lengths = lengths.and_then(|name| self.fact_of(id.body, name).shape);
@@ -223,7 +223,7 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// The lists of axes and directions have an entry for each scan input or output.
+    /// Checks that lists of axes and directions have an entry for each scan input or output.
     fn check_scan_lists(&mut self, id: NodeId, inputs: usize, outputs: usize, attributes: Attributes<'_, 'm>) {
         let lists = [
             ("scan_input_axes", inputs),
@@ -244,7 +244,7 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// All scan inputs are cut into as many slices.
+    /// Checks that all scan inputs have the same number of slices.
     fn check_slices(&mut self, id: NodeId, node: &NodeProto, scanned: &[ValueFact], axes: &[i64]) {
         let first = inputs_given(node).len().saturating_sub(scanned.len());
         let mut lengths: Vec<(usize, &str)> = Vec::new();
@@ -301,12 +301,12 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// What a body gives for the next iteration has the type of what it was given.
+    /// Checks that the values carried to the next iteration keep their types.
     fn check_carried(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
         let names = self.bodies.body(body).outputs();
         let first = names.len().saturating_sub(outputs.len());
         for ((given, output), at) in given.iter().zip(outputs).zip(0usize..) {
-            // An optional goes in, and what it holds may come out.
+            // An optional may be passed in, and its content returned.
             let is_item =
                 |given: &ValueType, output: &ValueType| matches!(given, ValueType::Optional(item) if **item == *output);
             if let (Some(given), Some(output)) = (&given.value_type, &output.value_type)
@@ -321,7 +321,7 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// A state of a scan keeps its shape.
+    /// Checks that the states of a scan keep their shapes.
     fn check_state_shapes(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
         let names = self.bodies.body(body).outputs();
         let shape = |fact: &ValueFact| ValueFact { shape: fact.shape.clone(), ..ValueFact::default() };
@@ -338,7 +338,7 @@ fn type_only(fact: &ValueFact) -> ValueFact {
     ValueFact { value_type: fact.value_type.clone(), ..ValueFact::default() }
 }
 
-/// The inputs of a node up to the last that is not left out.
+/// The inputs of a node without trailing omitted ones.
 fn inputs_given(node: &NodeProto) -> &[String] {
     let count = node.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
     node.input.get(..count).unwrap_or_default()
@@ -348,13 +348,13 @@ fn without_constant(fact: &ValueFact) -> ValueFact {
     ValueFact { constant: None, ..fact.clone() }
 }
 
-/// A tensor that a body gives in every iteration, stacked: one axis more.
+/// The stack of a tensor over all iterations, with one more axis.
 fn stacked(fact: &ValueFact, batch: usize) -> ValueFact {
     let shape = fact.shape.as_ref().map(|shape| {
-        // A scan has one batch axis at most.
+        // A scan has at most one batch axis.
         let mut dims = vec![Dim::Unknown];
         dims.extend((batch > 0).then_some(Dim::Unknown));
-        // Sizes may differ from one iteration to the next only where they are no sizes.
+        // A known size is the same in every iteration; symbolic ones may differ.
         dims.extend(shape.iter().map(|dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown }));
         dims
     });

@@ -1,4 +1,4 @@
-//! What a model declares of its values.
+//! Declared types and shapes of a model's values.
 
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::proto::{TypeProto, ValueInfoProto, decode, onnx};
@@ -7,12 +7,12 @@ use onnx_conformance_reference::types::ValueType;
 use crate::facts::{MAX_RANK, ValueFact, dim_text};
 use crate::shorten::MAX_NAME;
 
-/// What a declaration says of a value.
+/// The facts given by a declaration.
 pub(crate) fn declared(info: &ValueInfoProto) -> ValueFact {
     info.r#type.as_ref().map(of_type).unwrap_or_default()
 }
 
-/// What a type message says of a value; nothing where it is none of ONNX's.
+/// The facts given by a type message; empty if the type is not one of ONNX's.
 pub(crate) fn of_type(proto: &TypeProto) -> ValueFact {
     use onnx::tensor_shape_proto::dimension::Value as V;
     let Ok(value_type) = decode::value_type(proto) else { return ValueFact::default() };
@@ -31,7 +31,7 @@ pub(crate) fn of_type(proto: &TypeProto) -> ValueFact {
     ValueFact { value_type: Some(value_type), shape, constant: None }
 }
 
-/// How a declaration contradicts what is known.
+/// Contradiction between a declaration and a known fact.
 pub(crate) enum Contradiction {
     /// The types differ: declared, known.
     Type(ValueType, ValueType),
@@ -39,7 +39,7 @@ pub(crate) enum Contradiction {
     Shape(String, String),
 }
 
-/// How a declaration contradicts what is known of a value.
+/// Compares a declaration with the known facts of a value.
 pub(crate) fn contradiction(declared: &ValueFact, known: &ValueFact) -> Option<Contradiction> {
     if let (Some(declared), Some(known)) = (&declared.value_type, &known.value_type)
         && declared != known
@@ -52,7 +52,7 @@ pub(crate) fn contradiction(declared: &ValueFact, known: &ValueFact) -> Option<C
     excluded.then(|| Contradiction::Shape(shape_text(one), shape_text(two)))
 }
 
-/// What is known once a declaration is believed where it says more.
+/// Combines the known facts with those that only the declaration gives.
 pub(crate) fn refine(declared: &ValueFact, known: ValueFact) -> ValueFact {
     let shape = match (known.shape, &declared.shape) {
         (Some(known), Some(declared)) if known.len() == declared.len() => {
@@ -68,7 +68,7 @@ pub(crate) fn refine(declared: &ValueFact, known: ValueFact) -> ValueFact {
     ValueFact { value_type: known.value_type.or_else(|| declared.value_type.clone()), shape, constant: known.constant }
 }
 
-/// A shape as messages spell it.
+/// Formats a shape for messages.
 pub(crate) fn shape_text(shape: &[Dim]) -> String {
     format!("[{}]", shape.iter().map(dim_text).collect::<Vec<_>>().join(", "))
 }

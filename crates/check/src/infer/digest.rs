@@ -1,4 +1,4 @@
-//! Digests of long keys, which maps hold in place of the keys.
+//! Digests that replace long keys in maps.
 
 use std::fmt::{self, Write as _};
 use std::hash::{BuildHasher as _, DefaultHasher, Hasher as _, RandomState};
@@ -7,11 +7,11 @@ use std::hash::{BuildHasher as _, DefaultHasher, Hasher as _, RandomState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Digest(u64, u64);
 
-/// Two keyed hashes. Their keys are drawn anew for each check, so that no model can be made of two keys with one digest.
+/// Two keyed hash functions. The keys are random for each check, so that no model can be crafted to cause a collision.
 #[derive(Default)]
 pub(super) struct Digester(RandomState, RandomState);
 
-/// A digest of what was written so far.
+/// Digest of the bytes written so far.
 pub(super) struct Writer(DefaultHasher, DefaultHasher);
 
 impl Digester {
@@ -29,9 +29,9 @@ impl Writer {
         }
     }
 
-    /// Adds a text with an end that no text has.
+    /// Adds a string and a terminator that occurs in no string.
     pub(super) fn text(&mut self, text: fmt::Arguments<'_>) {
-        // A hasher takes whatever it is given.
+        // Writing to a hasher never fails.
         let _ = self.write_fmt(text);
         for hasher in [&mut self.0, &mut self.1] {
             hasher.write_u8(0xff);

@@ -1,4 +1,4 @@
-//! Single nodes on the executor: constants are folded, and a node that is refused whatever its inputs hold is found.
+//! Execution of single nodes: folds constants, and finds nodes that fail for all values of their unknown inputs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,25 +24,25 @@ use crate::facts::ValueFact;
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::view::{NodeView, SMALL, axis_of};
 
-/// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
+/// Maximum number of node runs for constant folding, and for finding failures.
 const RUNS: (usize, usize) = (2048, 2048);
 
-/// The elements that the inputs of a node may have together for it to be run.
+/// Maximum number of elements in all inputs of a node to run.
 const ELEMENTS: usize = 4096;
 
-/// What one run may use: its bytes, and the elements of one tensor. What would take more is not known.
+/// Limits of a run: bytes, and elements of one tensor. Beyond them, the result is unknown.
 const RUN_BYTES: usize = 4 << 20;
 const RUN_ELEMENTS: usize = 64 << 10;
 
-/// The bytes of the attributes of a node that is run.
+/// Maximum size of the attributes of a node to run, in bytes.
 const ATTRIBUTES: usize = 64 << 10;
 
-/// Operators whose outputs do not follow from their inputs, so that they are no constants.
+/// Operators whose outputs are random and therefore not constants.
 pub const RANDOM: [&str; 7] =
     ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"];
 
-/// What stands for an input that holds a shape, an axis, a count or positions, and is not known: values that are right
-/// wherever any are.
+/// Placeholder for an unknown input that is a shape, an axis, a count or a list of positions: values that are valid if
+/// any are.
 #[derive(Clone, Copy, PartialEq)]
 enum Neutral {
     /// All 0.
@@ -51,19 +51,20 @@ enum Neutral {
     Ones,
     /// 0, 1, 2, ...
     Counting,
-    /// The first size of the first input, then 1.
+    /// The first dimension of the first input, then 1.
     Batch,
-    /// The whole axis, then 0.
+    /// The size of the axis, then 0.
     Parts,
-    /// The shape of the first input, unless the indices of `MaxUnpool` are known, which may lie beyond it.
+    /// The shape of the first input; no placeholder if the indices of `MaxUnpool` are known, because they may be out of
+    /// range.
     Same,
-    /// The axes of one element, then the others.
+    /// The axes of size 1, then the others.
     SingleAxes,
-    /// The length of the window, where there is one.
+    /// The length of the window, if there is one.
     Window,
 }
 
-/// The inputs of which such values are known: the operator (all of them for `*`), the input, the values.
+/// Inputs with a placeholder: the operator (`*` for all), the input, the values.
 const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("*", "indices", Neutral::Zeros),
     ("Adagrad", "T", Neutral::Zeros),
@@ -109,18 +110,18 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("Unsqueeze", "axes", Neutral::Counting),
 ];
 
-/// Inputs that hold lengths, but are of a type that data has too.
+/// Inputs that are lengths although their types also allow data.
 const LENGTHS: &[(&str, &str)] = &[("Split", "split")];
 
-/// Operators of which it does not matter what the items of a sequence are.
+/// Operators for which the items of a sequence do not matter.
 const ANY_ITEMS: [&str; 4] = ["SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"];
 
-/// Runs single nodes, within limits.
+/// Executor of single nodes, within limits.
 pub(super) struct Executor {
     deadline: Deadline,
     folds: usize,
     probes: usize,
-    /// The refusals that are known, by what was run.
+    /// Known failures, by the digest of the node and its inputs.
     refusals: HashMap<Digest, Option<String>>,
     digester: Digester,
 }
@@ -136,7 +137,7 @@ impl Executor {
         }
     }
 
-    /// Computes the outputs of a node all of whose inputs are known.
+    /// Computes the outputs of a node if all of its inputs are constants.
     pub(super) fn refine(&mut self, view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
         if self.folds == 0 || !is_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
             return;
@@ -165,13 +166,13 @@ impl Executor {
         }
     }
 
-    /// Why a node is refused whatever its inputs hold that are not known; nothing where some values may do.
+    /// Returns the reason if a node fails for all values of its unknown inputs; `None` if some values may be valid.
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
         if self.probes == 0 || !is_alone(view) || is_choosy(view) || view.node.output.iter().all(String::is_empty) {
             return None;
         }
         let mut elements = 0usize;
-        // Whether sizes are supposed, so that only a refusal counts that follows from the ranks.
+        // True if sizes are assumed; then only a failure that follows from the ranks counts.
         let mut is_rank_alone = false;
         for (fact, at) in view.inputs.iter().zip(0..) {
             let Some(fact) = fact else { continue };
@@ -212,7 +213,8 @@ impl Executor {
         refusal
     }
 
-    /// The outputs that have names; or why the node is invalid, or nothing where it is not known to be.
+    /// Returns the outputs that have names. The error is the reason why the node is invalid, or `None` if that is
+    /// unknown.
     fn run(&self, view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Result<Vec<Value>, Option<Refused>> {
         let model = model_of(view, inputs).ok_or(None)?;
         let limits = LoadLimits { bytes: RUN_BYTES, deadline: self.deadline.clone() };
@@ -242,20 +244,20 @@ impl Executor {
     }
 }
 
-/// Why a node is invalid.
+/// Reason why a node is invalid.
 struct Refused {
     message: String,
-    /// Whether it follows from the ranks of the inputs, whatever their sizes are.
+    /// True if it follows from the ranks of the inputs alone.
     is_about_rank: bool,
 }
 
-/// The sizes of a tensor of known rank, 1 standing for those that are not known.
+/// The sizes of a tensor of known rank; unknown sizes are assumed to be 1.
 fn supposed(fact: &ValueFact) -> Option<Vec<usize>> {
     let size = |dim: &Dim| if let Dim::Size(size) = dim { *size } else { 1 };
     Some(fact.shape.as_ref()?.iter().map(size).collect())
 }
 
-/// What fills the inputs that are not known.
+/// Values for unknown data inputs.
 #[derive(Clone, Copy, PartialEq)]
 enum Fill {
     Ones,
@@ -264,7 +266,7 @@ enum Fill {
 }
 
 impl Fill {
-    /// A value for each input.
+    /// Returns a value for each input.
     fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
         let input = |(fact, at): (Option<&ValueFact>, usize)| match fact {
             None => Some(None),
@@ -330,7 +332,7 @@ impl Neutral {
             Neutral::Ones => repeated(1, count),
             Neutral::Counting => (0i128..).take(count).collect(),
             Neutral::Batch => first(size(view.shape(0)?.first())?, 1),
-            // One length for all parts divides any axis.
+            // A single length for all parts divides any axis.
             Neutral::Parts if shape.is_empty() => vec![1],
             Neutral::Parts => {
                 let dims = view.shape(0)?;
@@ -360,20 +362,20 @@ impl Neutral {
     }
 }
 
-/// Equal elements of an input that is not known.
+/// Repeats an element for an unknown input.
 fn repeated<T: Clone>(element: T, count: usize) -> Vec<T> {
-    // bounded: by ELEMENTS, which was asked for the inputs of the node.
+    // bounded: by ELEMENTS, against which the inputs of the node were checked.
     std::iter::repeat_n(element, count).collect()
 }
 
-/// Whether the node may run alone: without graphs inside, and without attributes that are not known.
+/// True if the node can run alone: it has no subgraphs and no unknown attributes.
 fn is_alone(view: &NodeView<'_, '_>) -> bool {
     let has_graph = view.attributes.all().any(|(_, attribute)| attribute.g.is_some() || !attribute.graphs.is_empty());
     let is_large = || view.node.attribute.iter().map(Message::encoded_len).sum::<usize>() > ATTRIBUTES;
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
-/// Whether the operator refuses most values of its inputs.
+/// True if the operator fails for most values of its inputs.
 fn is_choosy(view: &NodeView<'_, '_>) -> bool {
     match view.spec.version.name.as_str() {
         "Gradient" | "ImageDecoder" => true,
@@ -382,16 +384,16 @@ fn is_choosy(view: &NodeView<'_, '_>) -> bool {
     }
 }
 
-/// The values that stand for an input that is not known, where it takes no data.
+/// The placeholder for an unknown input that is not data.
 fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral> {
     let operator = view.spec.version.name.as_str();
     let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
-    // The first version of `Split` has its lengths as data.
+    // The first version of `Split` takes its lengths as data.
     let is_first_split = operator == "Split" && view.spec.version.since == 1;
     row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
 }
 
-/// Whether any value may stand at an input: not a shape, an axis or a count, of which the right one is not known.
+/// True if an input accepts any value: it is not a shape, an axis or a count, whose valid values are unknown.
 fn is_data(view: &NodeView<'_, '_>, formal: &FormalParameter) -> bool {
     let is_measure =
         |value_type: &ValueType| matches!(value_type, ValueType::Tensor(ElementType::Int64 | ElementType::Int32));
@@ -403,7 +405,7 @@ fn input_name(at: usize) -> String {
     format!("i{at}")
 }
 
-/// The model of the node alone.
+/// Builds a model with this node only.
 fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelProto> {
     let attribute = |(name, attribute): (&str, &AttributeProto)| AttributeProto {
         name: Some(name.to_owned()),
@@ -429,7 +431,7 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
         let value_type = encode::value_type(&value.value_type(), shape);
         Some(ValueInfoProto { name: Some(input_name(at)), r#type: Some(value_type), ..ValueInfoProto::default() })
     };
-    // The executor does not look at what outputs are declared as.
+    // The executor ignores the declared types of outputs.
     let float = encode::value_type(&ValueType::Tensor(ElementType::Float), None);
     let declare = |name: &String| ValueInfoProto {
         name: Some(name.clone()),
@@ -453,7 +455,8 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
     })
 }
 
-/// What a refusal follows from: operator, opset, attributes, types, shapes, constants, and which outputs are taken.
+/// Digest of everything that determines a failure: operator, opset, attributes, types, shapes, constants, and used
+/// outputs.
 fn key(digester: &Digester, view: &NodeView<'_, '_>) -> Digest {
     let mut key = digester.begin();
     key.text(format_args!("{} {}", view.spec.version, view.opset));

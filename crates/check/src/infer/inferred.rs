@@ -1,4 +1,4 @@
-//! What inference knows of a model, and how it is asked.
+//! Results of inference for a model.
 
 use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 
@@ -9,17 +9,17 @@ use crate::infer::bodies::{Bodies, BodyId, NodeId, NodePath, ValueId};
 use crate::infer::walk::Walk;
 use crate::limits::Limits;
 
-/// What is known of every value of a model. In a function it is what holds of all its calls.
+/// Known facts about every value of a model. In a function, they hold for all of its calls.
 #[derive(Debug)]
 pub struct Inferred<'m> {
     /// The graphs of the model, and the names in each.
     pub bodies: Bodies<'m>,
-    /// What contradicts itself: nodes, subgraphs and declarations against the types that they meet.
+    /// Contradictions of nodes, subgraphs and declarations with the inferred types.
     pub findings: Findings,
     facts: Vec<ValueFact>,
 }
 
-/// Infers what can be known of the values of a model before it runs.
+/// Infers the facts about the values of a model that are known before it runs.
 pub fn infer<'m>(model: &'m ModelProto, limits: &Limits) -> Inferred<'m> {
     let bodies = Bodies::new(model);
     let (facts, findings) = Walk::new(&bodies, limits).run();
@@ -27,27 +27,27 @@ pub fn infer<'m>(model: &'m ModelProto, limits: &Limits) -> Inferred<'m> {
 }
 
 impl<'m> Inferred<'m> {
-    /// Every node of the model, of its functions and of their subgraphs.
+    /// All nodes of the model, of its functions and of their subgraphs.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.bodies.node_ids()
     }
 
-    /// What is known of a value.
+    /// The known facts about a value.
     pub fn fact(&self, value: ValueId) -> Option<&ValueFact> {
         self.facts.get(value.0)
     }
 
-    /// What is known of the value that a name means in a body.
+    /// The known facts about a value by its name in a body.
     pub fn value(&self, body: BodyId, name: &str) -> Option<&ValueFact> {
         self.fact(self.bodies.lookup(body, name)?)
     }
 
-    /// Where the value comes from that a name means in a body.
+    /// The source of a value by its name in a body.
     pub fn origin(&self, body: BodyId, name: &str) -> Option<Origin> {
         self.bodies.origin(self.bodies.lookup(body, name)?)
     }
 
-    /// A node with what is known around it; its opset is 0 where its domain is not imported.
+    /// A node with the known facts about its inputs and outputs; its opset is 0 if its domain is not imported.
     pub fn node_facts(&self, id: NodeId) -> Option<NodeFacts<'m>> {
         let node = self.bodies.node(id)?;
         let fact = |name: &String| (!name.is_empty()).then(|| self.value(id.body, name).cloned().unwrap_or_default());
@@ -64,7 +64,7 @@ impl<'m> Inferred<'m> {
         self.node_facts(self.bodies.find(path)?)
     }
 
-    /// The inputs of a node, for people to read.
+    /// Describes the inputs of a node for display.
     pub fn describe_inputs(&self, id: NodeId, node: &NodeProto) -> Vec<Described> {
         node.input.iter().map(|name| Described::new(name, self.value(id.body, name))).collect()
     }

@@ -1,4 +1,4 @@
-//! Inference: the type of every value of a model, and where cheap and certain its shape and the value itself.
+//! Inference: the type of every value of a model, and its shape and value where that is cheap and certain.
 
 mod attributes;
 mod bodies;

@@ -1,4 +1,4 @@
-//! The types of outputs that no type parameter of an input fixes: they follow from attributes, or from what an input holds.
+//! Types of outputs that no type parameter of an input determines: they depend on attributes or on the value of an input.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode;
@@ -7,7 +7,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::infer::view::NodeView;
 
-/// The type of an output by the operator's own rule; nothing where the signature says it, or it is not known.
+/// The type of an output by a rule of the operator; `None` if the signature determines it, or if it is unknown.
 pub(super) fn own_type(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
     let version = &view.spec.version;
     match (version.domain.as_str(), position) {
@@ -101,7 +101,7 @@ fn own_type_of_ml(view: &NodeView<'_, '_>) -> Option<ValueType> {
     }
 }
 
-/// Strings become integers and integers strings.
+/// Swaps strings and integers.
 fn swapped(view: &NodeView<'_, '_>) -> Option<ValueType> {
     match view.value_type(0)? {
         ValueType::Tensor(ElementType::String) => Some(ValueType::Tensor(ElementType::Int64)),
@@ -110,7 +110,7 @@ fn swapped(view: &NodeView<'_, '_>) -> Option<ValueType> {
     }
 }
 
-/// The type of class labels: texts where there are any.
+/// The type of class labels: strings if there are any.
 fn label_type(view: &NodeView<'_, '_>) -> Option<ElementType> {
     if view.attributes.is_open("classlabels_strings") {
         return None;
@@ -148,7 +148,7 @@ fn constant_type(view: &NodeView<'_, '_>) -> Option<ValueType> {
     Some(ValueType::Tensor(element))
 }
 
-/// The type of the zero point, or that which `output_dtype` names, or `uint8`.
+/// The type of the zero point, or the type given by `output_dtype`, or `uint8`.
 fn quantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     if view.inputs.get(2).copied().flatten().is_some() {
         return view.value_type(2).cloned();
@@ -156,7 +156,7 @@ fn quantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     named_type(view, "output_dtype", Some(ValueType::Tensor(ElementType::Uint8)))
 }
 
-/// The type that `output_dtype` names, or that of the scale.
+/// The type given by `output_dtype`, or the type of the scale.
 fn dequantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     if view.spec.version.since < 23 {
         return None;
@@ -164,7 +164,7 @@ fn dequantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     named_type(view, "output_dtype", view.value_type(1).cloned())
 }
 
-/// The type that an attribute names, or the default where it is 0 or left out; nothing where that is not known.
+/// The type given by an attribute, or the default if it is 0 or omitted; `None` if it is unknown.
 fn named_type(view: &NodeView<'_, '_>, name: &str, default: Option<ValueType>) -> Option<ValueType> {
     if view.attributes.is_open(name) {
         return None;

@@ -1,4 +1,4 @@
-//! Shapes: the rules of those operators whose output shapes follow cheaply from input shapes, attributes and constants.
+//! Shape inference for operators whose output shapes follow cheaply from input shapes, attributes and constants.
 
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
@@ -88,7 +88,7 @@ const KEEPING: &[&str] = &[
     "Trilu",
 ];
 
-/// Element-wise operators over inputs that are broadcast to each other.
+/// Element-wise operators with broadcasting.
 const BROADCASTING: &[&str] = &[
     "Add",
     "And",
@@ -115,10 +115,10 @@ const BROADCASTING: &[&str] = &[
     "Xor",
 ];
 
-/// Operators whose outputs have the rank of the first input.
+/// Operators whose outputs have the same rank as the first input.
 const RANK_KEEPING: &[&str] = &["DepthToSpace", "GridSample", "Pad", "Resize", "SpaceToDepth", "Tile", "Upsample"];
 
-/// Adds what is known of the shapes of a node's outputs.
+/// Adds the known shapes of a node's outputs.
 pub(super) fn refine(view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
     if view.spec.version.domain != DEFAULT_DOMAIN {
         return;
@@ -161,7 +161,7 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
     }
 }
 
-/// The output shape of operators that move elements about, and of products.
+/// The output shape of operators that move elements, and of products.
 fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
     match view.spec.version.name.as_str() {
         "Shape" => Some(vec![shape_range(view).map_or(Dim::Unknown, |range| Dim::Size(range.len()))]),
@@ -191,18 +191,18 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
     }
 }
 
-/// A shape of which only the rank is known; nothing for a rank beyond the limit.
+/// A shape with only its rank known; `None` if the rank exceeds the limit.
 pub(super) fn unknown(rank: usize) -> Option<Shape> {
     // bounded: by the highest rank.
     (rank <= MAX_RANK).then(|| std::iter::repeat_n(Dim::Unknown, rank).collect())
 }
 
-/// One shape for several outputs; nothing where the copies would take much more than the model.
+/// Copies a shape for several outputs; `None` if the copies would be much larger than the model.
 fn for_each(shape: Option<Shape>, outputs: usize) -> Vec<Option<Shape>> {
     const MAX_DIMS: usize = 1 << 16;
     let dims = shape.as_ref().map_or(0, Vec::len).saturating_mul(outputs);
     let shape = shape.filter(|_| dims <= MAX_DIMS);
-    // bounded: by the dimensions of all copies, and by the outputs that the node names.
+    // bounded: by the dimensions of all copies, and by the outputs of the node.
     std::iter::repeat_n(shape, outputs).collect()
 }
 
@@ -210,7 +210,7 @@ fn integers(view: &NodeView<'_, '_>, position: usize) -> Option<Vec<i64>> {
     view.inputs.get(position).copied().flatten()?.integers()
 }
 
-/// The number of elements of a list that is an input.
+/// The length of a list input.
 fn length(view: &NodeView<'_, '_>, position: usize) -> Option<usize> {
     match view.shape(position)?.as_slice() {
         [Dim::Size(length)] => Some(*length),
@@ -218,15 +218,15 @@ fn length(view: &NodeView<'_, '_>, position: usize) -> Option<usize> {
     }
 }
 
-/// A list of integers that a node may have.
+/// Optional list of integers of a node.
 enum List {
-    /// It is there, or refers to a caller's, and what it holds is not known.
+    /// Its values are unknown, because it is an input or a reference to a caller's attribute.
     Unknown,
     Absent,
     Given(Vec<i64>),
 }
 
-/// Integers that an attribute holds in old versions, an input in new ones.
+/// Reads integers from an attribute in old versions, and from an input in new ones.
 fn list(view: &NodeView<'_, '_>, name: &str, position: usize) -> List {
     if view.attributes.is_open(name) {
         return List::Unknown;
@@ -240,14 +240,14 @@ fn list(view: &NodeView<'_, '_>, name: &str, position: usize) -> List {
     }
 }
 
-/// An integer attribute; nothing where it is not known.
+/// Reads an integer attribute; `None` if it is unknown.
 fn int(view: &NodeView<'_, '_>, name: &str, default: i64) -> Option<i64> {
     if view.attributes.is_open(name) { None } else { Some(view.attributes.int(name).unwrap_or(default)) }
 }
 
 fn broadcast_all(view: &NodeView<'_, '_>) -> Option<Shape> {
     let version = &view.spec.version;
-    // Before version 7 the second input is fitted to the first; before version 8 lists have one shape.
+    // Before version 7 the second input broadcasts to the first; before version 8 lists have the same shape.
     if version.since < 7 || (version.since < 8 && ["Max", "Min", "Mean", "Sum"].contains(&version.name.as_str())) {
         return view.shape(0);
     }
@@ -262,7 +262,7 @@ fn broadcast_all(view: &NodeView<'_, '_>) -> Option<Shape> {
     result
 }
 
-/// The shape of two tensors broadcast to each other.
+/// The broadcast shape of two tensors.
 fn broadcast(one: &[Dim], two: &[Dim]) -> Option<Shape> {
     let rank = one.len().max(two.len());
     let at = |shape: &[Dim], index: usize| match (index + shape.len()).checked_sub(rank) {
@@ -272,14 +272,14 @@ fn broadcast(one: &[Dim], two: &[Dim]) -> Option<Shape> {
     let both = |index| match (at(one, index), at(two, index)) {
         (Dim::Size(1), other) | (other, Dim::Size(1)) => Some(other),
         (Dim::Size(one), Dim::Size(two)) => (one == two).then_some(Dim::Size(one)),
-        // Any other size than 1 goes with itself alone.
+        // A size other than 1 is the result, because only 1 or the same size matches it.
         (Dim::Size(size), _) | (_, Dim::Size(size)) => Some(Dim::Size(size)),
         (one, two) => Some(if one == two { one } else { Dim::Unknown }),
     };
     (0..rank).map(both).collect()
 }
 
-/// The part of the shape that `Shape` gives.
+/// The range of axes that `Shape` returns.
 fn shape_range(view: &NodeView<'_, '_>) -> Option<std::ops::Range<usize>> {
     let rank = view.shape(0)?.len();
     let clamp = |value: i64| {
@@ -291,7 +291,7 @@ fn shape_range(view: &NodeView<'_, '_>) -> Option<std::ops::Range<usize>> {
     Some(start..end.max(start))
 }
 
-/// The output of `Shape`, where all its sizes are known.
+/// The value of `Shape`, if all its sizes are known.
 fn shape_value(view: &NodeView<'_, '_>) -> Option<Value> {
     use onnx_conformance_reference::dtype::ElementType;
     let dims = view.shape(0)?;
@@ -348,7 +348,7 @@ fn reshape(view: &NodeView<'_, '_>) -> Option<Shape> {
             size => usize::try_from(size).map_or(Dim::Unknown, Dim::Size),
         });
     }
-    // The size that -1 stands for follows from all others.
+    // The size for -1 follows from all others.
     let total = input.as_ref().and_then(|input| count(input));
     let open = dims.iter().filter(|dim| **dim == Dim::Unknown).count();
     if let (Some(total), 1, true) = (total, open, target.contains(&-1)) {
@@ -434,7 +434,7 @@ fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
     Some(dims.into_iter().enumerate().map(dim).collect())
 }
 
-/// The shape that an input holds as its elements.
+/// The shape given by the elements of an input.
 fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
     match integers(view, position) {
         Some(sizes) => sizes.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect(),

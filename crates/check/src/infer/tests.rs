@@ -3,7 +3,7 @@ use onnx_conformance_reference::model::text::parse_model;
 use crate::infer::infer;
 use crate::limits::Limits;
 
-/// What is known of values of the main graph, and the findings.
+/// Checks the known facts about values of the main graph, and the findings.
 fn check(text: &str, values: &[(&str, &str)], findings: &[&str]) {
     let model = parse_model(text).unwrap();
     let inferred = infer(&model, &Limits::default());

@@ -1,4 +1,4 @@
-//! Types: a node held against its operator version, and the types of its outputs.
+//! Type checks: a node against its operator version, and the types of its outputs.
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::spec::{
@@ -12,17 +12,17 @@ use crate::infer::output_types::own_type;
 use crate::infer::view::NodeView;
 use crate::rules::RuleId;
 
-/// How a node breaks its operator version.
+/// Violation of an operator version by a node.
 #[derive(Debug)]
 pub(super) struct Violation {
     pub(super) rule: RuleId,
     pub(super) message: String,
-    /// The input whose type is at fault.
+    /// The input with the offending type.
     pub(super) input: Option<usize>,
     pub(super) edit: Option<String>,
 }
 
-/// Holds a node against its operator version. References to attributes of a caller count as given where the call is not known.
+/// Checks a node against its operator version. References to a caller's attributes count as set if the call is unknown.
 pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, Vec<Violation>) {
     let inputs: Vec<Argument> = view.inputs.iter().map(|fact| argument(*fact)).collect();
     let is_output = |name: &String| if name.is_empty() { Argument::Absent } else { Argument::Unknown };
@@ -117,7 +117,7 @@ fn cast(view: &NodeView<'_, '_>, side: Side, position: usize, to: ElementType) -
     (side == Side::Input && is_castable).then(|| format!("insert Cast(to={} ({to})) before input {position}", to as u8))
 }
 
-/// The type among those allowed that loses least.
+/// The allowed type that loses the least precision.
 fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
     use ElementType as E;
     let ValueType::Tensor(actual) = actual else { return None };
@@ -129,7 +129,7 @@ fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
         Kind::Bool => &[E::Uint8, E::Int32, E::Int64, E::Float],
         Kind::Complex | Kind::String => &[],
     };
-    // A wider type is taken before a narrower one, `float` before `double` for what is as wide as neither.
+    // Prefers wider types, except that `float` precedes `double` for floats other than `double`.
     let order = if actual.kind() == Kind::Float && *actual != E::Double {
         &[E::Float, E::Double, E::Bfloat16, E::Float16]
     } else {
@@ -138,7 +138,7 @@ fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
     order.iter().copied().find(|to| allowed.contains(&ValueType::Tensor(*to)))
 }
 
-/// What attributes make of outputs must be among the types of the operator version.
+/// Checks that the output type given by attributes is allowed by the operator version.
 fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let formal = view.spec.output_at(0)?;
     let own = own_type(view, 0)?;
@@ -151,7 +151,7 @@ fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     Some(Violation { rule: RuleId::NodeType, message, input: None, edit: None })
 }
 
-/// `Gradient` has an input for each name of `xs` and `zs`.
+/// Checks that `Gradient` has an input for each name of `xs` and `zs`.
 fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     if view.spec.version.name != "Gradient" || view.attributes.any_open() {
         return None;
@@ -162,7 +162,7 @@ fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     (names != inputs).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
 }
 
-/// What is known of the outputs of a node by its operator's signature and rules: types alone.
+/// The facts that the operator's signature and rules give about the outputs of a node: types only.
 pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<ValueFact> {
     let fact =
         |position: usize| ValueFact { value_type: output_type(view, bindings, position), ..ValueFact::default() };

@@ -1,4 +1,4 @@
-//! A node with what is known of its inputs, as the rules of types, shapes and constants see it.
+//! Node with the known facts about its inputs, used by the rules for types, shapes and constants.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
@@ -12,42 +12,42 @@ use crate::facts::ValueFact;
 use crate::finding::Described;
 use crate::infer::attributes::Attributes;
 
-/// The elements up to which constants are kept.
+/// Maximum number of elements of a constant to keep.
 pub(super) const SMALL: usize = 1024;
 
-/// What a node shows of itself, and what is known of its inputs.
+/// Node with its operator version, attributes, and known facts about its inputs.
 pub(super) struct NodeView<'a, 'm> {
     pub(super) node: &'m NodeProto,
     pub(super) spec: &'static OpSpec,
     pub(super) opset: i64,
     pub(super) attributes: Attributes<'a, 'm>,
-    /// The inputs by position; nothing for one that is left out.
+    /// The inputs by position; `None` for an omitted one.
     pub(super) inputs: Vec<Option<&'a ValueFact>>,
 }
 
 impl NodeView<'_, '_> {
-    /// The shape of an input, where it is known.
+    /// The shape of an input, if known.
     pub(super) fn shape(&self, position: usize) -> Option<Vec<Dim>> {
         self.inputs.get(position).copied().flatten()?.shape.clone()
     }
 
-    /// Whether an input is not left out.
+    /// True if an input is present.
     pub(super) fn is_given(&self, position: usize) -> bool {
         self.inputs.get(position).is_some_and(Option::is_some)
     }
 
-    /// The type of an input, where it is known.
+    /// The type of an input, if known.
     pub(super) fn value_type(&self, position: usize) -> Option<&ValueType> {
         self.inputs.get(position).copied().flatten()?.value_type.as_ref()
     }
 
-    /// The inputs, for people to read.
+    /// Describes the inputs for display.
     pub(super) fn describe(&self) -> Vec<Described> {
         self.node.input.iter().zip(&self.inputs).map(|(name, fact)| Described::new(name, *fact)).collect()
     }
 }
 
-/// What a tensor in the model is known to be; the value itself where it is small.
+/// The facts about a tensor in the model; the value itself if it is small.
 pub(super) fn of_tensor(tensor: &TensorProto) -> ValueFact {
     let element = ElementType::from_code(tensor.data_type());
     let shape: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
@@ -63,7 +63,7 @@ pub(super) fn of_tensor(tensor: &TensorProto) -> ValueFact {
     }
 }
 
-/// An axis counted from the front.
+/// Normalizes an axis, counted from the front.
 pub(super) fn axis_of(axis: i64, rank: Option<usize>) -> Option<usize> {
     let rank = i64::try_from(rank?).ok()?;
     let axis = if axis < 0 { axis + rank } else { axis };

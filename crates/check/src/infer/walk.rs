@@ -1,4 +1,4 @@
-//! The walk: every node in order, with what is known of its inputs, through subgraphs and calls of functions.
+//! Walk over every node in order, with the known facts about its inputs, through subgraphs and function calls.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -19,17 +19,17 @@ use crate::infer::{shapes, types};
 use crate::limits::Limits;
 use crate::rules::RuleId;
 
-/// How deep calls of functions are followed.
+/// Maximum depth of function calls to follow.
 const DEEPEST_CALL: usize = 64;
 
-/// The calls of one function with different types or shapes that are followed; of the others only types are looked at,
-/// and of still others nothing.
+/// Maximum numbers of calls of one function to follow: with different types or shapes, then with different types only.
+/// Further calls are followed with no facts about their inputs.
 const CALLS: (usize, usize) = (16, 64);
 
-/// The findings that are told from those of other calls; of those beyond, each call counts.
+/// Maximum number of findings to deduplicate over calls; beyond it, each call counts.
 const SEEN: usize = 1 << 20;
 
-/// The nodes that are visited: calls visit those of a function again.
+/// Maximum number of visited nodes; each call visits those of its function again.
 const VISITS: usize = 20_000_000;
 
 /// The state of the walk.
@@ -37,22 +37,22 @@ pub(super) struct Walk<'b, 'm> {
     pub(super) bodies: &'b Bodies<'m>,
     limits: &'b Limits,
     pub(super) facts: Vec<ValueFact>,
-    /// What holds of all calls of a function, by the numbers of its values.
+    /// The facts that hold for all calls of a function, by the numbers of its values.
     joined: HashMap<usize, Vec<ValueFact>>,
     calls: HashMap<Digest, Vec<ValueFact>>,
     call_counts: HashMap<usize, usize>,
-    /// The calls that are being followed: the node, and the function.
+    /// The calls being followed: the node, and the function.
     stack: Vec<(NodeId, usize)>,
     findings: Findings,
     seen: HashSet<(NodeId, u64)>,
     hasher: RandomState,
     digester: Digester,
-    /// Bytes of the shapes and constants that are held.
+    /// Bytes used by shapes and constants.
     held: usize,
-    /// Whether shapes or constants were left out for want of memory.
+    /// True if shapes or constants were dropped because of the memory limit.
     is_cut: bool,
     visits: usize,
-    /// The branches of conditions that the walk is in.
+    /// The number of enclosing branches of conditions.
     pub(super) branches: usize,
     pub(super) executor: Executor,
 }
@@ -79,7 +79,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
     }
 
-    /// Walks the main graph with all that it calls, then the functions that nothing calls.
+    /// Walks the main graph with everything it calls, then the functions that are never called.
     pub(super) fn run(mut self) -> (Vec<ValueFact>, Findings) {
         if self.bodies.model.graph.is_some() {
             self.body(BodyId(0), None, None);
@@ -104,7 +104,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         (self.facts, self.findings)
     }
 
-    /// What is kept of a fact: without shape and constant where the memory for them is used up.
+    /// Drops shape and constant of a fact if their memory limit is reached.
     fn keep_within_limits(&mut self, fact: ValueFact) -> ValueFact {
         let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
         let fact = ValueFact { shape, ..fact };
@@ -117,7 +117,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         fact
     }
 
-    /// Walks a body whose inputs are given what the caller knows of them, and returns what is known of its outputs.
+    /// Walks a body with the caller's facts about its inputs, and returns the facts about its outputs.
     pub(super) fn body(
         &mut self,
         id: BodyId,
@@ -218,7 +218,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
     }
 
-    /// What is known of the outputs of a node.
+    /// Returns the facts about the outputs of a node.
     fn node(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
         if let Some(function) = self.bodies.function_of(node) {
             return self.call(id, node, function, call);
@@ -322,7 +322,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         outputs
     }
 
-    /// Joins what is known of a function's values with what its other calls have shown.
+    /// Joins the facts about a function's values with those of its other calls.
     fn keep(&mut self, function: usize, body: BodyId) {
         let range = self.bodies.body(body).range.clone();
         let Some(facts) = self.facts.get(range) else { return };
@@ -341,7 +341,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         value.and_then(|value| self.facts.get(value.0)).cloned().unwrap_or_default()
     }
 
-    /// Keeps what is known of a node's outputs, held against what is declared of them.
+    /// Keeps the facts about a node's outputs after comparing them with their declarations.
     fn outputs(&mut self, id: NodeId, node: &'m NodeProto, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
         let mut outputs = outputs.into_iter();
         for (name, at) in node.output.iter().zip(0..) {
@@ -361,7 +361,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
     }
 
-    /// Outputs of a graph that are inputs or initializers of it are held against their declarations too.
+    /// Compares outputs of a graph that are its inputs or initializers with their declarations, too.
     fn check_passed_through(&mut self, id: BodyId, infos: &HashMap<&str, ValueFact>) {
         let body = self.bodies.body(id);
         let Some(graph) = body.graph() else { return };
@@ -418,7 +418,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.push_once(NodeId { body, index: usize::MAX }, None, finding);
     }
 
-    /// Keeps a finding, once for all calls of a function.
+    /// Keeps a finding once for all calls of a function.
     fn push_once(&mut self, key: NodeId, node: Option<NodeId>, finding: Finding) {
         let digest = self.hasher.hash_one(&finding.message);
         let is_new =
@@ -431,7 +431,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.findings.push(Finding { place, ..finding });
     }
 
-    /// The way to a body, by the calls that are being followed.
+    /// The path to a body through the calls being followed.
     fn path(&self, body: BodyId) -> Vec<PathStep> {
         let mut path = Vec::new();
         for (node, _) in &self.stack {
@@ -443,7 +443,7 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 }
 
-/// What two calls of a function have in common where one need not be followed again.
+/// Digest of everything that determines the result of a function call.
 fn call_key(
     digester: &Digester,
     function: usize,
@@ -451,7 +451,7 @@ fn call_key(
     passed: &CallAttributes<'_>,
     is_open: bool,
 ) -> Digest {
-    /// The bytes of an attribute up to which calls are told apart by its value; beyond it is by its place.
+    /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
     const LONG: usize = 4096;
     let mut key = digester.begin();
     key.text(format_args!("{function} {is_open} {inputs:?}"));

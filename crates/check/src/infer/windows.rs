@@ -1,10 +1,10 @@
-//! The shapes of convolutions and pools: `(size + pads - (dilation * (kernel - 1) + 1)) / stride + 1` an axis.
+//! Output shapes of convolutions and pooling: `(size + pads - (dilation * (kernel - 1) + 1)) / stride + 1` per axis.
 
 use onnx_conformance_reference::model::graph::Dim;
 
 use crate::infer::view::NodeView;
 
-/// The shape of a convolution's output.
+/// The output shape of a convolution.
 pub(super) fn convolved(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     let weights = if view.spec.version.name == "QLinearConv" { 3 } else { 1 };
     let dims = view.shape(0)?;
@@ -17,7 +17,7 @@ pub(super) fn convolved(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     windowed(view, &dims, features, &size)
 }
 
-/// The shape of a pool's output.
+/// The output shape of a pooling operator.
 pub(super) fn pooled(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     let dims = view.shape(0)?;
     let channels = dims.get(1)?.clone();
@@ -26,7 +26,7 @@ pub(super) fn pooled(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     windowed(view, &dims, channels, &size)
 }
 
-/// The shape of a pool over everything.
+/// The output shape of a global pooling operator.
 pub(super) fn global(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     let dims = view.shape(0)?;
     Some(dims.into_iter().enumerate().map(|(axis, dim)| if axis < 2 { dim } else { Dim::Size(1) }).collect())

@@ -1,5 +1,4 @@
-//! Copying a model without its weights: the fields that hold the elements of large tensors are passed over, and where they
-//! stand is kept.
+//! Copy of a model without its weights: the elements of large tensors are skipped, and their positions are recorded.
 
 use onnx_conformance_reference::proto::measure::{Kind, MeasureError, decoded_size};
 use onnx_conformance_reference::proto::{Message, ModelProto, TensorProto, onnx};
@@ -14,43 +13,43 @@ use crate::scan::source::{Reader, Source, malformed, over, truncated};
 use crate::scan::stored::{DataField, StoredData, add_part};
 use crate::scan::unknown::UnknownFields;
 
-/// The deepest nesting of messages that decoders take.
+/// Maximum nesting of messages that decoders accept.
 const DEEPEST: usize = 100;
 
-/// The bytes of elements up to which a tensor keeps them: 1,024 of the widest type.
+/// Maximum size of the elements that a tensor keeps, in bytes: 1,024 of the widest type.
 const KEPT: u64 = 16 << 10;
 
-/// The bytes of elements that tensors keep together; once they are used up, only the smallest keep theirs.
+/// Maximum size of all kept elements in bytes; after that, only the smallest tensors keep theirs.
 const KEPT_IN_ALL: u64 = 16 << 20;
 
-/// The bytes of elements that a tensor keeps in any case.
+/// Size of elements in bytes up to which a tensor always keeps them.
 const ALWAYS_KEPT: u64 = 64;
 
-/// The bytes of the length of a message whose fields may be left out: any length below 32 GB.
+/// Bytes reserved for the length of a message whose fields may be skipped: enough for 32 GB.
 const LENGTH_BYTES: usize = 5;
 
-/// A model without the elements of its large tensors.
+/// Model without the elements of its large tensors.
 #[derive(Debug)]
 pub struct Scan {
-    /// The message. A tensor whose elements were left out has a mark that [`Scan::stored`] reads.
+    /// The message. A tensor whose elements were skipped has a marker for [`Scan::stored`].
     pub model: ModelProto,
-    /// What was found on the way: texts that are not UTF-8, which are mended in the message, and fields that ONNX does not have.
+    /// Findings of the scan: strings that are not UTF-8, which are repaired in the message, and unknown fields.
     pub findings: Findings,
-    /// The fields that ONNX does not have.
+    /// The unknown fields.
     pub unknown: UnknownFields,
-    /// Where the elements stand that were left out.
+    /// The positions of the skipped elements.
     data: Vec<StoredData>,
 }
 
 impl Scan {
-    /// Where the elements of a tensor of this model stand; nothing for one that holds them itself.
+    /// The position of the elements of a tensor of this model; `None` if the tensor contains them.
     pub fn stored(&self, tensor: &TensorProto) -> Option<&StoredData> {
         let mark = tensor.segment.as_ref()?.begin?;
         self.data.get(usize::try_from(-1 - mark).ok()?)
     }
 }
 
-/// Scans a model: its message without the elements of large tensors, or why the file holds none.
+/// Scans a model: returns its message without the elements of large tensors, or the reason why the file is not a model.
 pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box<Finding>> {
     if source.is_empty() {
         let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty: it holds no model");
@@ -84,15 +83,15 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
     Ok(Scan { model, findings, unknown, data })
 }
 
-/// A message that is being copied.
+/// Message being copied.
 #[derive(Clone, Copy)]
 struct Open {
     kind: Kind,
-    /// The message around it, and the number of its field there.
+    /// The enclosing message, and the number of the field there.
     holder: Option<(Kind, u64)>,
-    /// Where it ends in the file.
+    /// The end of the message in the file.
     end: u64,
-    /// Where its length stands in the copy, where that may change.
+    /// The position of its length in the copy, if the length may change.
     length_at: Option<usize>,
 }
 
@@ -101,7 +100,7 @@ struct Copier<'a, S: Source + ?Sized> {
     out: Vec<u8>,
     limit: usize,
     kept: u64,
-    /// The parts of elements that are listed.
+    /// The number of recorded parts of elements.
     parts: usize,
     data: Vec<StoredData>,
     findings: Findings,
@@ -151,7 +150,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         Ok(())
     }
 
-    /// The copy and the list of parts are within the limit.
+    /// Checks that the copy and the list of parts are within the limit.
     fn check_size(&self) -> Result<(), Box<Finding>> {
         let parts = self.parts.saturating_mul(size_of::<(u64, u64)>());
         if self.out.len().saturating_add(parts) > self.limit {
@@ -160,7 +159,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         Ok(())
     }
 
-    /// The field at `at` of an open message.
+    /// Reads the field at `at` of an open message.
     fn field(&mut self, at: u64, message: Open) -> Result<Field, Box<Finding>> {
         self.reader.count_field()?;
         let (key, from) = self.reader.varint(at, message.end)?;
@@ -186,13 +185,13 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         if field.to > message.end {
             let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
             let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
-            // Inside a message that is whole, nothing is cut off.
+            // Inside a complete message, nothing is truncated.
             return Err(if message.kind == Kind::Model { truncated(at, &rule) } else { malformed(at, &rule) });
         }
         Ok(field)
     }
 
-    /// Begins the copy of a message, whose length is written when it ends.
+    /// Begins the copy of a message, whose length is written at the end.
     fn open(&mut self, field: &Field, kind: Kind, around: Kind) -> Result<Open, Box<Finding>> {
         let may_shrink = matches!(
             kind,
@@ -216,7 +215,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         prost::encoding::encode_varint(number << 3 | 2, &mut self.out);
     }
 
-    /// Writes the length of a message that has been copied.
+    /// Writes the length of a copied message.
     fn close(&mut self, message: Open) {
         let Some(at) = message.length_at else { return };
         let length = self.out.len() - at - LENGTH_BYTES;
@@ -226,7 +225,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         }
     }
 
-    /// Copies a field that is no message; a text that is not UTF-8 gets `?` for its bytes beyond ASCII.
+    /// Copies a field that is not a message. In a string that is not UTF-8, each non-ASCII byte becomes `?`.
     fn copy_field(&mut self, kind: Kind, field: &Field, child: Kind) -> Result<(), Box<Finding>> {
         let size = field.to - field.at;
         if usize::try_from(size).is_ok_and(|size| self.out.len().saturating_add(size) <= self.limit) {
@@ -247,7 +246,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         Err(over(MeasureError::Limit(self.limit)))
     }
 
-    /// Copies a tensor, without its elements where they are many.
+    /// Copies a tensor; many elements are skipped.
     fn tensor(&mut self, tensor: &Field) -> Result<(), Box<Finding>> {
         let message = Open { kind: Kind::Tensor, holder: None, end: tensor.to, length_at: None };
         let mut data = StoredData::default();
@@ -295,7 +294,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 }
 
 impl<S: Source + ?Sized> Copier<'_, S> {
-    /// Notes a field of a tensor that ONNX does not have, and those of an entry of a tensor.
+    /// Records unknown fields of a tensor and of its entries.
     fn note_of_tensor(&mut self, field: &Field) -> Result<(), Box<Finding>> {
         self.unknown.note(Kind::Tensor, None, field);
         let kind = Kind::Tensor.field(field.number);

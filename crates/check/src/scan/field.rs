@@ -1,21 +1,21 @@
-//! A field of an encoded message.
+//! Field of an encoded message.
 
 use onnx_conformance_reference::proto::measure::Kind;
 
-/// A field as its key tells it.
+/// Position and number of a field.
 pub(super) struct Field {
     pub(super) number: u64,
-    /// Where the key stands.
+    /// The position of the key.
     pub(super) at: u64,
-    /// Where the payload begins.
+    /// The start of the payload.
     pub(super) from: u64,
-    /// Where it ends.
+    /// The end of the payload.
     pub(super) to: u64,
-    /// Whether the payload has a length of its own.
+    /// True if the payload is length-delimited.
     pub(super) is_delimited: bool,
 }
 
-/// A field as messages name it: `field 7 of ModelProto`.
+/// Formats a field for messages: `field 7 of ModelProto`.
 pub(super) fn place(kind: Kind, number: u64) -> String {
     let message = kind.message_name().unwrap_or("a message");
     match kind.field_name(number) {

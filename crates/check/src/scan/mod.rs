@@ -1,4 +1,4 @@
-//! Scanning: the message of a model without its weights, however large its file is.
+//! Scanner: reads the message of a model without its weights, regardless of the size of the file.
 
 mod copy;
 mod field;

@@ -1,4 +1,4 @@
-//! What a file is that holds no model.
+//! Identification of files that are not models.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{GraphProto, Message, TensorProto};
@@ -7,13 +7,13 @@ use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
 use crate::scan::source::Source;
 
-/// The bytes at the beginning that tell what a file is.
+/// Bytes at the beginning that identify a file.
 const HEAD: usize = 512;
 
-/// The largest file that is decoded whole to find what it is.
+/// Maximum size of a file that is decoded completely for identification.
 const SMALL: u64 = 64 << 20;
 
-/// A file format, known by bytes at a place of its own.
+/// File format, identified by bytes at a fixed position.
 struct Format {
     at: usize,
     magic: &'static [u8],
@@ -25,7 +25,7 @@ const fn format(at: usize, magic: &'static [u8], name: &'static str, edit: &'sta
     Format { at, magic, name, edit }
 }
 
-/// Formats that begin unlike any model: none of these starts with a field of `ModelProto`.
+/// Formats that begin unlike any model: none of them starts with a field of `ModelProto`.
 const FORMATS: [Format; 17] = [
     format(4, b"ORTM", "a model in the ORT format of ONNX Runtime", "give the .onnx file that it was made from"),
     format(4, b"TFL3", "a TensorFlow Lite model", "convert it to ONNX, for instance with tf2onnx"),
@@ -56,14 +56,14 @@ const FORMATS: [Format; 17] = [
     format(0, b"\x80\x05", "a Python pickle, as scikit-learn's models are saved", "convert the model with skl2onnx"),
 ];
 
-/// What the file is, where its first bytes are those of another format.
+/// Identifies a file whose first bytes are those of another format.
 pub(super) fn wrong_start<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     let head = head(source);
     let is = |format: &&Format| head.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));
     FORMATS.iter().find(is).map(|format| no_model(format.name, format.edit))
 }
 
-/// What the file is, given that it is no model.
+/// Identifies a file that is known not to be a model.
 pub(super) fn what_else<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     let head = head(source);
     if head.get(8..).is_some_and(|bytes| bytes.starts_with(b"{\"")) {
@@ -86,7 +86,7 @@ pub(super) fn what_else<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     is_graph.then(|| no_model("a GraphProto, the graph of a model alone", "put it into a ModelProto with opset_import"))
 }
 
-/// A tensor, as a file of a test's data set holds it.
+/// Identifies a tensor, as stored in a data set of a test.
 fn tensor(bytes: &[u8]) -> Option<Finding> {
     let tensor = TensorProto::decode(bytes).ok()?;
     let element = ElementType::from_code(tensor.data_type?)?;
@@ -96,7 +96,7 @@ fn tensor(bytes: &[u8]) -> Option<Finding> {
 
 fn text(head: &[u8]) -> Option<Finding> {
     let text = std::str::from_utf8(head.get(..head.len().min(HEAD / 2))?).or_else(|error| {
-        // The last character may be cut.
+        // The last character may be truncated.
         std::str::from_utf8(head.get(..error.valid_up_to()).filter(|valid| valid.len() > HEAD / 4).unwrap_or_default())
     });
     let text = text.ok().filter(|text| !text.is_empty())?;

@@ -1,4 +1,4 @@
-//! Sources of the bytes of a model.
+//! Sources of a model's bytes.
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::measure::MeasureError;
@@ -6,12 +6,12 @@ use onnx_conformance_reference::proto::measure::MeasureError;
 use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
 
-/// The bytes of a file, read where they are needed.
+/// Bytes of a file, read on demand.
 pub trait Source {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn len(&self) -> u64;
 
-    /// Whether there is no byte.
+    /// True if there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -28,7 +28,7 @@ impl Source for [u8] {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
         let from = usize::try_from(offset).ok();
         let bytes = from.and_then(|from| self.get(from..)?.get(..buffer.len()));
-        // bounded: by the buffer, whose length the bytes have.
+        // bounded: by the buffer, which has the same length as the bytes.
         buffer.copy_from_slice(bytes.ok_or_else(|| format!("there are no {} bytes at {offset}", buffer.len()))?);
         Ok(())
     }
@@ -44,19 +44,19 @@ impl Source for Vec<u8> {
     }
 }
 
-/// The folder of a model, which may hold files of external data. No file of it is ever read.
+/// The folder of a model, which may contain files of external data. Only their sizes are read.
 pub trait Folder {
-    /// The bytes of the file at a relative location, which has been checked; nothing where there is no such file.
+    /// The size of the file at a relative location, which was already checked; `None` if there is no such file.
     fn size_of(&self, location: &str) -> Option<u64>;
 }
 
-/// The least and the most that is read at once.
+/// Minimum and maximum size of a read.
 const WINDOW: (usize, usize) = (4 << 10, 256 << 10);
 
-/// The fields between two looks at the clock.
+/// Number of fields between two checks of the clock.
 const FIELDS_BETWEEN_CHECKS: u32 = 1 << 16;
 
-/// Reads through a window that grows as long as reading goes on in order.
+/// Reader with a window that grows while reads are sequential.
 pub(super) struct Reader<'a, S: Source + ?Sized> {
     source: &'a S,
     length: u64,
@@ -76,7 +76,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
         self.length
     }
 
-    /// The bytes of the window from `at` on: at least one before the end of the file.
+    /// The bytes of the window from `at` on: at least one, unless the file ends there.
     fn window_at(&mut self, at: u64) -> Result<&[u8], Box<Finding>> {
         let end = self.start + self.window.len() as u64;
         if at < self.start || at >= end {
@@ -94,7 +94,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
         Ok(self.window.get(from..).unwrap_or_default())
     }
 
-    /// Copies `length` bytes from `at` on.
+    /// Copies `length` bytes, starting at `at`.
     pub(super) fn copy(&mut self, mut at: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Box<Finding>> {
         let mut left = length;
         while left > 0 {
@@ -110,11 +110,11 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
         Ok(())
     }
 
-    /// The varint at `at`, which ends before `end`, and where it ends.
+    /// Decodes the varint at `at`, which ends before `end`. Returns its value and the position after it.
     pub(super) fn varint(&mut self, at: u64, end: u64) -> Result<(u64, u64), Box<Finding>> {
         let mut value = 0u64;
         let mut next = at;
-        // bounded: a step of 7 is one.
+        // bounded: the step is 7.
         for shift in (0..70).step_by(7) {
             if next >= end {
                 break;
@@ -132,7 +132,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
         Err(malformed(at, "a number does not end within its message, or within 10 bytes"))
     }
 
-    /// Counts a field, and looks at the clock from time to time.
+    /// Counts a field, and checks the clock from time to time.
     pub(super) fn count_field(&mut self) -> Result<(), Box<Finding>> {
         self.fields = self.fields.wrapping_add(1);
         if self.fields.is_multiple_of(FIELDS_BETWEEN_CHECKS) && self.deadline.is_over() {

@@ -1,42 +1,42 @@
-//! Where the elements of tensors stand in a file.
+//! Positions of tensor elements in a file.
 
 use crate::scan::field::Field;
 
-/// Where the elements of a tensor stand in the file.
+/// Position of a tensor's elements in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredData {
-    /// The fields that hold elements, in the order of their first appearance.
+    /// The fields with elements, in the order of their first appearance.
     pub fields: Vec<StoredField>,
-    /// Whether the elements were left out of the message.
+    /// True if the elements were skipped in the message.
     pub is_elided: bool,
-    /// Whether the tensor says that it is a segment of another.
+    /// True if the tensor is marked as a segment of another.
     pub is_segment: bool,
 }
 
 impl StoredData {
-    /// The bytes of all elements as they are encoded.
+    /// The encoded size of all elements in bytes.
     pub fn bytes(&self) -> u64 {
         self.fields.iter().map(|field| field.bytes).sum()
     }
 }
 
-/// Where one field of a tensor's elements stands in the file.
+/// Position of one field of a tensor's elements in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredField {
-    /// Which field.
+    /// The field.
     pub field: DataField,
-    /// Offset and length of its parts: the payload of a list or of raw bytes; elements that follow one another each with a
-    /// key of its own are one part with their keys.
+    /// Offset and length of its parts: the payload of a list or of raw bytes. Consecutive elements with individual keys are one
+    /// part, including the keys.
     pub parts: Vec<(u64, u64)>,
-    /// The bytes of lists and raw data, and of single elements, without keys.
+    /// The bytes of lists, raw data and single elements, without keys.
     pub bytes: u64,
-    /// The bytes of lists alone.
+    /// The bytes of lists only.
     pub listed: u64,
-    /// The elements that have a key of their own, as texts always have.
+    /// The number of elements with individual keys; strings always have one.
     pub singles: u64,
 }
 
-/// A field of `TensorProto` that holds elements.
+/// Field of `TensorProto` for elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are ONNX's own")]
 pub enum DataField {
@@ -78,7 +78,7 @@ impl DataField {
     }
 }
 
-/// Notes a part of a field of elements, and returns how many entries that adds to the list of parts.
+/// Records a part of a field of elements; returns the number of entries added to the list of parts.
 pub(super) fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &Field) -> usize {
     let bytes = field.to - field.from;
     let at = fields.iter().position(|other| other.field == name).unwrap_or_else(|| {
@@ -87,7 +87,7 @@ pub(super) fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &F
     });
     let Some(stored) = fields.get_mut(at) else { return 0 };
     if name == DataField::RawData {
-        // The last of several counts.
+        // The last one wins.
         (stored.parts, stored.bytes, stored.listed) = (vec![(field.from, bytes)], bytes, bytes);
         return 0;
     }

@@ -13,7 +13,7 @@ fn model() -> ModelProto {
     parse_model(text).unwrap()
 }
 
-/// The one finding of a file: its rule and its text.
+/// Returns the only finding of a file: its rule and its text.
 fn refusal(bytes: &[u8]) -> (&'static str, String) {
     let finding = scan(bytes, &Limits::default()).map(|_| ()).unwrap_err();
     (finding.rule.id(), finding.to_string())
@@ -69,7 +69,7 @@ fn texts_that_are_not_utf8_are_findings() {
     assert_eq!(finding.offset, Some(at as u64));
 }
 
-/// A file that is zeros between a head and a tail, and counts what is read of it.
+/// File with zeros between a head and a tail, which counts the bytes read.
 struct Sparse {
     head: Vec<u8>,
     zeros: u64,
@@ -96,7 +96,7 @@ impl Source for Sparse {
     }
 }
 
-/// A field of bytes, of which only the head is made.
+/// A length-delimited field whose bytes are incomplete.
 fn open_field(number: u64, length: u64, rest: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     prost::encoding::encode_varint(number << 3 | 2, &mut bytes);
@@ -193,7 +193,7 @@ fn a_hundred_thousand_nodes_are_checked_in_a_line() {
     graph.output = vec![ValueInfoProto { name: Some(name(count)), ..graph.output[0].clone() }];
     let report = check(model.encode_to_vec().as_slice(), None, &Limits::default());
     assert!(report.findings.is_empty(), "{:?}", report.findings.first());
-    // The same in the other order: every node but the last is out of place, and the findings have a limit.
+    // In reverse order every node but the last is out of place, and the limit of findings applies.
     model.graph.as_mut().unwrap().node.reverse();
     let report = check(model.encode_to_vec().as_slice(), None, &Limits { findings: 100, ..Limits::default() });
     assert_eq!((report.findings.len(), report.findings[0].rule.id()), (101, "value/unsorted"));

@@ -1,4 +1,4 @@
-//! Fields that ONNX does not have: of a vendor, or of a later release.
+//! Unknown fields: those of vendors, or of later releases of ONNX.
 
 use onnx_conformance_reference::proto::measure::Kind;
 
@@ -6,33 +6,33 @@ use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
 use crate::scan::field::{Field, place};
 
-/// How many such fields are kept with their places.
+/// Maximum number of unknown fields to keep with their positions.
 const KEPT: usize = 100;
 
-/// The fields of a model that ONNX does not have.
+/// Unknown fields of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownFields {
-    /// How many there are.
+    /// The total number.
     pub count: u64,
-    /// The first hundred, in the order of the file.
+    /// The first hundred, in file order.
     pub first: Vec<UnknownField>,
 }
 
-/// A field that ONNX does not have.
+/// Unknown field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField {
-    /// The kind of message that it is in.
+    /// The kind of the message that contains it.
     pub message: Kind,
-    /// The message around that one, and the number of its field there, where the kind alone does not name the message.
+    /// The enclosing message, and the number of the field there, if the kind alone does not identify the message.
     pub holder: Option<(Kind, u64)>,
-    /// Its number.
+    /// The field number.
     pub number: u64,
-    /// The byte of the file at which it begins.
+    /// The byte offset in the file.
     pub offset: u64,
 }
 
 impl UnknownField {
-    /// The field as messages name it: `field 99 of NodeProto`.
+    /// Formats the field for messages: `field 99 of NodeProto`.
     pub fn place(&self) -> String {
         match self.holder.filter(|_| self.message.message_name().is_none()) {
             Some((holder, number)) => format!("field {} of {}", self.number, place(holder, number)),
@@ -42,7 +42,7 @@ impl UnknownField {
 }
 
 impl UnknownFields {
-    /// Counts a field, unless ONNX has it.
+    /// Counts a field if it is unknown.
     pub(super) fn note(&mut self, message: Kind, holder: Option<(Kind, u64)>, field: &Field) {
         if message.has_field(holder, field.number) {
             return;
@@ -53,7 +53,7 @@ impl UnknownFields {
         }
     }
 
-    /// The finding about all of them.
+    /// The finding for all of them.
     pub(super) fn finding(&self) -> Option<Finding> {
         let first = self.first.first()?;
         let others = match self.count - 1 {

@@ -1,4 +1,4 @@
-//! Attributes: their form, their references to a caller's, and the values of those that are enumerated.
+//! Attributes: form, references to a caller's attributes, and enumerated values.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::infer::{NodeId, function_name};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 
-/// What string attributes may be. The embedded file is read by a test of its own.
+/// Allowed values of string attributes. A separate test reads the embedded file.
 static ENUMS: LazyLock<Option<Enums>> = LazyLock::new(|| Enums::read(Specs::embedded()).ok());
 
 /// Checks the attributes of all nodes, and the defaults of functions.
@@ -67,7 +67,7 @@ fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
     }
 }
 
-/// What is wrong with the form of an attribute.
+/// The problem in the form of an attribute, if any.
 fn form_problem(attribute: &AttributeProto) -> Option<String> {
     if attribute.name().is_empty() {
         return Some("has no name".to_owned());
@@ -112,7 +112,7 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
         .next()
 }
 
-/// The types of which an attribute holds a value.
+/// The types of the values that an attribute holds.
 fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
     use AttributeType as T;
     let all = [
@@ -134,13 +134,13 @@ fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
     all.into_iter().filter(|(_, held)| *held).map(|(kind, _)| kind).collect()
 }
 
-/// A text that is none of those in the operator's text, and what may stand instead.
+/// A string that the operator's text does not list, and the allowed ones.
 fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, String)> {
     if attribute.s.is_none() && attribute.strings.is_empty() {
         return None;
     }
     let allowed = ENUMS.as_ref()?.values(&spec.version, attribute.name());
-    // A default counts as it is spelt, right or wrong.
+    // A default is accepted as it is spelled, even if misspelled.
     let default = spec.attributes.get(attribute.name()).and_then(|attribute| attribute.default.as_ref());
     let is_default = |text: &str| matches!(default, Some(DefaultValue::String(default)) if default == text);
     let is_excluded =

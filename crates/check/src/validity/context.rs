@@ -1,4 +1,4 @@
-//! What all checks of a model share.
+//! Context shared by all checks of a model.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::rules::RuleId;
 use crate::scan::{Folder, Scan};
 
-/// A model under check, and what was found so far.
+/// Model under check, with the findings so far.
 pub(super) struct Context<'a, 'm> {
     pub(super) inferred: &'a Inferred<'m>,
     pub(super) scan: &'m Scan,
@@ -57,7 +57,7 @@ impl<'a, 'm> Context<'a, 'm> {
     }
 }
 
-/// Groups of nodes that break a rule alike: the first, and how many there are.
+/// Groups of nodes that break a rule in the same way: the first one, and their number.
 pub(super) struct Groups<K>(HashMap<K, (NodeId, usize)>);
 
 impl<K: Eq + Hash> Groups<K> {
@@ -78,7 +78,7 @@ impl<K: Eq + Hash> Groups<K> {
     }
 }
 
-/// How many other nodes a finding stands for.
+/// Formats the number of other nodes that a finding covers.
 pub(super) fn more(count: usize) -> String {
     match count {
         0 | 1 => String::new(),

@@ -1,4 +1,4 @@
-//! Declarations: the types of inputs, outputs and values between.
+//! Declarations: the types of inputs, outputs and intermediate values.
 
 use onnx_conformance_reference::proto::{ValueInfoProto, decode};
 
@@ -7,7 +7,7 @@ use crate::infer::BodyId;
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 
-/// Checks what graphs declare of their values.
+/// Checks the declarations of all graphs.
 pub(super) fn check(context: &mut Context<'_, '_>) {
     for id in context.bodies().ids() {
         let body = context.bodies().body(id);

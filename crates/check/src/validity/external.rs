@@ -1,4 +1,4 @@
-//! External data: where it says that it stands, and whether it is there. It is never read.
+//! External data: its declared location, and whether the file exists and is large enough. The data are never read.
 
 use onnx_conformance_reference::proto::TensorProto;
 
@@ -6,7 +6,7 @@ use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 
-/// What is wrong with the external data of a tensor, which needs so many bytes; the places are the caller's.
+/// The problems of a tensor's external data, given the bytes it needs; the caller sets the places.
 pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: Option<usize>) -> Vec<Finding> {
     let finding = |rule, message: String| Finding::new(rule, Place::default(), message);
     let entry = |key: &str| {
@@ -66,7 +66,7 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
     vec![finding(RuleId::ExternalSize, message)]
 }
 
-/// Why a location may not be followed: it is to be a relative path with `/`, without `..`.
+/// The problem with a location; it must be a relative path with `/`, without `..`.
 fn bad_location(location: &str) -> Option<&'static str> {
     if location.is_empty() {
         Some("is empty")

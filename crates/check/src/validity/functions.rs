@@ -1,4 +1,4 @@
-//! Functions of a model: who calls whom, with what.
+//! Functions of a model: call graph and arguments.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -86,7 +86,8 @@ fn check_calls(context: &mut Context<'_, '_>) {
     }
 }
 
-/// A function is settled once all that it calls is; what never is calls itself or one that does.
+/// Checks for recursion. A function is settled once all functions it calls are settled. One that never settles calls
+/// itself or one that does.
 fn check_recursion(context: &mut Context<'_, '_>) {
     let bodies = context.bodies();
     let mut calls: BTreeMap<usize, BTreeSet<usize>> =
@@ -113,7 +114,7 @@ fn check_recursion(context: &mut Context<'_, '_>) {
             }
         }
     }
-    // From any function that is left, calls lead into a cycle.
+    // From any remaining function, calls lead into a cycle.
     let mut way: Vec<usize> = Vec::new();
     let mut passed = BTreeSet::new();
     let mut next = calls.keys().next().copied();

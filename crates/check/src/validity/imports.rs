@@ -1,4 +1,4 @@
-//! Imports: the opset of each domain, and whether the operators of all nodes are in it.
+//! Imports: the opset of each domain, and the operators of all nodes in it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -68,10 +68,10 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
     }
 }
 
-/// A rule that an operator breaks, how, and the edit that mends it.
+/// Broken rule of an operator: the rule, the message, and the edit that fixes it.
 type Problem = (RuleId, String, Option<String>);
 
-/// Why the operator of a node has no version.
+/// Reason why the operator of a node has no version.
 #[derive(PartialEq, Eq, Hash)]
 enum Reason<'m> {
     NotImported(Option<usize>, &'m str),

@@ -1,4 +1,4 @@
-//! The IR version: the one that a model declares, the lowest that holds what is in it, and because of what.
+//! IR version: the declared one, the lowest that supports the model, and the reasons.
 
 use std::collections::HashSet;
 
@@ -11,40 +11,40 @@ use crate::infer::{Bodies, BodySource};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 
-/// The first IR version that names operator sets.
+/// The first IR version with operator set imports.
 const OLDEST: i64 = 3;
 
-/// What the IR version of a model follows from.
+/// Facts that determine the IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IrFacts {
-    /// The version that the model declares.
+    /// The declared version.
     pub declared: Option<i64>,
-    /// The lowest version that holds all that is in the file.
+    /// The lowest version that supports everything in the file.
     pub lowest: i64,
-    /// What is in the file that an older version does not have, newest first: nothing where the lowest version will do.
+    /// Features that older versions do not have, newest first; empty if the oldest version suffices.
     pub because: Vec<IrNeed>,
-    /// The IR version of the first release of ONNX that has all the imported opsets; nothing where one is unknown.
+    /// The IR version of the first release of ONNX that has all the imported opsets; `None` if one is unknown.
     pub release: Option<IrNeed>,
-    /// The newest version that ONNX has published.
+    /// The newest published version.
     pub newest: i64,
 }
 
-/// Something that needs an IR version.
+/// Feature that needs an IR version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IrNeed {
     /// The version.
     pub ir: i64,
-    /// What needs it: `functions`.
+    /// The feature: `functions`.
     pub what: String,
 }
 
 impl IrFacts {
-    /// Whether the declared version may be lowered to another one without a change of anything else in the file.
+    /// True if the model may declare this IR version without any other change in the file.
     pub fn may_be(&self, ir: i64) -> bool {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// The version that it may be lowered to, and why not further: `needs IR 4 or newer (initializers that are no inputs)`.
+    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are no inputs`.
     pub fn lowest_text(&self) -> String {
         match self.because.first() {
             Some(need) => format!("needs IR {} or newer: {}", self.lowest, need.what),
@@ -53,7 +53,7 @@ impl IrFacts {
     }
 }
 
-/// What needs newer versions, by version.
+/// Features that need newer versions, by version.
 struct Needs(Vec<IrNeed>, HashSet<&'static str>);
 
 impl Needs {
@@ -135,7 +135,7 @@ impl Needs {
     }
 }
 
-/// What the IR version of a model follows from.
+/// Collects the facts that determine the IR version of a model.
 pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
     let model = bodies.model;
     let mut needs = Needs(Vec::new(), HashSet::new());
@@ -176,7 +176,7 @@ fn newest() -> i64 {
     releases.and_then(|releases| releases.newest()).map_or(OLDEST, |release| i64::from(release.ir))
 }
 
-/// The import that asks for the newest release, as far as releases go with IR versions.
+/// The import that needs the newest release, as far as releases determine the IR version.
 fn release(model: &ModelProto) -> Option<IrNeed> {
     let releases = Specs::embedded().releases().ok()?;
     let mut most: Option<IrNeed> = None;
@@ -193,7 +193,7 @@ fn release(model: &ModelProto) -> Option<IrNeed> {
     most
 }
 
-/// Checks the declared version against what is in the file.
+/// Checks the declared version against the content of the file.
 pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
     let newest = facts.newest;
     let Some(declared) = facts.declared else {

@@ -1,4 +1,4 @@
-//! Validity: a model held against the rules, with all that it breaks.
+//! Validity: checks of a model against all rules.
 
 mod attributes;
 mod context;

@@ -1,4 +1,4 @@
-//! Names: every value that is read is made before, once, and somebody reads it.
+//! Names: every value that is read is defined earlier, exactly once, and every node is used.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use crate::validity::context::Context;
 use crate::validity::order;
 use crate::validity::uses::Uses;
 
-/// What a name means at a node.
+/// Resolution of a name at a node.
 enum Meaning {
-    /// A value that is there.
+    /// A value that is available.
     Value(ValueId),
-    /// A value that a later node makes, or the node itself.
+    /// A value that the node itself or a later node defines.
     Later(ValueId),
     Nothing,
 }
@@ -68,7 +68,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     }
 }
 
-/// What a name means at a node of a body, or at its end.
+/// Resolves a name at a node of a body, or at its end.
 fn meaning(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Meaning {
     let (mut id, mut node) = (id, node);
     loop {
@@ -123,7 +123,7 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     }
 }
 
-/// Notes that a node, or a subgraph of a node, reads a value.
+/// Records that a node, or a subgraph of a node, reads a value.
 fn note_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mut Uses) {
     uses.read.insert(value);
     let Some(site) = context.bodies().values.get(value.0) else { return };
@@ -137,9 +137,9 @@ fn note_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mu
     }
 }
 
-/// A name that differs only in case or by characters that are no letters.
+/// Finds a name that differs only in case or in non-alphanumeric characters.
 fn similar<'a>(names: &HashSet<&'a str>, name: &str) -> Option<&'a str> {
-    /// The names up to which a similar one is looked for.
+    /// Maximum number of names to search for a similar one.
     const FEW: usize = 4096;
     let plain =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
@@ -175,7 +175,7 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     }
 }
 
-/// Nodes that nobody needs.
+/// Reports nodes whose outputs are never used.
 fn check_dead(context: &mut Context<'_, '_>, uses: &Uses) {
     for id in context.bodies().node_ids() {
         let Some(node) = context.bodies().node(id) else { continue };

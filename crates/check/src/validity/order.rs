@@ -1,14 +1,15 @@
-//! The order of nodes: which are out of place, and which form a cycle.
+//! Order of nodes: misplaced nodes and cycles.
 
 use crate::infer::{BodyId, Definition, NodeId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 use crate::validity::uses::Uses;
 
-/// The nodes of a cycle that a message names.
+/// Maximum number of nodes of a cycle in a message.
 const SHOWN: usize = 8;
 
-/// Checks a graph in which a node reads what a later one makes: either there is an order, or a cycle.
+/// Checks a graph in which a node reads the output of a later one: either the nodes can be sorted, or they form a
+/// cycle.
 pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
     let needs = needs(context, body, uses);
     match cycle(&needs) {
@@ -33,7 +34,7 @@ pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
     }
 }
 
-/// For each node of a graph, the nodes of it whose outputs it or a subgraph of it reads.
+/// Lists for each node of a graph the nodes in it whose outputs the node or one of its subgraphs reads.
 fn needs(context: &Context<'_, '_>, body: BodyId, uses: &Uses) -> Vec<Vec<usize>> {
     let bodies = context.bodies();
     let names = &bodies.body(body).names;
@@ -56,7 +57,7 @@ fn needs(context: &Context<'_, '_>, body: BodyId, uses: &Uses) -> Vec<Vec<usize>
     needs.collect()
 }
 
-/// A cycle, where there is one, each node needing the next.
+/// Finds a cycle, if there is one; each node needs the next.
 fn cycle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut open: Vec<usize> = needs.iter().map(Vec::len).collect();
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
@@ -75,7 +76,7 @@ fn cycle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
             }
         }
     }
-    // From any node that is left, what it needs leads into a cycle.
+    // From any remaining node, its needs lead into a cycle.
     let is_open = |index: &usize| open.get(*index).is_some_and(|left| *left > 0);
     let mut next = (0..needs.len()).find(is_open)?;
     let mut passed: Vec<Option<usize>> = vec![None; needs.len()];

@@ -1,4 +1,4 @@
-//! The check of a whole model.
+//! Check of a whole model.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,42 +15,42 @@ use crate::validity::context::Context;
 use crate::validity::ir::{self, IrFacts};
 use crate::validity::{attributes, declarations, functions, imports, names, tensors};
 
-/// What a check found.
+/// Results of a check.
 #[derive(Debug)]
 pub struct Report {
-    /// The findings, worst first, and in the order of the model.
+    /// The findings, worst first, then in the order of the model.
     pub findings: Vec<Finding>,
-    /// What the model is made of; nothing where the file holds no model.
+    /// Facts about the model; `None` if the file is not a model.
     pub facts: Option<ModelFacts>,
     /// The model without the elements of its large tensors.
     pub scan: Option<Scan>,
 }
 
 impl Report {
-    /// Whether nothing in the model breaks a rule.
+    /// True if the model breaks no rule.
     pub fn is_valid(&self) -> bool {
         self.findings.iter().all(|finding| finding.level != Level::Error)
     }
 }
 
-/// What a model is made of.
+/// Facts about a model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ModelFacts {
-    /// The IR version, and what it follows from.
+    /// The IR version, and the facts that determine it.
     pub ir: IrFacts,
-    /// The opset of each imported domain, ONNX's own being `""`.
+    /// The opset of each imported domain; ONNX's own is `""`.
     pub opsets: BTreeMap<String, i64>,
-    /// The nodes, with those of subgraphs and functions.
+    /// The number of nodes, including those of subgraphs and functions.
     pub nodes: usize,
-    /// The nodes of each operator version or function.
+    /// The number of nodes of each operator version or function.
     pub operators: BTreeMap<String, usize>,
-    /// The functions.
+    /// The number of functions.
     pub functions: usize,
-    /// The initializers of all graphs.
+    /// The number of initializers in all graphs.
     pub initializers: usize,
 }
 
-/// Checks the model that a file holds. Its weights are not read.
+/// Checks the model in a file. Its weights are not read.
 ///
 /// ```
 /// use onnx_conformance_check::{Limits, check};
@@ -71,7 +71,7 @@ pub fn check<S: Source + ?Sized>(source: &S, folder: Option<&dyn Folder>, limits
     }
 }
 
-/// Checks a model that has been scanned.
+/// Checks a scanned model.
 pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits) -> Report {
     let findings = std::mem::replace(&mut scan.findings, Findings::new(limits));
     let inferred = infer(&scan.model, limits);
@@ -111,7 +111,7 @@ fn facts(inferred: &Inferred<'_>) -> ModelFacts {
     }
 }
 
-/// The nodes of each operator version or function.
+/// Counts the nodes of each operator version or function.
 fn operators(bodies: &Bodies<'_>) -> BTreeMap<String, usize> {
     let mut counts: HashMap<(Option<usize>, &str, &str), (usize, crate::infer::NodeId)> = HashMap::new();
     for id in bodies.node_ids() {

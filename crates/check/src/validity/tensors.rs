@@ -1,4 +1,4 @@
-//! Tensors in the model: their types, dimensions and stored elements, which are counted, not read.
+//! Tensors in the model: their types, dimensions and stored elements, which are counted without being read.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
@@ -59,7 +59,7 @@ fn check_attribute(context: &mut Context<'_, '_>, node: NodeId, attribute: &Attr
     }
 }
 
-/// How many elements a field holds: of varints only the bounds are known without reading them.
+/// Number of elements in a field. For varints only bounds are known without reading them.
 #[derive(Clone, Copy)]
 struct Amount {
     field: DataField,
@@ -68,7 +68,7 @@ struct Amount {
     max: u64,
 }
 
-/// The fields of a tensor that hold anything.
+/// The nonempty fields of a tensor.
 fn amounts(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Amount> {
     let exact = |field, count: usize| Amount { field, min: count as u64, max: count as u64 };
     if let Some(stored) = context.scan.stored(tensor).filter(|stored| stored.is_elided) {
@@ -96,7 +96,7 @@ fn amounts(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Amount> {
     all.into_iter().filter(|amount| amount.max > 0).collect()
 }
 
-/// The field in which the elements of a type stand, if not raw, and how many entries `count` elements have there.
+/// The field for elements of a type that are not raw, and the number of its entries for `count` elements.
 fn home(element: ElementType, count: usize) -> (DataField, Option<usize>) {
     use ElementType as E;
     match element {
@@ -112,7 +112,7 @@ fn home(element: ElementType, count: usize) -> (DataField, Option<usize>) {
     }
 }
 
-/// What is wrong with a tensor; the places are the caller's.
+/// The problems of a tensor; the caller sets the places.
 fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
     let stored = context.scan.stored(tensor);
     let offset = stored.and_then(|stored| stored.fields.first()?.parts.first()).map(|(offset, _)| *offset);
@@ -165,7 +165,7 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
     found
 }
 
-/// Whether the elements stand in the right field, as many as there must be.
+/// Checks that the elements are in the right field, and that their number is correct.
 fn size_problem(
     tensor: &TensorProto,
     element: ElementType,
@@ -213,7 +213,7 @@ fn check_sparse(context: &mut Context<'_, '_>, sparse: &SparseTensorProto, place
             context.push(Finding { place: place.clone(), message, ..finding });
         }
     }
-    // What is large is not read, so that its positions are not looked at.
+    // Large tensors are not read, so their positions are not checked.
     if !is_whole {
         return;
     }

@@ -1,4 +1,4 @@
-//! Models, each with the findings that it has, as rule and place; together they reach every rule about models.
+//! Models with their expected findings, as rule and place; together they cover every rule for models.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::rules::RuleId;
 use crate::scan::Folder;
 use crate::validity::check;
 
-/// A folder of one file.
+/// Folder with one file.
 struct OneFile;
 
 impl Folder for OneFile {
@@ -19,7 +19,7 @@ impl Folder for OneFile {
     }
 }
 
-/// The rules of the findings of a model, in order, without notes.
+/// Returns the rules of the findings of a model, in order, without notes.
 fn rules(bytes: &[u8]) -> Vec<&'static str> {
     let report = check(bytes, Some(&OneFile), &Limits::default());
     for finding in &report.findings {
@@ -29,7 +29,7 @@ fn rules(bytes: &[u8]) -> Vec<&'static str> {
 }
 
 const ROWS: &[(&str, &[&str])] = &[
-    // A model without a fault.
+    // A model without findings.
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[2] x) => (float[2] y) { y = Neg (x) }", &[]),
     // Versions and imports.
     ("<opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (x) }", &["ir/missing"]),
@@ -68,7 +68,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x, float x) => (float y) { y = Neg (x) }", &["graph/input-name"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { z = Neg (x) }", &["graph/output-missing", "node/dead"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y, float y) { y = Neg (x) }", &["graph/output-twice"]),
-    // Types and shapes that are declared.
+    // Declared types and shapes.
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (double y) { y = Neg (x) }", &["value/type"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[2] x) => (float[3] y) { y = Neg (x) }", &["value/shape"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (x) => (float y) { y = Neg (x) }", &["graph/input-type"]),
@@ -116,7 +116,7 @@ fn models_have_the_findings_of_their_rows() {
         let found = rules(&parse_model(text).unwrap().encode_to_vec());
         let found: BTreeSet<&str> = found.into_iter().collect();
         let expected: BTreeSet<&str> = expected.iter().copied().collect();
-        // What every call of a function brings is listed once.
+        // A finding that repeats for every call of a function is listed once.
         let found: BTreeSet<&str> =
             found.into_iter().filter(|rule| *rule != "opset/foreign" || expected.contains(rule)).collect();
         if found != expected {
@@ -126,7 +126,7 @@ fn models_have_the_findings_of_their_rows() {
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A model that is no text, with a change.
+/// Returns an encoded model after a change.
 fn changed(change: impl FnOnce(&mut ModelProto)) -> Vec<u8> {
     let text =
         "<ir_version: 10, opset_import: [\"\" : 21, \"l\" : 1]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
@@ -158,7 +158,7 @@ fn messages_that_no_text_can_hold_are_found() {
     check("graph/name", &|model| model.graph.as_mut().unwrap().name = None);
     check("tensor/type", &|model| tensor(model).data_type = Some(99));
     check("tensor/dims", &|model| tensor(model).dims = vec![-2]);
-    // As many bytes as no number holds, whether some are there or stand in a file.
+    // More bytes than any number can hold, for stored and for external data.
     check("tensor/dims", &|model| tensor(model).dims = vec![1 << 62]);
     check("tensor/dims", &|model| {
         tensor(model).dims = vec![1 << 62];

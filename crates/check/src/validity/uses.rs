@@ -1,16 +1,16 @@
-//! Which values are read, and by whom.
+//! Uses of values.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::infer::{BodyId, NodeId, ValueId};
 
-/// Who reads what, over all graphs.
+/// Uses of values in all graphs.
 #[derive(Default)]
 pub(super) struct Uses {
-    /// The values that anything reads.
+    /// All values that are read.
     pub(super) read: HashSet<ValueId>,
-    /// The values of a graph that subgraphs of one of its nodes read.
+    /// The values of a graph that are read in subgraphs of one of its nodes.
     pub(super) captured: HashMap<NodeId, Vec<ValueId>>,
-    /// The graphs in which a node reads what a later one makes.
+    /// The graphs in which a node reads the output of a later one.
     pub(super) unsorted: HashSet<BodyId>,
 }

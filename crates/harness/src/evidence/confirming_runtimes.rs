@@ -1,5 +1,5 @@
-//! What other runtimes confirm. A measurement lists the very cases that its runtime does not pass; so a judged case that it does
-//! not list is confirmed at the version that it names.
+//! Evidence from other runtimes. A measurement lists exactly the cases that its runtime does not pass. Its version therefore
+//! confirms every judged case that is not listed.
 
 use crate::expectations::ExpectationError;
 use crate::measure::{Measurement, Measurements};
@@ -11,7 +11,7 @@ use onnx_conformance_cases::case::{Case, Evidence};
 pub struct ConfirmingRuntimes<'a>(Vec<(Evidence, &'a Measurement)>);
 
 impl ConfirmingRuntimes<'static> {
-    /// Those of the committed measurements, which are about the project's own suite.
+    /// Returns the runtimes of the committed measurements, which cover the project's own suite.
     pub fn embedded() -> Result<ConfirmingRuntimes<'static>, ExpectationError> {
         let all = Measurements::embedded();
         let mut confirming = Vec::new();
@@ -23,12 +23,12 @@ impl ConfirmingRuntimes<'static> {
 }
 
 impl ConfirmingRuntimes<'_> {
-    /// No runtime: nothing is known of the cases.
+    /// Returns an empty set, which confirms no case.
     pub fn none() -> Self {
         ConfirmingRuntimes::default()
     }
 
-    /// Each runtime that confirms cases, with its version.
+    /// Returns each confirming runtime with its version.
     pub fn versions(&self) -> impl Iterator<Item = (Evidence, &str)> {
         self.0.iter().map(|(evidence, measurement)| (*evidence, measurement.version()))
     }
@@ -66,7 +66,7 @@ mod tests {
         is_confirmed(&format!("expect:\n{entries}"), None, case)
     }
 
-    /// Whether a measurement confirms a case that is in these digests.
+    /// Returns true if a measurement with these digests confirms the case.
     fn is_confirmed(rest: &str, digests: Option<&str>, case: &Case) -> bool {
         let text = format!("runtime: onnxruntime\nversion: 1.2\nexact: true\n{rest}");
         let measurement = Measurement::read("a.yaml", &text, digests).unwrap().unwrap();
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Where the newest version of each runtime is pinned: a file, and the text before the version.
+    /// File that pins the newest version of each runtime, and the text before the version.
     const PINS: [(Evidence, &str, &str); 4] = [
         (Evidence::OnnxReference, "adapters/onnx-reference/versions.yaml", "requirements: [onnx=="),
         (Evidence::Onnxruntime, "adapters/onnxruntime/versions.yaml", "requirements: [onnxruntime=="),
@@ -167,7 +167,7 @@ mod tests {
         for (runtime, version) in versions {
             assert_eq!(version, pinned(runtime), "{runtime}");
         }
-        // Also of a runtime that has no file yet, so that the place is right when it gets one.
+        // Runtimes without a measurement are checked, too, so that the place is right when they get one.
         assert!(PINS.iter().all(|(runtime, ..)| pinned(*runtime).starts_with(|c: char| c.is_ascii_digit())));
     }
 }

@@ -1,4 +1,4 @@
-//! Evidence: what confirms the expected outputs of a case besides the project's own kernels.
+//! Evidence: confirmation of a case's expected outputs by something other than the project's own kernels.
 
 mod confirming_runtimes;
 

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{ProcessorFeature, ProcessorFeatures, feature_list};
 
-/// When an entry applies. What is left out does not matter.
+/// Condition of an entry. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// An operating system (`linux`, `macos`, `windows`), a processor (`x86_64`, `aarch64`), or both (`linux-x86_64`).
+    /// Operating system (`linux`, `macos`, `windows`), processor (`x86_64`, `aarch64`), or both (`linux-x86_64`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// Versions of the runtime: `>=1.20`, or several comparisons that all hold, `>=1.20, <1.23`.
+    /// Versions of the runtime: `>=1.20`, or several comparisons that must all hold, such as `>=1.20, <1.23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Versions>,
-    /// Processors: `[avx512_vnni, avx_vnni]`, those with any of these features, or `{without: [avx512_vnni]}`, those with none.
+    /// Processors: `[avx512_vnni, avx_vnni]` if they have any of these features, `{without: [avx512_vnni]}` if they have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Processors>,
 }
@@ -32,7 +32,8 @@ pub enum Processors {
     Without(ProcessorFeatures),
 }
 
-/// A set of processors as it is written. The names are read later, since the error of an untagged value does not say which is wrong.
+/// A set of processors as written in YAML. Names are parsed later, because an error in an untagged value does not say which name
+/// is wrong.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum WrittenProcessors {
@@ -41,13 +42,13 @@ enum WrittenProcessors {
 }
 
 impl Condition {
-    /// Whether it says nothing.
+    /// Returns true if there is no condition.
     pub fn is_empty(&self) -> bool {
         self.platform.is_none() && self.version.is_none() && self.cpu.is_none()
     }
 
-    /// Returns whether the condition holds for this version of a runtime on a platform such as `linux-x86_64` and a processor with these
-    /// features.
+    /// Returns true if the condition holds for this version of a runtime on a platform such as `linux-x86_64` and a processor
+    /// with these features.
     pub fn holds(&self, platform: &str, features: &ProcessorFeatures, version: &str) -> bool {
         let is_here = |wanted: &String| {
             *wanted == platform || platform.split_once('-').is_some_and(|(os, arch)| wanted == os || wanted == arch)
@@ -59,7 +60,7 @@ impl Condition {
 }
 
 impl Processors {
-    /// Returns whether a processor with these features is among them.
+    /// Returns true if the set contains a processor with these features.
     pub fn contain(&self, features: &ProcessorFeatures) -> bool {
         match self {
             Processors::WithAny(any) => !any.is_disjoint(features),
@@ -112,7 +113,7 @@ impl From<Processors> for WrittenProcessors {
     }
 }
 
-/// A set of versions: comparisons that all hold.
+/// A set of versions: comparisons that must all hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Versions {
@@ -130,7 +131,7 @@ enum Comparison {
     Greater,
 }
 
-/// Longer signs stand before the shorter ones that they begin with.
+/// Comparison signs. Longer signs precede their own prefixes.
 const SIGNS: [(&str, Comparison); 6] = [
     ("<=", Comparison::AtMost),
     (">=", Comparison::AtLeast),
@@ -141,8 +142,8 @@ const SIGNS: [(&str, Comparison); 6] = [
 ];
 
 impl Versions {
-    /// Whether a version is among them. Numbers are compared part by part, and `1.20` is `1.20.0`; what follows the
-    /// number in a part (`1.20.1rc2`, `1.20.1+cpu`) does not count.
+    /// Returns true if the set contains a version. Numbers are compared part by part, and `1.20` equals `1.20.0`. A suffix after
+    /// the number in a part (`1.20.1rc2`, `1.20.1+cpu`) is ignored.
     pub fn contain(&self, version: &str) -> bool {
         let version = numbers(version);
         self.comparisons.iter().all(|(comparison, bound)| {
@@ -189,12 +190,12 @@ impl fmt::Display for Versions {
     }
 }
 
-/// What versions are sorted by: their numbers, then their text.
+/// Sort key of versions: their numbers, then their text.
 pub fn version_key(version: &str) -> (Vec<u64>, String) {
     (numbers(version), version.to_owned())
 }
 
-/// The numbers that a version begins with; the first part with something else in it is the last.
+/// Returns the leading numbers of a version, up to the first part that is not only a number.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     for part in version.trim_start_matches('v').split('.') {

@@ -1,23 +1,23 @@
-//! Which results are to be had a second time before they are believed.
+//! Selects unexpected results to re-run in a fresh process before they are reported.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::expectations::{ExpectationMatcher, Verdict};
 use crate::run::{CaseResult, Outcome};
 
-/// How many results of a run are doubted. A runtime without expectations has thousands that are not as expected.
+/// Maximum number of results to re-run. A runtime without expectations has thousands of unexpected ones.
 const MOST: usize = 32;
 
-/// The doubts of a run: a result that is other than expected may be owed to the process that the case was run in.
+/// Counter of the re-runs. An unexpected result may be caused by the process that ran the case.
 #[derive(Debug, Default)]
 pub struct Doubts {
-    /// How many results were doubted.
+    /// Number of results selected so far.
     so_far: AtomicUsize,
 }
 
 impl Doubts {
-    /// Whether the result is to be had a second time: these expectations do not have it, it is not of a second run already, the
-    /// runtime did answer (where it did not, its process has ended), and fewer than 32 were doubted.
+    /// Returns true if the result should be re-run: it is unexpected, it is not from a re-run, the runtime answered (otherwise
+    /// its process has already ended), and fewer than 32 results were selected before.
     pub fn doubtful(&self, matcher: &ExpectationMatcher, result: &CaseResult) -> bool {
         result.flaky.is_none()
             && result.outcome.rank() < Outcome::Timeout.rank()

@@ -1,4 +1,4 @@
-//! An entry of an expectation file: cases that a runtime does not pass, how, and why.
+//! Entry of an expectation file: cases that a runtime does not pass, their outcome, and the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,64 +10,65 @@ use onnx_conformance_cases::suite::{FilterError, PathGlob, is_glob, loose_glob};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// An id, the path of a group of cases, or a glob over ids. It is about the variant that it ends with, `@constants`,
-    /// and without one about cases that end with none.
+    /// An id, the path of a group of cases, or a glob over ids. With a variant suffix such as `@constants` it matches that
+    /// variant alone, and without one only cases that have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// The missing feature, in the words of the runtime: every case that is unsupported for this reason. A `*` matches any text.
+    /// The missing feature in the runtime's own wording. Matches every case that is unsupported for this reason. A `*` matches
+    /// any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
-    /// How the cases end; an entry for `unsupported` needs none.
+    /// Outcome of the cases; optional for `unsupported`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// How the message begins.
+    /// Prefix of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// That the outcome changes from run to run, and that `outcome` is the worst of them.
+    /// True if the outcome changes from run to run. `outcome` is then the worst one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub varies: bool,
-    /// That the entry is about several operators, where it is.
+    /// True if the entry covers several operators on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans_operators: bool,
-    /// Where the entry applies.
+    /// Condition of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// Why.
+    /// Reason for the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Where it is discussed.
+    /// Address of a discussion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
 impl Entry {
-    /// An entry for a missing feature.
+    /// Creates an entry for a missing feature.
     pub fn unsupported(what: &str) -> Entry {
         Entry { unsupported: Some(what.to_owned()), ..Entry::default() }
     }
 
-    /// An entry for cases that end alike.
+    /// Creates an entry for cases with the same outcome.
     pub fn ending(cases: String, outcome: Outcome) -> Entry {
         Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
     }
 
-    /// How the cases of the entry end.
+    /// Returns the expected outcome of the cases.
     pub fn outcome(&self) -> Outcome {
         self.outcome.unwrap_or(Outcome::Unsupported)
     }
 
-    /// Whether a case ends as the entry says.
+    /// Returns true if a case ends as the entry says.
     pub fn agrees(&self, result: &CaseResult) -> bool {
-        self.is_milder_variation(result)
+        self.is_no_worse_variation(result)
             || result.outcome == self.outcome()
                 && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
     }
 
-    fn is_milder_variation(&self, result: &CaseResult) -> bool {
-        self.varies && result.outcome.rank() < self.outcome().rank()
+    fn is_no_worse_variation(&self, result: &CaseResult) -> bool {
+        self.varies && result.outcome.rank() <= self.outcome().rank()
     }
 
-    /// What the entry is about, as it is written.
+    /// Returns the selector of the entry as written.
     pub fn selector(&self) -> String {
         match (&self.cases, &self.unsupported) {
             (Some(cases), _) => format!("cases: {cases}"),
@@ -76,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// The entry in one line, as YAML.
+    /// Returns the entry as one line of YAML.
     pub fn to_yaml(&self) -> String {
         let when = self.when.as_ref().map(|when| {
             let version = when.version.clone().map(String::from);
@@ -142,7 +143,7 @@ fn fields_to_yaml<const N: usize>(fields: [(&str, Option<String>); N]) -> String
     written.join(", ")
 }
 
-/// A YAML scalar, quoted where plain text would be read as something else.
+/// Formats a YAML scalar, with quotes if plain text would be parsed as something else.
 pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | '(' | ')' | '@' | ' ');
     let is_word = matches!(text, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
@@ -150,6 +151,6 @@ pub(super) fn quoted(text: &str) -> String {
     if is_plain && !is_word && !text.ends_with(' ') {
         return text.to_owned();
     }
-    // A string of JSON is one of YAML.
+    // A JSON string is a valid YAML string.
     serde_json::Value::from(text).to_string()
 }

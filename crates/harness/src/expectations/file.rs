@@ -1,4 +1,4 @@
-//! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
+//! Expectation files: the cases that a runtime does not pass, their outcome, and the reason.
 
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
@@ -11,78 +11,78 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_subject::{Accepted, Opsets, name_problem, version_problem};
 
-/// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` where it is the measurement of a version.
+/// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
-    /// The runtime that the file is about.
+    /// The runtime.
     pub runtime: String,
-    /// The version of the runtime that the file was last compared with.
+    /// Version of the runtime that the file was last compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The day of a measurement, in UTC: `2026-11-23`.
+    /// Date of the measurement, in UTC: `2026-11-23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Where it was made: `linux-x86_64`.
+    /// Platform of the measurement: `linux-x86_64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The features of the processor that it was made on; nothing where they were not detected.
+    /// Features of the processor of the measurement; `None` if they were not detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ProcessorFeatures>,
-    /// The digest of the suite that it was made with.
+    /// Digest of the measured suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// Whether the runtime is held to what is recommended, too.
+    /// True if recommended cases count, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Whether unsupported cases are listed one by one, too: the file is then a measurement, and the runtime confirms each
-    /// case that it does not list.
+    /// True if unsupported cases are listed one by one, too. The file is then a measurement, and the runtime confirms each case
+    /// that is not listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// The cases that the file was measured on, as patterns over ids; all where there is none.
+    /// Measured cases, as patterns over ids; empty for all cases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
-    /// Which files the runtime takes. Cases in others are not sent.
+    /// Opsets and IR versions that the runtime accepts. Cases in other files are not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts: Option<Accepted>,
-    /// What it does not pass.
+    /// The cases that it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
-    /// The file, and the line of each entry.
+    /// Source file and the line of each entry.
     #[serde(skip)]
     origin: Origin,
 }
 
-/// Where expectations were read.
+/// Source of the expectations.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Origin {
     path: String,
     lines: Vec<usize>,
 }
 
-/// An expectation file that cannot be used.
+/// An unusable expectation file.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ExpectationError {
-    /// The text is not such a file.
+    /// The text is not an expectation file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// A key beside the entries says what it cannot say.
+    /// A key outside of the entries has an invalid value.
     #[error("{path}: {rule}")]
     Header {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
-    /// An entry contradicts itself or another.
+    /// An entry contradicts itself or another entry.
     #[error("{path}: entry {number}: {rule}")]
     Entry {
         /// The file.
         path: String,
         /// The number of the entry, from 1.
         number: usize,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
     /// The file is about another runtime.
@@ -138,7 +138,7 @@ impl Expectations {
         Filter::new(&self.scope).map(drop).map_err(|error| format!("`scope`: {error}"))
     }
 
-    /// The expectations of the file called `path` themselves, if they are about this runtime.
+    /// Returns the expectations of the file called `path`, or an error if they are for another runtime.
     pub fn about(self, path: &str, runtime: &str) -> Result<Expectations, ExpectationError> {
         if self.runtime == runtime {
             return Ok(self);
@@ -146,12 +146,12 @@ impl Expectations {
         Err(ExpectationError::Runtime { path: path.to_owned(), found: self.runtime, runtime: runtime.to_owned() })
     }
 
-    /// The file that they were read from; empty where they were not.
+    /// Returns the path of the source file; empty if there is none.
     pub fn path(&self) -> &str {
         &self.origin.path
     }
 
-    /// An entry with its file and line, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/known_values`.
+    /// Formats an entry with its file and line for messages: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/known_values`.
     pub fn place(&self, index: usize) -> String {
         let entry = self.expect.get(index).map(Entry::selector).unwrap_or_default();
         match self.origin.lines.get(index) {
@@ -160,7 +160,7 @@ impl Expectations {
         }
     }
 
-    /// The text of a new file.
+    /// Formats the expectations as a new file.
     pub fn to_yaml(&self) -> String {
         let mut text = format!(
             "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
@@ -190,23 +190,23 @@ impl Expectations {
     }
 }
 
-/// Where and when a measurement was made, and of what.
+/// Provenance of a measurement: version, date, platform, processor and suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
     /// The version of the runtime.
     pub version: String,
-    /// The day in UTC: `2026-11-23`; nothing where the results do not say it.
+    /// The day in UTC: `2026-11-23`; `None` if the results do not have it.
     pub date: Option<String>,
     /// The platform: `linux-x86_64`.
     pub platform: String,
-    /// The features of the processor; nothing where the results do not say them.
+    /// Features of the processor; `None` if the results do not have them.
     pub cpu: Option<ProcessorFeatures>,
     /// The digest of the suite.
     pub suite: String,
 }
 
 impl Provenance {
-    /// That of the results that begin with this line.
+    /// Returns the provenance of the results with this header.
     pub fn of(header: &Header) -> Provenance {
         Provenance {
             version: header.runtime.version.clone(),
@@ -218,17 +218,17 @@ impl Provenance {
     }
 }
 
-/// The text of an expectation file with what the runtime takes now.
+/// Returns the text of an expectation file with the runtime's current `accepts`.
 pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
     with_head(text, "accepts", accepts_line(accepted).trim_end())
 }
 
-/// The text of an expectation file that holds the runtime to what is recommended, too.
+/// Returns the text of an expectation file with `strict: true`.
 pub fn with_strict(text: &str) -> String {
     with_head(text, "strict", "strict: true")
 }
 
-/// The text of a measurement with where and when it was made anew.
+/// Returns the text of a measurement with a new provenance.
 pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
     let Provenance { version, date, platform, cpu, suite } = provenance;
     let keys = [
@@ -243,7 +243,7 @@ pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
         .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &value).trim_end()))
 }
 
-/// The text with this line in the place of that of a key, or before `accepts` and the entries.
+/// Replaces the line of a key in the text, or inserts it before `accepts` and the entries.
 fn with_head(text: &str, key: &str, line: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let find =
@@ -258,7 +258,7 @@ fn with_head(text: &str, key: &str, line: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The value of the key `cpu` of a measurement.
+/// Formats the value of the key `cpu` of a measurement.
 fn features_value(features: &ProcessorFeatures) -> String {
     format!("[{}]", feature_list(features))
 }
@@ -267,7 +267,7 @@ fn head_line(key: &str, value: &str) -> String {
     format!("{key}: {value}\n")
 }
 
-/// The key `accepts` of an expectation file, a line.
+/// Formats the line with the key `accepts` of an expectation file.
 fn accepts_line(accepts: &Accepted) -> String {
     let range = |opsets: &Opsets| match opsets {
         Opsets::UpTo(newest) => newest.to_string(),

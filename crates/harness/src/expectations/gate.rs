@@ -1,4 +1,4 @@
-//! The gate: the results of a whole run compared with what is expected.
+//! The gate: compares the results of a whole run with the expectations.
 
 use std::collections::BTreeMap;
 
@@ -12,58 +12,58 @@ use onnx_conformance_cases::case::{CaseId, Variant};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_subject::MissingFeature;
 
-/// The results of a run compared with the expectations, one by one.
+/// Results of a run, compared with the expectations one by one.
 #[derive(Debug, Default)]
 pub struct GateResult {
-    /// How many cases ended how.
+    /// Number of cases per outcome.
     pub summary: Summary,
-    /// The cases that do worse than expected.
+    /// Cases that do worse than expected.
     pub regressions: Vec<CaseResult>,
-    /// The cases that do better than expected.
+    /// Cases that do better than expected.
     pub improvements: Vec<CaseResult>,
-    /// The cases that ended otherwise when they were run alone.
+    /// Cases with a different outcome when run alone.
     pub flaky: Vec<CaseResult>,
-    /// How many cases fail as expected.
+    /// Number of cases that fail as expected.
     pub expected: usize,
-    /// What is wrong with the expectations themselves, where it shows.
+    /// Problems of the expectation entries, as far as this run shows them.
     pub entry_problems: Vec<EntryProblem>,
-    /// Why cases could not be loaded.
+    /// Errors of cases that could not be loaded.
     pub broken: Vec<String>,
-    /// What the runtime did wrong outside of any case, such as not ending when asked.
+    /// Errors of the runtime outside of any case, such as a process that does not exit when asked.
     pub problems: Vec<String>,
     by_entry: BTreeMap<usize, EntryMatches>,
-    /// The operators that the runtime says are missing, each with the first case that it said so of.
+    /// Operators that the runtime reports as missing, each with the first such case.
     missing: BTreeMap<String, String>,
-    /// The operator versions of which a case passes that must run, each with the number of such cases.
+    /// Number of passing positive cases per operator version.
     running: BTreeMap<OperatorVersion, usize>,
 }
 
-/// What of the suite a run is about.
+/// The part of the suite that a run covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// The cases that were chosen; none where the run was about a part of no plain description, as a shard is.
+    /// Filter of the cases; `None` if no filter describes the run, as for a shard.
     pub filter: Option<&'a Filter>,
-    /// The form in which the cases were put.
+    /// Variant of the cases.
     pub variant: Variant,
 }
 
-/// What a run says of a runtime, worst first.
+/// Conclusion of a run, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Some cases could not be loaded, so the run says too little.
+    /// Some cases could not be loaded, so the run is incomplete.
     Broken,
-    /// Some case does worse than expected.
+    /// Some cases do worse than expected.
     Regressions,
-    /// Nothing does worse, but the expectations are out of date.
+    /// No case does worse, but the expectations are out of date.
     Improvements,
     /// No case counts for the runtime.
     NothingJudged,
-    /// Everything is as expected.
+    /// All results are as expected.
     AsExpected,
 }
 
 impl GateResult {
-    /// Counts an event, and gives the verdict on a result.
+    /// Counts an event. Returns the verdict if the event is a result.
     pub fn add(&mut self, event: &Event, matcher: &ExpectationMatcher) -> Option<Verdict> {
         match event {
             Event::Finished(result) => Some(self.add_result(result, matcher)),
@@ -74,7 +74,7 @@ impl GateResult {
         }
     }
 
-    /// Counts a result, and gives the verdict on it.
+    /// Counts a result and returns its verdict.
     pub fn add_result(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) -> Verdict {
         self.summary.add(result);
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
@@ -102,7 +102,7 @@ impl GateResult {
         }
     }
 
-    /// The operators that the runtime says are missing though cases of theirs pass: something else is missing.
+    /// Returns operators that the runtime reports as missing although some of their cases pass. Something else must be missing.
     fn contradictions(&self) -> impl Iterator<Item = String> {
         self.missing.iter().filter_map(|(what, id)| {
             let operator = what.parse().ok().and_then(|feature: MissingFeature| feature.operator().cloned())?;
@@ -115,8 +115,8 @@ impl GateResult {
         })
     }
 
-    /// Puts the cases in the order of their ids after the last event, and notes what is wrong with the expectations as far as a run of
-    /// this scope can show it.
+    /// Sorts the cases by id after the last event, and records the problems of the expectations that a run of this scope can
+    /// show.
     pub fn finish(&mut self, matcher: &ExpectationMatcher, scope: &Scope<'_>) {
         for results in [&mut self.regressions, &mut self.improvements] {
             results.sort_by(|a, b| a.id.cmp(&b.id));
@@ -134,7 +134,7 @@ impl GateResult {
         }
     }
 
-    /// What the run says.
+    /// Returns the conclusion of the run.
     pub fn conclusion(&self) -> Conclusion {
         if !self.broken.is_empty() {
             Conclusion::Broken
@@ -151,7 +151,7 @@ impl GateResult {
 }
 
 impl Scope<'_> {
-    /// Whether a run of this scope meets every case that an entry can be about.
+    /// Returns true if a run of this scope covers every case that an entry can match.
     fn reaches(&self, entry: &Entry) -> bool {
         let Some(filter) = self.filter else { return false };
         match &entry.cases {
@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(verdict(Outcome::Pass), Verdict::Pass);
         assert_eq!(verdict(Outcome::Error), Verdict::ExpectedFailure);
         assert_eq!(verdict(Outcome::Accepted), Verdict::ExpectedFailure);
+        assert_eq!(verdict(Outcome::Mismatch), Verdict::ExpectedFailure);
         assert_eq!(verdict(Outcome::Crash), Verdict::Regression);
         let steady = file.replace(", varies: true", "");
         assert_eq!(matcher(&steady).verdict(&ends(Outcome::Pass)[0]).0, Verdict::Improvement);

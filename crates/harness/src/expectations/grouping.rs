@@ -1,4 +1,4 @@
-//! Few entries for many failures: one for each missing feature, one for each group of cases that end alike.
+//! Groups many failures into few entries: one per missing feature, and one per group of cases with the same outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use crate::run::{CaseResult, Outcome};
 use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
 use onnx_conformance_subject::{MissingFeature, OperatorName};
 
-/// An entry, and the positions of the failures that it stands for.
+/// An entry and the positions of the failures that it covers.
 pub(super) type EntryGroup = (Entry, Vec<usize>);
 
-/// A missing feature as the runtime says it, and the positions of the failures for which it does.
+/// A missing feature in the runtime's wording, and the positions of its failures.
 type Missing<'a> = (&'a str, Vec<usize>);
 
-/// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
-/// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
+/// Returns the entries for these failures. `judged` has all other results that an entry for a group could cover: a group gets one
+/// entry only if all of it fails alike. No entry for ids covers two operators. With `exact`, all entries are for ids.
 pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
     let (unsupported, others): (Vec<usize>, Vec<usize>) =
@@ -30,9 +30,9 @@ pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], e
     groups
 }
 
-/// An entry for each missing feature. A type is one feature where no case with it passes, whatever operators do not have it; so
-/// are the versions of an operator where no case of the operator, with the type, passes. What a runtime says in none of the
-/// documented forms is an entry of its own.
+/// Returns an entry per missing feature. A type is a single feature if no case with it passes, whatever operators lack it. The
+/// versions of an operator are a single feature if no case of the operator, with the type, passes. A feature in none of the
+/// documented forms gets an entry of its own.
 fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
     let features =
@@ -60,7 +60,7 @@ fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&
     groups
 }
 
-/// The features that cases which pass have.
+/// Features of the passing cases.
 #[derive(Default)]
 struct CaseFeatures {
     elements: BTreeSet<ElementType>,
@@ -73,7 +73,7 @@ impl CaseFeatures {
     /// Reads operator versions and type cells.
     fn of<'a>(cells: impl Iterator<Item = &'a String>) -> CaseFeatures {
         let mut features = CaseFeatures::default();
-        // Most cases have the cells of others.
+        // Cases share most of their cells.
         let cells: BTreeSet<&String> = cells.collect();
         for cell in cells.into_iter().filter_map(|cell| cell.parse::<Cell>().ok()) {
             let version = cell.version();
@@ -87,8 +87,8 @@ impl CaseFeatures {
         features
     }
 
-    /// The pattern of the wider feature that a missing one is a part of, if no case that passes has that, and whether it is
-    /// one of several operators.
+    /// Returns the pattern of the wider feature that contains a missing one, unless some case with that feature passes, and
+    /// whether it spans several operators.
     fn pattern(&self, missing: &MissingFeature) -> Option<(String, bool)> {
         match missing {
             MissingFeature::Type(value_type @ ValueType::Tensor(element), _) if !self.elements.contains(element) => {
@@ -110,29 +110,29 @@ impl CaseFeatures {
     }
 }
 
-/// The operator of one of its versions in all versions.
+/// Returns the operator without its version.
 fn all_versions(operator: &OperatorName) -> Option<OperatorName> {
     operator.since.map(|_| OperatorName { since: None, ..operator.clone() })
 }
 
-/// The pattern for what is missing in each version of one operator.
+/// Returns a pattern for the missing feature in every version of one operator.
 fn every_version(missing: &MissingFeature) -> (String, bool) {
     (format!("{}-*", escaped(&missing.to_string())), false)
 }
 
-/// A group of cases: the pattern that stands for it.
+/// A group of cases and its pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     /// All versions of an operator.
     Operator(String),
-    /// What is below a folder, from the outermost.
+    /// All cases below a folder, by its depth.
     Folder(usize, String),
-    /// What has a part of this name in a unit: a type, for one.
+    /// All cases of a unit that have a part of this name, such as a type.
     Part(String, String),
 }
 
 impl Group {
-    /// The groups of a case, by its id without a variant.
+    /// Returns the groups of a case, by its id without a variant.
     fn all(id: &str) -> Vec<Group> {
         let id = CaseId::parse(id);
         let mut groups = Vec::new();
@@ -142,7 +142,7 @@ impl Group {
                 groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
                 2
             }
-            // Above three parts, the names of vendored cases are of several operators.
+            // Vendored folders with fewer than three parts hold tests of several operators.
             None => 3,
         };
         let folders = id.folders().enumerate().map(|(index, folder)| (index + 1, folder));
@@ -160,13 +160,13 @@ impl Group {
     }
 }
 
-/// A text as a pattern that stands for itself.
+/// Escapes a text as a glob that matches only itself.
 fn escaped(text: &str) -> String {
     globset::escape(text)
 }
 
-/// An entry for each group of cases that end alike, as wide as can be. A case of level `open` is judged only where it ends without an
-/// answer, so that its group says nothing of it and it has an entry of its own.
+/// Returns an entry per group of cases that end alike, for the widest possible groups. A case of level `open` is judged only if
+/// it ends without an answer. It therefore gets an entry of its own and is not counted in its group.
 fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The expectation matcher: which entry of a file a result belongs to.
+//! Expectation matcher: finds the entry that a result belongs to.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -14,28 +14,28 @@ use onnx_conformance_subject::Declaration;
 
 /// The expectations that apply to a runtime on this machine.
 ///
-/// A result belongs to one entry at most: to the one that names its id; else to one that names the missing feature;
-/// else to a group or glob over ids, one that says how the case ended if there is such a one, else the first.
+/// A result belongs to at most one entry, in this order: the entry that names its id; the entry that names the missing feature; a
+/// group or glob over ids, preferably one with the outcome of the case, else the first.
 #[derive(Debug)]
 pub struct ExpectationMatcher {
     expectations: Expectations,
-    /// The cases that were measured, by their ids without a variant.
+    /// Filter of the measured cases, by their ids without a variant.
     scope: Filter,
     strict: bool,
-    /// Whether the condition of each entry holds.
+    /// True for each entry whose condition holds.
     active: Vec<bool>,
-    /// What is selected by id, for each variant.
+    /// Entries that select by id, per variant.
     by_id: BTreeMap<Variant, EntriesById>,
     features: HashMap<String, usize>,
     feature_globs: Vec<FeatureGlob>,
 }
 
-/// The positions of the entries that select cases by their ids.
+/// Positions of the entries that select cases by id.
 #[derive(Debug, Default)]
 struct EntriesById {
-    /// By id or path of a group.
+    /// Entries by id or group path.
     paths: HashMap<String, Vec<usize>>,
-    /// Globs by the folder before their first wildcard.
+    /// Globs, by the folder before their first wildcard.
     globs: HashMap<String, Vec<(usize, PathGlob)>>,
 }
 
@@ -48,21 +48,21 @@ impl EntriesById {
 /// A verdict: the outcome of a case compared with what is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It passes, and nothing else is expected.
+    /// Passes, and no failure is expected.
     Pass,
-    /// It fails as listed.
+    /// Fails as listed.
     ExpectedFailure,
-    /// It fails and is not listed, or fails worse than listed.
+    /// Fails without being listed, or worse than listed.
     Regression,
-    /// It passes though listed, or fails less badly.
+    /// Passes although listed, or fails less severely.
     Improvement,
-    /// It counts for nothing: what the standard leaves open, what was not sent, what says nothing.
+    /// Does not count: the standard leaves it open, it was not sent, or its outcome is inconclusive.
     NotJudged,
 }
 
 impl ExpectationMatcher {
-    /// The expectations that apply to the runtime that declares itself so. `strict` holds it to what is recommended, too,
-    /// even if the file does not.
+    /// Creates a matcher of the expectations that apply to the runtime with this declaration. `strict` makes recommended cases
+    /// count, even if the file does not.
     pub fn new(
         expectations: Expectations,
         runtime: &Declaration,
@@ -71,7 +71,7 @@ impl ExpectationMatcher {
         ExpectationMatcher::on_processor(&ProcessorFeature::here(), expectations, runtime, strict)
     }
 
-    /// The expectations that apply to the runtime on a processor with these features.
+    /// Creates a matcher for the runtime on a processor with these features.
     pub(super) fn on_processor(
         features: &ProcessorFeatures,
         expectations: Expectations,
@@ -85,7 +85,7 @@ impl ExpectationMatcher {
         ExpectationMatcher::with(expectations, active, strict)
     }
 
-    /// All expectations, whatever the platform and version that they are about.
+    /// Creates a matcher of all expectations, for any platform and version.
     pub(crate) fn of_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
         let mut seen = HashSet::new();
         expectations.expect.retain(|entry| seen.insert(entry.selector()));
@@ -158,43 +158,43 @@ impl ExpectationMatcher {
         self.expectations.path().to_owned()
     }
 
-    /// The expectations as they are written.
+    /// Returns the expectations of the file.
     pub fn expectations(&self) -> &Expectations {
         &self.expectations
     }
 
-    /// Whether it has no entry at all.
+    /// Returns true if there are no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.expectations.expect.is_empty()
     }
 
-    /// Whether the runtime is held to what is recommended, too.
+    /// Returns true if recommended cases count.
     pub fn is_strict(&self) -> bool {
         self.strict
     }
 
-    /// Whether the file was measured on a case, by its id without a variant.
+    /// Returns true if the file was measured on a case, by its id without a variant.
     pub fn is_in_scope(&self, id: &str) -> bool {
         self.scope.matches(id)
     }
 
-    /// The entry at a position.
+    /// Returns the entry at a position.
     pub fn entry(&self, index: usize) -> Option<&Entry> {
         self.expectations.expect.get(index)
     }
 
-    /// Whether the entry at a position applies here.
+    /// Returns true if the entry at a position applies here.
     pub fn is_active(&self, index: usize) -> bool {
         self.active.get(index).copied().unwrap_or(false)
     }
 
-    /// Whether a result is judged at all: what the standard leaves open never is, nor what was not put to the runtime,
-    /// and what it recommends only for a runtime that is held to it.
+    /// Returns true if a result is judged. Cases that the standard leaves open, or that were not sent to the runtime, are never
+    /// judged. Recommended cases are judged only if the matcher is strict.
     pub fn judges(&self, result: &CaseResult) -> bool {
         result.counts(self.strict) && !result.outcome.is_inconclusive()
     }
 
-    /// The verdict on a result, and the position of the entry that it belongs to.
+    /// Returns the verdict on a result, and the position of its entry.
     pub fn verdict(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
         let owner = self.owner(result);
         let listed = owner.and_then(|index| self.entry(index));
@@ -212,7 +212,7 @@ impl ExpectationMatcher {
         (verdict, owner)
     }
 
-    /// The position of the entry that a result belongs to.
+    /// Returns the position of the entry that a result belongs to.
     fn owner(&self, result: &CaseResult) -> Option<usize> {
         let (id, variant) = Variant::of_id(&result.id);
         let named = self.at_path(id, variant).next();
@@ -228,7 +228,7 @@ impl ExpectationMatcher {
         })
     }
 
-    /// The most precise entry that selects the case by its id.
+    /// Returns the most precise entry that selects the case by its id.
     pub fn entry_about(&self, id: &str) -> Option<&Entry> {
         let (id, variant) = Variant::of_id(id);
         self.entry(self.about(id, variant).next()?)
@@ -238,9 +238,9 @@ impl ExpectationMatcher {
         self.by_id.get(&variant).into_iter().flat_map(|entries| entries.at_path(path))
     }
 
-    /// The positions of the entries that select a case by its id, the most precise first.
+    /// Returns the positions of the entries that select a case by its id, the most precise first.
     fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
-        // A glob that begins with a wildcard is in no folder.
+        // A glob with a leading wildcard has no folder.
         let above = || folders(id).rev().chain([""]);
         let entries = self.by_id.get(&variant).into_iter();
         entries.flat_map(move |entries| {
@@ -252,7 +252,7 @@ impl ExpectationMatcher {
         })
     }
 
-    /// The entry for the feature that is missing in this case.
+    /// Returns the entry for the missing feature of this case.
     fn by_missing_feature(&self, result: &CaseResult) -> Option<usize> {
         let what = result.missing.as_ref().filter(|_| result.outcome == Outcome::Unsupported)?;
         let glob = || self.feature_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.index);
@@ -260,7 +260,7 @@ impl ExpectationMatcher {
     }
 }
 
-/// A glob over missing features, made ready when it is first needed.
+/// A glob over missing features, compiled on first use.
 #[derive(Debug)]
 struct FeatureGlob {
     index: usize,

@@ -1,4 +1,4 @@
-//! Expectations: how the cases of a runtime are known to end, and what a run does that differs from them.
+//! Expectations: the known outcomes of a runtime's cases, and the differences of a run from them.
 
 mod condition;
 mod doubts;

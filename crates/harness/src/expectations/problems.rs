@@ -1,4 +1,4 @@
-//! What is wrong with the entries of an expectation file, by the results that belong to them.
+//! Problems of the entries of an expectation file, found from the results that belong to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,31 +11,31 @@ use onnx_conformance_cases::suite::is_glob;
 /// The results that belong to an entry.
 #[derive(Debug, Default)]
 pub(super) struct EntryMatches {
-    /// How its cases ended, those that are judged.
+    /// Number of judged cases per outcome.
     pub(super) outcomes: BTreeMap<Outcome, usize>,
-    /// The operators that each of its cases has; nothing before the first case that names any.
+    /// Operators that all of its cases have in common; `None` before the first case with any operator.
     common: Option<BTreeSet<String>>,
-    /// Every operator that some case has.
+    /// Operators of any of its cases.
     operators: BTreeSet<String>,
 }
 
-/// What is wrong with an entry of the expectations.
+/// Problem of one expectation entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryProblem {
-    /// The entry and its place in the file.
+    /// The entry and its location in the file.
     pub place: String,
-    /// What is wrong with it.
+    /// Kind of the problem.
     pub kind: ExpectationProblem,
 }
 
-/// What is wrong with an entry.
+/// Kind of problem of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectationProblem {
-    /// No case that is judged belongs to it.
+    /// No judged case belongs to it.
     MatchesNothing,
-    /// Its cases do not end alike.
+    /// Its cases have different outcomes.
     MixedOutcomes(Vec<(Outcome, usize)>),
-    /// Its cases are those of several operators, and it does not say so.
+    /// Its cases span several operators, and it does not declare so.
     SpansOperators(usize),
 }
 
@@ -61,7 +61,7 @@ impl EntryMatches {
                 self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
             ));
         }
-        // One missing feature is one thing, whatever operators need it; a glob may select several.
+        // One missing feature is a single cause, even if several operators need it. A glob may select several features.
         let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
         let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
         (spans && !is_one_thing && !entry.spans_operators)

@@ -1,8 +1,8 @@
-//! The lines of an expectation file, so that it can be rewritten without losing what people wrote in it.
+//! Lines of an expectation file, for rewriting it without losing comments.
 
 use crate::expectations::entry::Entry;
 
-/// An expectation file as text: the lines before the entries, each entry with the lines before it, and the rest.
+/// An expectation file as text: the lines before the entries, the entries with the lines before each, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExpectationText {
     head: Vec<String>,
@@ -13,27 +13,27 @@ pub(super) struct ExpectationText {
 /// An entry as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Item {
-    /// Comments and empty lines before the entry, of which the last one is empty: they are not about this entry alone.
+    /// Comments and empty lines before the entry, ending with an empty line. They are not specific to this entry.
     apart: Vec<String>,
-    /// The comments right before the entry.
+    /// Comments directly before the entry.
     comments: Vec<String>,
     /// The entry's own lines.
     lines: Vec<String>,
 }
 
-/// What becomes of an entry.
+/// Change of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
-    /// It stays as it is written.
+    /// Keeps the text.
     Keep,
-    /// It stays where it is, with other fields.
+    /// Replaces the fields and keeps the position.
     Rewrite(Box<Entry>),
-    /// It goes.
+    /// Removes the entry.
     Drop,
 }
 
 impl ExpectationText {
-    /// Reads a file whose key `expect` is a list with one `- ` line an item, or empty; nothing for any other.
+    /// Parses a file whose key `expect` is a list with one `- ` line per item, or empty. Returns `None` for any other layout.
     pub(super) fn read(text: &str) -> Option<ExpectationText> {
         let mut layout = ExpectationText::default();
         let mut lines = text.lines();
@@ -86,12 +86,12 @@ impl ExpectationText {
         Some(())
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// The number of the first line of each entry, from 1.
+    /// Returns the first line number of each entry, from 1.
     pub(super) fn lines(&self) -> Vec<usize> {
         let mut line = self.head.len();
         let number = |item: &Item| {
@@ -102,13 +102,13 @@ impl ExpectationText {
         self.items.iter().map(number).collect()
     }
 
-    /// The text with every entry changed as said, in order, and new ones behind the last.
+    /// Returns the text with the changes applied to the entries in order, and the new entries after the last.
     pub(super) fn rewritten(&self, changes: &[Change], new: &[Entry]) -> String {
         let indent = self.items.first().and_then(|item| item.lines.first());
         let indent = indent.map_or(2, |line| line.len() - line.trim_start().len());
         let item = |entry: &Entry| format!("{}- {}", " ".repeat(indent), entry.to_yaml());
         let mut text = self.head.clone();
-        // Comments of an entry that goes stay where they may be about the next ones, too.
+        // Comments of a removed entry are kept if they may be about the next entries, too.
         let mut orphans = Vec::new();
         for (old, change) in self.items.iter().zip(changes) {
             text.extend(old.apart.iter().cloned());
@@ -146,7 +146,7 @@ impl Item {
         Item { apart: waiting, comments, lines: vec![line.to_owned()] }
     }
 
-    /// The comment behind an entry of one line in braces.
+    /// Returns the comment after a one-line entry in braces.
     fn trailing_comment(&self) -> String {
         let behind = match self.lines.as_slice() {
             [only] => only.rsplit_once('}').map(|(_, behind)| behind),

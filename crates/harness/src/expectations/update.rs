@@ -1,4 +1,4 @@
-//! Expectation files written from results: a first one, or one that is brought up to date.
+//! Creates expectation files from results, or updates existing ones.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::run::{CaseResult, Outcome};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, is_glob};
 
-/// The first expectation file of a runtime, whose every failure is expected.
+/// Creates the first expectation file of a runtime, which lists every failure.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
     let mut expectations = Expectations::none(runtime);
     (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
     expectations
 }
 
-/// The expectation file of a measurement: case by case, exactly as the runtime did on the cases of a scope.
+/// Creates the expectation file of a measurement: the exact outcomes of a runtime on the cases of a scope, case by case.
 pub fn first_measurement(
     runtime: &str,
     provenance: Provenance,
@@ -36,7 +36,7 @@ pub fn first_measurement(
     expectations
 }
 
-/// The entries for all failures among these results.
+/// Returns entries for all failures among these results.
 fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry> {
     let judged: Vec<&CaseResult> =
         results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
@@ -44,10 +44,10 @@ fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry
     group_failures(&failures, &judged, exact).into_iter().map(|(entry, _)| entry).collect()
 }
 
-/// The text of an expectation file brought up to what the cases of a whole run in one variant did. What holds stays as it
-/// is written, with comments and reasons; what does not hold any more goes, or gets the new outcome where it is about
-/// one case; what is new comes last. The groups that are `missing` have no results: an entry that may be about them stays, and so
-/// does one about ONNX's older releases, which a whole run leaves out.
+/// Updates the text of an expectation file to the results of a whole run in one variant. Entries that still hold keep their text,
+/// with comments and reasons. An entry that no longer holds is removed, or gets the new outcome if it covers one case. New
+/// entries are appended. Groups in `missing` have no results: entries that may cover them are kept, and so are entries about
+/// ONNX's older releases, which a whole run omits.
 pub fn updated_expectations(
     text: &str,
     matcher: &ExpectationMatcher,
@@ -93,7 +93,7 @@ pub fn updated_expectations(
             failures.extend(failing.map(|&result| (result, entries.get(*index))));
         }
     }
-    // A case that keeps an entry of its own is outside of every group.
+    // A case with an entry of its own is excluded from every group.
     let is_named = |index: &usize| {
         let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
         entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
@@ -113,19 +113,19 @@ pub fn updated_expectations(
     Ok(lines.rewritten(&changes, &new))
 }
 
-/// Whether an entry may be about cases that a whole run leaves out: those of ONNX's older releases.
+/// Returns true if an entry may match cases that a whole run omits: those of ONNX's older releases.
 fn is_outside(entry: &Entry) -> bool {
     entry.cases.as_ref().is_some_and(|pattern| !Filter::default().chooses_all_of(Variant::of_id(pattern).0))
 }
 
-/// Whether an entry may be about cases of groups, by their names. A feature may be missing anywhere.
+/// Returns true if an entry may match cases of these groups, by name. A missing feature may match any group.
 fn may_be_about(entry: &Entry, units: &[String]) -> bool {
     let Some(pattern) = &entry.cases else { return !units.is_empty() };
     let (pattern, _) = Variant::of_id(pattern);
     Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_choose_from(unit)))
 }
 
-/// What becomes of an entry that these results belong to.
+/// Decides the change of an entry from the results that belong to it.
 fn change(
     entry: &Entry,
     matcher: &ExpectationMatcher,
@@ -157,7 +157,7 @@ fn change(
     }
 }
 
-/// A new entry with the reason and address of the entries that its cases belonged to, where they had the same.
+/// Copies the reason and address of its cases' old entries to a new entry, if they all had the same.
 fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry {
     let mut reasons = cases
         .iter()
@@ -191,7 +191,7 @@ mod tests {
         gate_result.conclusion()
     }
 
-    /// Brings a file up to date, and compares the new one with the results, too.
+    /// Updates a file, checks the new text, and compares it with the results.
     fn check(text: &str, results: &[CaseResult], expected: &str) {
         let new = updated_expectations(text, &matcher(text), results, Variant::Runtime, &[]).unwrap();
         assert_eq!(new, expected);

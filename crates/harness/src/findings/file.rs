@@ -1,4 +1,4 @@
-//! `findings/<runtime>.yaml`.
+//! Findings files: `findings/<runtime>.yaml`.
 
 use std::sync::OnceLock;
 
@@ -7,54 +7,57 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
-use crate::expectations::ExpectationError;
+use crate::expectations::{Entry, ExpectationError};
 use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
 use onnx_conformance_cases::case::{CaseId, Level, Variant};
-use onnx_conformance_cases::suite::{Filter, FilterError, RecordedCase, recorded_cases};
+use onnx_conformance_cases::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
 
-/// Every file, as it was when the program was built, by name.
+/// Files by name, embedded at build time.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
 
-/// Everything that was found of the measured runtimes.
+/// All findings about the measured runtimes.
 #[derive(Debug)]
 pub struct Findings(Vec<Finding>);
 
-/// A cause of failures of a runtime.
+/// Cause of failures of a runtime.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// The runtime.
     pub runtime: &'static str,
-    /// The id, unique for its runtime: `gather-strings`.
+    /// Id, unique for its runtime: `gather-strings`.
     pub id: String,
-    /// The cases that show it, as patterns over ids.
+    /// Cases that show it, as patterns over ids.
     pub cases: Vec<String>,
-    /// Outcomes of the failing cases, where they are several; empty where all end alike.
+    /// Outcomes of the failing cases if there are several; empty if all end alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
-    /// Title, as an issue would have it.
+    /// Title, in the style of an issue.
     pub title: String,
-    /// Sentence of the standard that decides, or what decides in its place.
+    /// Sentence of the standard that decides, or another proof.
     pub proof: Proof,
-    /// What follows from the proof, in our words.
+    /// Conclusion from the proof, in our words.
     pub text: String,
-    /// What the runtime does instead.
+    /// Actual behaviour of the runtime.
     pub does: String,
     /// Id of the smallest case that shows it.
     pub sample: String,
     #[serde(skip)]
     filter: Filter,
-    /// The cases that the patterns choose, when they are first asked for.
+    /// Cases that the patterns select, computed on first use.
     #[serde(skip)]
     chosen: OnceLock<Vec<(OperatorVersion, &'static RecordedCase)>>,
-    /// In which versions of the runtime it was measured.
+    /// Hostile models that the patterns select, computed on first use.
+    #[serde(skip)]
+    hostile: OnceLock<Vec<String>>,
+    /// Versions of the runtime in which it was measured.
     #[serde(skip)]
     measured: OnceLock<MeasuredVersions>,
 }
 
-/// A file of findings.
+/// Findings file, as parsed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FindingsFile {
@@ -77,35 +80,35 @@ struct FindingEntry {
     sample: String,
 }
 
-/// A file of findings that cannot be used.
+/// An unusable findings file.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum FindingError {
-    /// The text is not such a file.
+    /// The text is not a findings file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// A pattern is none.
+    /// A pattern is invalid.
     #[error("{path}: finding '{id}': {error}")]
     Pattern {
         /// The file.
         path: String,
         /// The finding.
         id: String,
-        /// What is wrong.
+        /// The problem.
         error: FilterError,
     },
-    /// Two findings of a runtime have one id, or the file is about another runtime than its name says.
+    /// Two findings of a runtime have the same id, or the file is about a different runtime than its name says.
     #[error("{path}: {rule}")]
     Rule {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
 }
 
 impl Findings {
-    /// The findings that the program was built with.
+    /// Returns the embedded findings.
     pub fn embedded() -> Result<&'static Findings, FindingError> {
         static ALL: OnceLock<Findings> = OnceLock::new();
         if let Some(all) = ALL.get() {
@@ -118,85 +121,91 @@ impl Findings {
         Ok(ALL.get_or_init(|| Findings(all)))
     }
 
-    /// Every finding, by runtime, in the order of its file.
+    /// Returns every finding, by runtime, in file order.
     pub fn all(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
 
-    /// The finding that a case which failed on a runtime shows.
+    /// Returns the finding for a case that failed on a runtime.
     pub fn of_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
         self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
     }
 
-    /// The finding that a result shows; nothing where it is no failure, or the runtime declines.
+    /// Returns the finding for a result; `None` if it is not a failure or the runtime declined the case.
     pub fn of_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
         let id = CaseId::parse(&result.id);
         let is_shown = is_failure(result.outcome) && id.variant == Variant::Runtime;
         is_shown.then(|| self.of_case(runtime, id.path)).flatten()
     }
 
-    /// The required cases from the specs that a measurement fails and no finding is about, and those of any level that end without an
-    /// answer.
-    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+    /// Returns the failures of a measurement without a finding: required cases from the specs, and cases of any level and
+    /// hostile models that end without an answer.
+    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(String, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
                 let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
                 if is_judged && is_failure(outcome) && self.of_case(measurement.runtime(), &case.id).is_none() {
-                    found.push((case, outcome));
+                    found.push((case.id.clone(), outcome));
                 }
             }
         }
+        let hostile = HostileCases::all_ids().filter_map(|id| hostile_failure(measurement, &id).map(|it| (id, it)));
+        let is_unexplained = |(id, outcome): &(String, Outcome)| {
+            outcome.is_without_answer() && self.of_case(measurement.runtime(), id).is_none()
+        };
+        found.extend(hostile.filter(is_unexplained));
         found
     }
 
-    /// The findings that are about an operator version: whose patterns choose one of its cases.
+    /// Returns the findings about an operator version: their patterns select one of its cases.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
         let shows = |finding: &Finding| recorded_cases(version).iter().any(|case| finding.is_about(&case.id));
         self.0.iter().filter(move |finding| finding.may_be_about(version) && shows(finding))
     }
 
-    /// The findings of an id, of every runtime that has one.
+    /// Returns the findings with an id, of any runtime.
     pub fn named(&self, id: &str) -> Vec<&Finding> {
         self.0.iter().filter(|finding| finding.id == id || finding.full_id() == id).collect()
     }
 }
 
 impl Finding {
-    /// The id with its runtime: `onnxruntime/gather-strings`.
+    /// Returns the id with its runtime: `onnxruntime/gather-strings`.
     pub fn full_id(&self) -> String {
         format!("{}/{}", self.runtime, self.id)
     }
 
-    /// Whether a case is among those that show it, by its id.
+    /// Returns true if the patterns select a case, by its id.
     pub fn is_about(&self, id: &str) -> bool {
         self.filter.matches(id)
     }
 
-    /// Whether some case of an operator version may be among those that show it.
+    /// Returns true if the patterns may select some case of an operator version.
     pub fn may_be_about(&self, version: &OperatorVersion) -> bool {
         self.filter.may_choose_from(&version.qualified())
     }
 
-    /// The cases of a measurement that show the finding: those that the patterns choose and that fail. What the runtime declines
-    /// shows nothing.
-    pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+    /// Returns the ids of the failing cases of a measurement that the patterns select, hostile models included. Declined
+    /// cases do not count as failures.
+    pub fn failures(&self, measurement: &Measurement) -> Vec<(&str, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if is_failure(outcome) => Some((*case, outcome)),
+                Measured::Ended(outcome) if is_failure(outcome) => Some((case.id.as_str(), outcome)),
                 _ => None,
             };
-        self.shown_by().iter().filter_map(failure).collect()
+        let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
+        self.shown_by().iter().filter_map(failure).chain(hostile).collect()
     }
 
-    /// Whether a version of the runtime was given a case of the finding.
+    /// Returns true if a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
         let is_measured = |(version, case): &(OperatorVersion, &'static RecordedCase)| matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome != Outcome::Unsupported);
         self.shown_by().iter().any(is_measured)
     }
 
-    /// In which versions of the runtime the finding was measured.
+    /// Returns the versions of the runtime in which the finding was measured.
     pub fn measured_in(&self) -> Result<&MeasuredVersions, ExpectationError> {
         if let Some(known) = self.measured.get() {
             return Ok(known);
@@ -209,7 +218,7 @@ impl Finding {
             let (fails, was_measured) = if CaseId::parse(&self.sample).version().is_some() {
                 (!self.failures(measurement).is_empty(), self.was_measured(measurement))
             } else {
-                // `records/` has the cases of operators. A measurement lists the failures of others, and not what was measured.
+                // `records/` covers the cases of operators. For other cases a measurement lists only the failures.
                 let entry = measurement.entry(&self.sample);
                 (entry.is_some_and(|entry| is_failure(entry.outcome())), measurement.is_held_by_ci())
             };
@@ -220,7 +229,7 @@ impl Finding {
         Ok(self.measured.get_or_init(|| MeasuredVersions::new(&outcomes)))
     }
 
-    /// The cases that the patterns choose, each with its operator version.
+    /// Returns the cases that the patterns select, each with its operator version.
     fn shown_by(&self) -> &[(OperatorVersion, &'static RecordedCase)] {
         self.chosen.get_or_init(|| {
             let cases = |version: OperatorVersion| {
@@ -231,19 +240,29 @@ impl Finding {
         })
     }
 
-    /// The operator versions that the patterns may be about.
+    /// Returns the hostile models that the patterns select.
+    fn hostile(&self) -> &[String] {
+        self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.filter.matches(id)).collect())
+    }
+
+    /// Returns the operator versions that the patterns may match.
     fn versions(&self) -> impl Iterator<Item = OperatorVersion> + '_ {
         let specs = Specs::embedded();
         specs.all().filter(|version| self.filter.may_choose_from(&version.qualified()))
     }
 }
 
-/// Whether an outcome is a failure that has a cause to argue: what the runtime declines shows nothing.
+/// Returns true if an outcome is a failure that needs a cause. Declined cases do not.
 fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
 }
 
-/// The findings of a file.
+/// Returns the failure of a hostile model in a measurement. Hostile models are not in `records/`, so the entries decide.
+fn hostile_failure(measurement: &Measurement, id: &str) -> Option<Outcome> {
+    measurement.entry(id).map(Entry::outcome).filter(|outcome| is_failure(*outcome))
+}
+
+/// Parses the findings of a file.
 fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
     let (path, name) = (format!("findings/{file}"), file.strip_suffix(".yaml").unwrap_or(file));
     let file: FindingsFile = yaml::read(&path, text)?;
@@ -272,6 +291,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
             sample,
             filter,
             chosen: OnceLock::new(),
+            hostile: OnceLock::new(),
             measured: OnceLock::new(),
         });
     }

@@ -1,4 +1,4 @@
-//! Findings: where a runtime differs from the standard, argued, each with its proof and the cases that show it.
+//! Findings: argued differences between a runtime and the standard, each with its proof and the cases that show it.
 
 mod file;
 mod proof;

@@ -1,4 +1,4 @@
-//! Proof of a finding: the sentence of the standard that decides, or what decides where no sentence does.
+//! Proof of a finding: the sentence of the standard that decides, or another authority if there is none.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub enum Proof {
     Quote(Quote),
     /// The function body of the operator version.
     Body,
-    /// A test of the standard, where the text leaves it open.
+    /// A test of the standard, if the text leaves it open.
     UpstreamTest,
-    /// The judgement of this suite, where the text implies it or is silent.
+    /// The judgement of this suite, if the text implies it or is silent.
     Suite,
 }
 
-/// Kind of a proof other than a quote, as files have it.
+/// Kind of a proof other than a quote, as written in files.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DecidedBy {
@@ -27,16 +27,16 @@ pub(super) enum DecidedBy {
     Suite,
 }
 
-/// Sentence of the standard, verbatim; ` ... ` stands for what is left out between two pieces of a text.
+/// Sentence of the standard, verbatim. ` ... ` marks omitted text between two pieces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Quote {
     /// Source: an operator version, a document such as IR.md, or `signature`. Without it, the text of the sample's operator version.
     pub from: Option<String>,
-    /// The words.
+    /// The quoted text.
     pub says: String,
 }
 
-/// Quote as files have it: a sentence of the sample's operator version, or one with its source.
+/// Quote as written in files: a sentence of the sample's operator version, or a sentence with its source.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum QuoteEntry {
@@ -45,7 +45,7 @@ pub(super) enum QuoteEntry {
 }
 
 impl Proof {
-    /// Returns the proof of an entry, or nothing unless it has either a quote or a `by`.
+    /// Returns the proof of an entry; `None` unless it has exactly one of a quote and a `by`.
     pub(super) fn from_entry(quote: Option<QuoteEntry>, by: Option<DecidedBy>) -> Option<Proof> {
         Some(match (quote, by) {
             (Some(QuoteEntry::Says(says)), None) => Proof::Quote(Quote { from: None, says }),
@@ -57,7 +57,7 @@ impl Proof {
         })
     }
 
-    /// Returns whether the standard itself decides, so that the finding may be filed as an issue.
+    /// Returns true if the standard itself decides, so that the finding may be filed as an issue.
     pub const fn is_standard(&self) -> bool {
         matches!(self, Proof::Quote(_) | Proof::Body)
     }

@@ -1,22 +1,22 @@
-//! In which versions of its runtime a finding was measured.
+//! Versions of its runtime in which a finding was measured.
 
 use std::fmt;
 
-/// Versions of its runtime in which a finding was measured, the oldest first.
+/// Versions of its runtime in which a finding was measured, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredVersions {
-    /// Versions in which cases of it fail.
+    /// Versions in which some of its cases fail.
     pub fails: Vec<&'static str>,
-    /// Versions in which all of its cases that were measured pass.
+    /// Versions in which all of its measured cases pass.
     pub passes: Vec<&'static str>,
-    /// First version with the fault, where an older one that was measured is without it.
+    /// First version with the fault, if an older measured version does not have it.
     pub since: Option<&'static str>,
-    /// First version without the fault behind the last one with it.
+    /// First version without the fault after the last one with it.
     pub fixed: Option<&'static str>,
 }
 
 impl MeasuredVersions {
-    /// Takes the versions that were measured, the oldest first, each with whether cases fail in it.
+    /// Takes the measured versions, oldest first, each with true if cases fail in it.
     pub fn new(outcomes: &[(&'static str, bool)]) -> MeasuredVersions {
         let of =
             |fails: bool| outcomes.iter().filter(move |(_, it)| *it == fails).map(|(version, _)| *version).collect();

@@ -1,37 +1,37 @@
-//! Which units the command line of a test binary asks for, and which cases of them.
+//! Selection of cases from the command line of a test binary.
 
 use libtest_mimic::Arguments;
 
 use onnx_conformance_cases::case::{CaseId, Variant};
 use onnx_conformance_cases::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
 
-/// A unit that is to be run.
+/// A unit to run.
 pub(super) struct Choice {
-    /// The name of its trial.
+    /// Name of its trial.
     pub(super) name: String,
     pub(super) source: &'static (dyn Source + Send),
     pub(super) unit: CaseGroup,
-    /// Which of its cases, where the command line does not ask for all.
+    /// The cases to run, or `None` for all.
     pub(super) part: Option<Part>,
 }
 
-/// Cases that the command line names.
+/// Cases selected by the command line.
 pub(super) struct Part {
-    /// The id of a case, or how ids begin.
+    /// A case id, or an id prefix.
     text: String,
     is_exact: bool,
-    /// The variant that the id names, if it names one.
+    /// Variant in the id, if it has one.
     pub(super) variant: Option<Variant>,
 }
 
 impl Part {
-    /// Whether a case is meant.
+    /// Returns true if a case is selected.
     pub(super) fn includes(&self, id: &str) -> bool {
         if self.is_exact { id == self.text } else { id.starts_with(&self.text) }
     }
 }
 
-/// The units that the patterns of the crate choose, or the one whose case the command line names.
+/// Returns the units that the patterns of the crate select, or the unit of the case that the command line names.
 pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
     let whole = |(source, unit): (&'static (dyn Source + Send), CaseGroup)| Choice {
         name: unit.name.clone(),
@@ -40,7 +40,7 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
         part: None,
     };
     match &arguments.filter {
-        // One name is found without listing all.
+        // A single name is found without listing everything.
         Some(name) if arguments.exact => match suite.unit(name)? {
             Some(unit) => Ok(vec![whole(unit)]),
             None => Ok(named(suite, name, true)?.into_iter().collect()),
@@ -60,13 +60,13 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
     }
 }
 
-/// The unit of the case that a text names, which is a trial by that name.
+/// Returns the unit of the case that a text names, as a trial with that name.
 fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
     let CaseId { path: id, variant } = CaseId::parse(text);
     for name in CaseId::parse(text).folders().chain([id]) {
         if let Some((source, unit)) = suite.unit(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
-            // A whole id is not the beginning of others: `T=float` is not `T=float16`.
+            // A complete id must not match as a prefix of others: `T=float` is not `T=float16`.
             let is_exact = is_exact || source.ids(&unit)?.iter().any(|other| other == id);
             let part = Part { text: id.to_owned(), is_exact, variant };
             return Ok(Some(Choice { name: text.to_owned(), source, unit, part: Some(part) }));

@@ -17,20 +17,20 @@ use onnx_conformance_cases::case::{Variant, vary};
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
-/// The environment variable that, set to anything but `0`, makes a whole run rewrite the expectation file to its results.
+/// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
 
-/// The trial that looks up the entries of the expectation file among the ids of the suite.
+/// Name of the trial that looks up the entries of the expectation file among the ids of the suite.
 pub(super) const EXPECTATIONS: &str = "expectations";
 
-/// How many names a note has.
+/// Maximum number of names in a note.
 const NAMED: usize = 10;
 
-/// What the trials of a run share.
+/// State shared by the trials of a run.
 pub(super) struct Trials {
     pub(super) host: Box<dyn Host + Send>,
     pub(super) declaration: Declaration,
-    /// Which files the runtime takes, where it does not say so itself.
+    /// Files that the runtime accepts, if it does not declare them itself.
     pub(super) accepted: Option<Accepted>,
     pub(super) gate: Gate,
     pub(super) doubts: Doubts,
@@ -38,16 +38,16 @@ pub(super) struct Trials {
     pub(super) variant: Variant,
     pub(super) again: Box<dyn Fn(&str) -> String + Send + Sync>,
     pub(super) stop: Stop,
-    /// Whether every trial is run.
+    /// True if every trial is run.
     pub(super) is_whole: bool,
-    /// Whether the expectation file is brought up to date, so that changes are no failures.
+    /// True if the expectation file is updated, so that changes are not failures.
     pub(super) updates: bool,
-    /// The units that are to be run.
+    /// The units to run.
     pub(super) units: BTreeSet<String>,
     pub(super) seen: Mutex<Seen>,
 }
 
-/// The results so far, of the groups that have ended.
+/// Results of the groups that have finished.
 #[derive(Default)]
 pub(super) struct Seen {
     gate_result: GateResult,
@@ -56,7 +56,7 @@ pub(super) struct Seen {
 }
 
 impl Trials {
-    /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
+    /// Runs the cases of a unit. Each unexpected result is printed with the command that re-runs it.
     pub(super) fn run_unit(&self, choice: &Choice) -> Result<Completion, Failed> {
         let not_run = || Ok(Completion::ignored_with("not run"));
         let (source, unit) = (choice.source, &choice.unit);
@@ -120,7 +120,7 @@ impl Trials {
         }
     }
 
-    /// Compares results with what is expected, and returns the message of one that fails as expected.
+    /// Compares results with the expectations, and returns the message of an expected failure.
     fn compare(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
         let mut expected = None;
         for result in results {
@@ -146,7 +146,7 @@ impl Trials {
         let _ = write!(report, "\n    {}", (self.again)(&result.id));
     }
 
-    /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
+    /// Fails if an entry matches no case of the suite. Such an entry is out of date, whatever part of the suite is run.
     pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
         let entries = matcher.expectations().expect.iter().enumerate();
@@ -164,8 +164,8 @@ impl Trials {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the runtime, and says what no trial has said: what is wrong with the expectations as a whole and what was not
-    /// run. An update rewrites the file. Whether all is right is returned.
+    /// Stops the runtime and prints the remaining notes: problems of the expectations as a whole, and units that were not run. An
+    /// update rewrites the file. Returns true if there are no problems.
     pub(super) fn finish(&self) -> anyhow::Result<bool> {
         let mut problems = self.host.finish();
         if self.is_whole && !self.updates {
@@ -202,7 +202,7 @@ impl Trials {
         if !self.is_whole {
             return Ok(problems.is_empty());
         }
-        // What did not end may be what an entry is about.
+        // An entry may match unfinished cases.
         let filter = Some(&self.filter).filter(|_| missing.is_empty());
         gate_result.finish(&self.gate.matcher, &Scope { filter, variant: self.variant });
         gate_result.entry_problems.iter().for_each(|problem| note(&problem.to_string()));

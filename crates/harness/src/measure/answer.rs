@@ -1,4 +1,4 @@
-//! What a measurement says of a kind of node: the outcomes of the cases like it.
+//! Answer of a measurement about a kind of node: the outcomes of the similar cases.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,29 +11,29 @@ use crate::run::Outcome;
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 
-/// What becomes of a node on a runtime, the best first.
+/// Verdict on a node for a runtime, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeVerdict {
-    /// Every required case like it passes.
+    /// Every similar required case passes.
     Runs,
-    /// The same, but that cases about special values end otherwise.
+    /// Like `Runs`, except that cases about special values end differently.
     RunsButForSpecialValues,
-    /// No case has all its settings, but each of them passes in some case.
+    /// No case has all its settings, but each setting passes in some case.
     LikelyRuns,
-    /// No case is like it, or none was measured.
+    /// No case is similar, or none was measured.
     Unknown,
-    /// Some cases like it are declined, others pass.
+    /// Some similar cases are declined, others pass.
     PartlyNotHere,
-    /// Some cases like it fail to load or to run, others pass.
+    /// Some similar cases fail to load or to run, others pass.
     PartlyFails,
-    /// Every case like it is declined.
+    /// Every similar case is declined.
     NotHere,
-    /// No case like it passes, and some fail to load or to run.
+    /// No similar case passes, and some fail to load or to run.
     Fails,
-    /// A required case like it gives another answer.
+    /// A similar required case gives a wrong answer.
     Wrong,
-    /// A required case like it ends the runtime, or never ends.
+    /// A similar required case crashes the runtime or never ends.
     Crashes,
 }
 
@@ -54,30 +54,30 @@ impl fmt::Display for NodeVerdict {
     }
 }
 
-/// What a measurement says of a kind of node.
+/// Answer of a measurement about a kind of node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeAnswer {
-    /// The answer.
+    /// The verdict.
     pub verdict: NodeVerdict,
-    /// How many cases like it were measured: required ones, or recommended ones that all pass where there are no others.
+    /// Number of similar cases that were measured: required ones, or, if there are none, recommended ones that all pass.
     pub cases: usize,
-    /// How many of them ended as the verdict says.
+    /// Number of these cases that ended as the verdict says.
     pub of_these: usize,
-    /// The first of these cases; of what is unknown, a recommended one that fails with a setting of the node.
+    /// The first of these cases. For `Unknown`, a recommended case that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Whether no case has the rank of the node's first input, so that cases of other ranks, with any type of positions, stand for it.
+    /// True if no case has the rank of the node's first input. Cases of other ranks, with any index type, are then used instead.
     pub other_ranks: bool,
-    /// Why the runtime does as it does, where the measurement says it.
+    /// Reason for the runtime's behaviour, if the measurement has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether no case says it: the node was tried on the runtime itself.
+    /// True if no case covers the node, so that it was tried on the runtime itself.
     #[serde(rename = "probed", skip_serializing_if = "std::ops::Not::not")]
     pub is_probed: bool,
 }
 
 impl NodeAnswer {
-    /// Nothing was measured.
+    /// Returns the answer if nothing was measured.
     pub const fn unknown() -> NodeAnswer {
         NodeAnswer {
             verdict: NodeVerdict::Unknown,
@@ -95,13 +95,13 @@ impl NodeAnswer {
 type EndedCase<'a> = (&'a RecordedCase, Outcome);
 
 impl Measurement {
-    /// What is measured of a kind of node.
+    /// Returns the answer about a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
         let (required, other_ranks) = self.alike(kind, Level::Required);
         if !required.is_empty() {
             return self.summed(&required, other_ranks);
         }
-        // Of what the standard does not settle only a pass says something: a failure is no wrong answer.
+        // Where the standard is not binding, only a pass is conclusive: a failure is not a wrong answer.
         let passes = |(_, outcome): &(&RecordedCase, Outcome)| *outcome == Outcome::Pass;
         let (recommended, other_ranks) = self.alike(kind, Level::Recommended);
         if !recommended.is_empty() && recommended.iter().all(passes) {
@@ -114,8 +114,8 @@ impl Measurement {
         self.by_parts(&ended, &failing, kind)
     }
 
-    /// The measured cases of a level that have all settings and types of the node, or else those that have all but the rank and the
-    /// types of positions, and whether it is those.
+    /// Returns the measured cases of a level that have all settings and types of the node. If there are none, returns those that
+    /// differ only in rank and index types, with `true`.
     fn alike(&self, kind: &NodeKind, level: Level) -> (Vec<(&RecordedCase, Outcome)>, bool) {
         let exact = self.ended(kind, level, |case| case.facts.settings == kind.settings);
         if !exact.is_empty() {
@@ -127,8 +127,9 @@ impl Measurement {
         (of_any_rank, kind.settings.has_rank())
     }
 
-    /// The answer where no case has all settings of the node: each setting by itself, of required cases and recommended ones that
-    /// pass. A failure beside the setting that the fewest cases have outweighs the passes, since that setting is what the node is about.
+    /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in required cases
+    /// and passing recommended ones. The rarest setting characterizes the node, so a failure of a case with it outweighs the
+    /// passes.
     fn by_parts(&self, ended: &[EndedCase<'_>], recommended_failures: &[EndedCase<'_>], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.of_any_rank();
         let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
@@ -177,8 +178,8 @@ impl Measurement {
         NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
     }
 
-    /// The cases of a level with the types of the node that were measured, of those that are asked for, with their outcomes. What
-    /// ended without an answer counts as required.
+    /// Returns the measured cases of a level that have the types of the node and satisfy `is_asked`, with their outcomes. A case
+    /// that ended without an answer counts as required.
     fn ended(
         &self,
         kind: &NodeKind,
@@ -187,7 +188,7 @@ impl Measurement {
     ) -> Vec<(&'static RecordedCase, Outcome)> {
         let is_about = |case: &&RecordedCase| case.facts.refusal.is_none() && kind.has_types_of(case) && is_asked(case);
         let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
-            // A runtime that gives no answer fails, whatever the standard leaves open.
+            // A runtime that gives no answer fails, even if the standard leaves the result open.
             Measured::Ended(outcome) if outcome.is_without_answer() => {
                 (level == Level::Required).then_some((case, outcome))
             }
@@ -198,7 +199,7 @@ impl Measurement {
     }
 
     fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
-        // Special values are an exception only to cases that pass.
+        // Special values are an exception only if other cases pass.
         let some_pass = ended.iter().any(|(_, outcome)| *outcome == Outcome::Pass);
         let of_case = |(case, outcome): &EndedCase<'_>| match of_outcome(*outcome) {
             verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
@@ -235,7 +236,7 @@ fn has_word(case: &RecordedCase, word: &str) -> bool {
     case.facts.settings.words().any(|other| other == word)
 }
 
-/// The verdict of one case.
+/// Returns the verdict for a single outcome.
 fn of_outcome(outcome: Outcome) -> NodeVerdict {
     match outcome {
         Outcome::Pass => NodeVerdict::Runs,
@@ -255,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// The answer for the only node of a model by a measurement with these entries.
+    /// Returns the answer for the only node of a model, from a measurement with these entries.
     fn answer(model: &str, entries: &str) -> NodeAnswer {
         let model = parse_model(model).unwrap();
         let inferred = infer(&model, &Limits::default());

@@ -1,4 +1,4 @@
-//! What a measurement was taken of: the digest of each operator version's cases, in a file beside the expectations.
+//! Digests of the measured cases, one per operator version, in a file next to the expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,22 +10,22 @@ use crate::measure::unchanged::unchanged_since;
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_cases::suite::{Filter, recorded_digests};
 
-/// The digests of what was measured, a line each: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are those that `records/` had, so
-/// that a version whose cases have changed since is told from one whose cases have not.
+/// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are copied from `records/` at the time of
+/// the measurement, and show which versions have changed cases since then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests(BTreeMap<OperatorVersion, String>);
 
 impl MeasuredDigests {
-    /// How the name of the file ends.
+    /// File name extension.
     pub(crate) const EXTENSION: &str = "digests";
 
-    /// Where the digests are that belong to an expectation file: `expectations/tract/0.23.9.digests` for
+    /// Returns the path of the digests of an expectation file: `expectations/tract/0.23.9.digests` for
     /// `expectations/tract/0.23.9.yaml`.
     pub fn path(expectations: &Path) -> PathBuf {
         expectations.with_extension(Self::EXTENSION)
     }
 
-    /// Reads the file. A line of another form counts for nothing, and so confirms nothing.
+    /// Parses the file. A line in any other format is ignored, and so confirms nothing.
     pub fn parse(text: &str) -> MeasuredDigests {
         let line = |line: &str| {
             let (version, digest) = line.split_once(' ')?;
@@ -34,7 +34,7 @@ impl MeasuredDigests {
         MeasuredDigests(text.lines().filter_map(line).collect())
     }
 
-    /// The digests of the operator versions of these cases, as the embedded records have them now.
+    /// Returns the current digests of the operator versions of these cases, from the embedded records.
     pub fn of_cases<'a>(ids: impl IntoIterator<Item = &'a str>) -> MeasuredDigests {
         let versions: BTreeSet<OperatorVersion> =
             ids.into_iter().filter_map(|id| CaseId::parse(id).version()).collect();
@@ -42,14 +42,14 @@ impl MeasuredDigests {
         MeasuredDigests(measured.map(|(version, digest)| (version, digest.to_owned())).collect())
     }
 
-    /// Takes the digests of versions, by name, from an earlier measurement, since they were not measured anew.
+    /// Copies the digests of versions, by name, from an earlier measurement, since they were not measured again.
     pub fn keep(&mut self, earlier: MeasuredDigests, versions: &[String]) {
         let kept = earlier.0.into_iter().filter(|(version, _)| versions.contains(&version.qualified()));
         self.0.extend(kept);
     }
 
-    /// Returns the operator versions whose cases are what they were when they were measured, each with a filter of those that are
-    /// new or other since; without one all are the same.
+    /// Returns the operator versions with unchanged cases since the measurement, each with a filter of the cases that are new or
+    /// changed; `None` if all are unchanged.
     pub fn unchanged(&self) -> BTreeMap<OperatorVersion, Option<&'static Filter>> {
         let still_measured = |(version, now): (OperatorVersion, &str)| {
             let before = self.0.get(&version)?;
@@ -59,14 +59,14 @@ impl MeasuredDigests {
         recorded_digests().filter_map(still_measured).collect()
     }
 
-    /// The text of the file.
+    /// Formats the file.
     pub fn to_text(&self) -> String {
         let mut text =
             "# Written by `onnx-conformance run --update-expectations`: what records/ held when the cases were \
                         measured; do not edit.\n"
                 .to_owned();
         for (version, digest) in &self.0 {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{} {digest}", version.qualified());
         }
         text

@@ -1,5 +1,5 @@
-//! The entries of a measurement by the group of cases that they are about, such as an operator version. A measurement has thousands, and
-//! most questions are about one group; so each group is read when it is first asked for.
+//! Entries of a measurement, grouped by the cases that they cover, such as an operator version. A measurement has thousands of
+//! entries, and most queries are about one group, so each group is parsed on first use.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
 use onnx_conformance_cases::case::Variant;
 
-/// The entries of a measurement, and what its file says besides.
+/// The entries of a measurement and the other content of its file.
 #[derive(Debug)]
 pub(super) struct MeasuredEntries {
     /// The file without the entries of groups.
@@ -23,7 +23,7 @@ struct Group {
 }
 
 impl MeasuredEntries {
-    /// Reads a file. Of the groups nothing but the lines is read yet.
+    /// Reads a file. The lines of the groups are collected, but not parsed yet.
     pub(super) fn read(path: &str, text: &str) -> Result<MeasuredEntries, ExpectationError> {
         let (mut rest, mut groups) = (Vec::new(), HashMap::<String, Group>::new());
         for line in text.lines() {
@@ -32,7 +32,7 @@ impl MeasuredEntries {
                 None => rest.push(line),
             }
         }
-        // A key without a value is no list.
+        // A key without a value is not a list.
         let says_nothing = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
         let content = rest.iter().rposition(|line| !says_nothing(line)).filter(|at| rest.get(*at) == Some(&"expect:"));
         rest.truncate(content.unwrap_or(rest.len()));
@@ -40,28 +40,28 @@ impl MeasuredEntries {
         Ok(MeasuredEntries { rest: ExpectationMatcher::of_every_condition(rest)?, groups })
     }
 
-    /// What the file says besides the entries of groups.
+    /// Returns the content of the file other than the entries of groups.
     pub(super) fn rest(&self) -> &ExpectationMatcher {
         &self.rest
     }
 
-    /// The most precise entry that selects the case by its id; an error where the entries of its group cannot be read.
+    /// Returns the most precise entry that selects the case by its id, or an error if the entries of its group cannot be parsed.
     pub(super) fn about(&self, id: &str) -> Result<Option<&Entry>, UnreadableGroup> {
         let group = group_of_path(Variant::of_id(id).0).and_then(|group| self.groups.get(group));
         let group = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
-        // What is about no one group is less precise than all that is about one.
+        // An entry for several groups is less precise than any entry for one.
         let of_rest = || Some(&self.rest).filter(|rest| !rest.is_empty())?.entry_about(id);
         Ok(group.and_then(|group| group.entry_about(id)).or_else(of_rest))
     }
 
-    /// The groups whose entries cannot be read.
+    /// Returns the groups whose entries cannot be parsed.
     #[cfg(test)]
     pub(super) fn unreadable(&self) -> Vec<&str> {
         self.groups.iter().filter(|(_, group)| group.read().is_none()).map(|(name, _)| name.as_str()).collect()
     }
 }
 
-/// The entries of a group cannot be read. Those of the measurements that come with the program can, by a test.
+/// The entries of a group cannot be parsed. A test shows that those of the embedded measurements can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnreadableGroup;
 
@@ -81,13 +81,13 @@ impl Group {
     }
 }
 
-/// The group that an entry is about, where it is one line and is about one.
+/// Returns the group of an entry that is a single line and about a single group.
 fn group_of_line(line: &str) -> Option<&str> {
     let entry = line.trim_start().strip_prefix("- {cases: ").filter(|_| line.ends_with('}'))?;
     group_of_path(entry.trim_start_matches(['"', '\'']))
 }
 
-/// The first two parts of a path, where each stands for itself.
+/// Returns the first two parts of a path, unless they contain wildcards.
 fn group_of_path(path: &str) -> Option<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let part_end = |from: usize| {
@@ -96,7 +96,7 @@ fn group_of_path(path: &str) -> Option<&str> {
     };
     let first = part_end(0).filter(|end| *end > 0 && path.as_bytes().get(*end) == Some(&b'/'))?;
     let second = part_end(first + 1).filter(|end| *end > first + 1)?;
-    // A glob may go on in the second part.
+    // A glob may continue in the second part.
     let ends = matches!(path.as_bytes().get(second), None | Some(b'/' | b',' | b'"' | b'\'' | b'@'));
     path.get(..second).filter(|_| ends)
 }

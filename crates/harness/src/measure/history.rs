@@ -1,4 +1,4 @@
-//! Since which version of a runtime a group of cases passes.
+//! History of a group of cases: the version of a runtime since which it passes.
 
 use std::fmt;
 
@@ -11,30 +11,30 @@ use crate::run::Outcome;
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{Filter, recorded_cases};
 
-/// What the measured versions of a runtime did with the same required cases.
+/// Outcomes of the same required cases on the measured versions of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// The runtime.
     pub runtime: &'static str,
-    /// Its versions to which some of the cases were put, the oldest first.
+    /// Versions that were given some of the cases, the oldest first.
     pub versions: Vec<VersionOutcomes>,
 }
 
-/// What a version of a runtime did with the cases.
+/// Outcomes of the cases on one version of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionOutcomes {
     /// The version.
     pub version: &'static str,
-    /// How many of the cases were put to it.
+    /// Number of cases given to it.
     pub cases: usize,
-    /// How many of these it declined.
+    /// Number of declined cases.
     pub declined: usize,
-    /// How many of these failed otherwise.
+    /// Number of other failures.
     pub failed: usize,
 }
 
 impl History {
-    /// The history of the required cases that a filter chooses, for each runtime that was measured on any of them.
+    /// Returns the history of the required cases that a filter selects, for each runtime that was measured on any of them.
     pub fn of(filter: &Filter) -> Result<Vec<History>, ExpectationError> {
         let measurements = Measurements::embedded();
         let mut histories = Vec::new();
@@ -52,7 +52,7 @@ impl History {
         Ok(histories)
     }
 
-    /// The oldest version since which all of the cases pass that were put to a version.
+    /// Returns the oldest version such that it and all later ones pass every case they were given.
     pub fn right_since(&self) -> Option<&'static str> {
         let right = self.versions.iter().rev().take_while(|version| version.is_right());
         right.last().map(|version| version.version)
@@ -76,7 +76,7 @@ impl VersionOutcomes {
         outcomes
     }
 
-    /// Whether every case passes.
+    /// Returns true if every case passes.
     pub fn is_right(&self) -> bool {
         self.declined + self.failed == 0
     }

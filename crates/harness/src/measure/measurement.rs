@@ -12,31 +12,33 @@ use onnx_conformance_cases::case::{Case, CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
 use onnx_conformance_subject::{Accepted, Declaration};
 
-/// What a version of a runtime did: an exact expectation file, which lists the very cases that the runtime does not pass.
+/// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
+/// pass.
 #[derive(Debug)]
 pub struct Measurement {
     entries: MeasuredEntries,
     version: String,
-    /// The files that it takes; cases in others were not sent.
+    /// Files that it accepts. Cases in other files were not sent.
     takes: Declaration,
-    /// The operator versions whose cases are what they were when they were measured, each with a filter of those that are not;
-    /// nothing where CI holds the whole suite to the runtime, so that all are.
+    /// Operator versions with unchanged cases since the measurement, each with a filter of the changed ones. `None` if CI tests
+    /// the runtime on the whole suite, so that everything is current.
     unchanged: Option<BTreeMap<OperatorVersion, Option<&'static Filter>>>,
 }
 
-/// How a case ended on a runtime.
+/// Outcome of a case on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measured {
-    /// It was put to the runtime, and ended so.
+    /// The runtime was given the case, and it ended like this.
     Ended(Outcome),
-    /// The runtime does not take the opset or the IR version of the case.
+    /// The runtime does not accept the opset or the IR version of the case.
     NotAccepted,
-    /// It was not measured, has changed since, or is never judged.
+    /// The case was not measured, has changed since, or is never judged.
     Unknown,
 }
 
 impl Measurement {
-    /// Reads an expectation file with the digests of what was measured; nothing for a file that names no version, and so is none.
+    /// Reads an expectation file with the digests of the measured cases. Returns `None` if the file names no version and so is
+    /// not a measurement.
     pub fn read(path: &str, text: &str, digests: Option<&str>) -> Result<Option<Measurement>, ExpectationError> {
         let entries = MeasuredEntries::read(path, text)?;
         let file = entries.rest().expectations();
@@ -47,59 +49,59 @@ impl Measurement {
                 .to_owned();
             return Err(ExpectationError::Header { path: file.path().to_owned(), rule });
         }
-        // What is measured on a part is held by nobody.
+        // CI does not test measurements of a part of the suite.
         let digests = digests.or((!file.scope.is_empty()).then_some(""));
         let unchanged = digests.map(|text| MeasuredDigests::parse(text).unchanged());
         let takes = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
         Ok(Some(Measurement { entries, version, takes, unchanged }))
     }
 
-    /// The name of the runtime.
+    /// Returns the name of the runtime.
     pub fn runtime(&self) -> &str {
         &self.file().runtime
     }
 
-    /// Its version.
+    /// Returns its version.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The day of the measurement, in UTC: `2026-11-23`.
+    /// Returns the day of the measurement, in UTC: `2026-11-23`.
     pub fn date(&self) -> Option<&str> {
         self.file().date.as_deref()
     }
 
-    /// Where it was made: `linux-x86_64`.
+    /// Returns the platform of the measurement: `linux-x86_64`.
     pub fn platform(&self) -> Option<&str> {
         self.file().platform.as_deref()
     }
 
-    /// The features of the processor that it was made on; nothing where they were not detected.
+    /// Returns the features of the processor of the measurement; `None` if they were not detected.
     pub fn processor(&self) -> Option<&ProcessorFeatures> {
         self.file().cpu.as_ref()
     }
 
-    /// The digest of the suite that it was made with.
+    /// Returns the digest of the measured suite.
     pub fn suite(&self) -> Option<&str> {
         self.file().suite.as_deref()
     }
 
-    /// The patterns of the cases that were measured; none where all were.
+    /// Returns the patterns of the measured cases; empty for the whole suite.
     pub fn scope(&self) -> &[String] {
         &self.file().scope
     }
 
-    /// The opsets and IR versions that the runtime takes.
+    /// Returns the opsets and IR versions that the runtime accepts.
     pub fn accepts(&self) -> Option<&Accepted> {
         self.file().accepts.as_ref()
     }
 
-    /// Whether CI holds the whole suite to the runtime.
+    /// Returns true if CI tests the runtime on the whole suite.
     pub fn is_held_by_ci(&self) -> bool {
         self.unchanged.is_none()
     }
 
-    /// How a case from the specs ended.
+    /// Returns the outcome of a case from the specs.
     pub fn outcome(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
         let id = CaseId::parse(&case.id);
         if !self.was_measured(id, Some(version)) {
@@ -113,7 +115,7 @@ impl Measurement {
         }
         let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
         match entry.map_or(Outcome::Pass, Entry::outcome) {
-            // Entries are as wide as the cases that were judged let them be, and a refusal whose control fails was not.
+            // Entries are as wide as the judged cases allow. A refusal whose control fails was not judged.
             outcome if case.facts.refusal.is_some() && outcome.is_of_positive_cases() => {
                 Measured::Ended(Outcome::NotApplicable)
             }
@@ -121,23 +123,24 @@ impl Measurement {
         }
     }
 
-    /// The outcome of a case of any level that ended without an answer. An entry for several cases says nothing of one that was not judged.
+    /// Returns the outcome of a case of any level that ended without an answer. An entry for several cases is not conclusive for
+    /// a case that was not judged.
     fn without_answer(&self, id: &str) -> Option<Outcome> {
         let entry = self.entry(id).filter(|entry| entry.cases.as_deref() == Some(id))?;
         Some(entry.outcome()).filter(|outcome| outcome.is_without_answer())
     }
 
-    /// The entry about a case that the runtime does not pass.
+    /// Returns the entry for a case that the runtime does not pass.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.entries.about(id).ok().flatten()
     }
 
-    /// The processors on which a case fails, where it fails on some alone.
+    /// Returns the processors on which a case fails, if it fails only on some.
     pub fn processors_of_failure(&self, id: &str) -> Option<&Processors> {
         self.entry(id)?.when.as_ref()?.cpu.as_ref()
     }
 
-    /// Whether the runtime was given a case, was judged by it, and passed.
+    /// Returns true if the runtime was given a case, was judged by it, and passed.
     pub fn passes(&self, case: &Case) -> bool {
         let id = CaseId::parse(&case.id);
         self.judges(case.level)
@@ -159,7 +162,7 @@ impl Measurement {
         level == Level::Required || (level == Level::Recommended && self.file().strict)
     }
 
-    /// Whether the case was measured as it is.
+    /// Returns true if the current version of the case was measured.
     fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         let is_unchanged = |versions: &BTreeMap<OperatorVersion, Option<&Filter>>| {
             let changed = version.and_then(|version| versions.get(version));
@@ -168,7 +171,7 @@ impl Measurement {
         self.entries.rest().is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
     }
 
-    /// Whether the runtime takes a file of the opset and IR version of a case.
+    /// Returns true if the runtime accepts files with the opset and IR version of a case.
     fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
         let needs = facts.needs(version, id);
         self.takes.has_ir(i64::from(needs.ir))

@@ -1,4 +1,4 @@
-//! Every measurement that comes with the program.
+//! The embedded measurements.
 
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -9,17 +9,17 @@ use crate::expectations::{ExpectationError, version_key};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::measurement::Measurement;
 
-/// A runtime, its files with where each ends in their text, and that text, compressed.
+/// A runtime, its files with the end offset of each in the joined text, and that text, compressed.
 type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [u8]);
 
-/// The measurements, and the digests beside them, as they were when the program was built.
+/// Measurements and their digests, embedded at build time.
 #[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
 static RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
-/// The measurements of the project, of which each file is read when it is first needed.
+/// The project's measurements. Each file is parsed on first use.
 #[derive(Debug)]
 pub struct Measurements {
-    /// By runtime, then by version.
+    /// Sorted by runtime, then by version.
     files: Vec<MeasuredFile>,
 }
 
@@ -31,7 +31,7 @@ struct MeasuredFile {
 }
 
 impl Measurements {
-    /// The measurements that the program was built with.
+    /// Returns the embedded measurements.
     pub fn embedded() -> &'static Measurements {
         static ALL: OnceLock<Measurements> = OnceLock::new();
         ALL.get_or_init(|| {
@@ -46,7 +46,7 @@ impl Measurements {
         })
     }
 
-    /// Each runtime that was measured, with its versions, the oldest first.
+    /// Returns each measured runtime with its versions, the oldest first.
     pub fn runtimes(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         let mut runtimes: Vec<(&str, Vec<&str>)> = Vec::new();
         for file in &self.files {
@@ -58,25 +58,25 @@ impl Measurements {
         runtimes
     }
 
-    /// The measurement of a version of a runtime; nothing where it was not measured.
+    /// Returns the measurement of a version of a runtime; `None` if it was not measured.
     pub fn get(&self, runtime: &str, version: &str) -> Result<Option<&Measurement>, ExpectationError> {
         let file = self.files.iter().find(|file| file.runtime == runtime && file.version == version);
         file.map(MeasuredFile::measurement).transpose()
     }
 
-    /// The measurement of the newest version of a runtime.
+    /// Returns the measurement of the newest version of a runtime.
     pub fn newest(&self, runtime: &str) -> Result<Option<&Measurement>, ExpectationError> {
         self.files.iter().rfind(|file| file.runtime == runtime).map(MeasuredFile::measurement).transpose()
     }
 
-    /// The name and text of the file of a version of a runtime, or of its newest version where that was not measured.
+    /// Returns the name and text of the file for a version of a runtime, or for its newest version if that one was not measured.
     pub fn text(&self, runtime: &str, version: &str) -> Option<(String, &'static str)> {
         let of_runtime = || self.files.iter().filter(|file| file.runtime == runtime);
         let file = of_runtime().find(|file| file.version == version).or_else(|| of_runtime().next_back())?;
         Some((format!("{}/{}.yaml", file.runtime, file.version), file.text("yaml")?))
     }
 
-    /// Every measurement, by runtime, then by version.
+    /// Returns every measurement, sorted by runtime, then by version.
     pub fn all(&self) -> Result<Vec<&Measurement>, ExpectationError> {
         self.files.iter().map(MeasuredFile::measurement).collect()
     }
@@ -98,7 +98,7 @@ impl MeasuredFile {
         Ok(self.read.get_or_init(|| measurement))
     }
 
-    /// The text of the file with this extension.
+    /// Returns the text of the file with this extension.
     fn text(&self, extension: &str) -> Option<&'static str> {
         let at = RUNTIMES.iter().position(|(runtime, ..)| *runtime == self.runtime)?;
         let (_, files, _) = RUNTIMES.get(at)?;
@@ -110,7 +110,7 @@ impl MeasuredFile {
     }
 }
 
-/// The text of the files of a runtime, by its place.
+/// Returns the joined text of a runtime's files, by its index.
 fn unpacked(at: usize) -> Option<&'static str> {
     static ALL: [OnceLock<Option<String>>; RUNTIMES.len()] = [const { OnceLock::new() }; RUNTIMES.len()];
     let unpack = || {

@@ -1,4 +1,4 @@
-//! Measurements: what a version of a runtime did with every case that it was given, from its expectation file.
+//! Measurements: outcomes of every case given to a version of a runtime, read from its expectation file.
 
 mod answer;
 mod digests;

@@ -1,4 +1,4 @@
-//! The kind of a node: what of it decides whether a measurement says anything of it.
+//! Kind of a node: the properties that decide whether a measurement applies to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,19 +12,19 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_cases::case::{CaseId, type_in_id};
 use onnx_conformance_cases::suite::RecordedCase;
 
-/// The operator version of a node, the types of its type parameters as far as they are known, and its settings.
+/// Operator version of a node, its known type arguments, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeKind {
     /// The operator version.
     pub version: OperatorVersion,
-    /// The types of type parameters that the version leaves a choice of, as ids spell them.
+    /// Types of the type parameters that the version leaves open, in the spelling of ids.
     pub types: BTreeMap<String, String>,
     /// The settings.
     pub settings: Settings,
 }
 
 impl NodeKind {
-    /// The kind of a node; nothing for one that calls no operator of ONNX.
+    /// Returns the kind of a node; `None` if it does not call an ONNX operator.
     pub fn of(facts: &NodeFacts<'_>) -> Option<NodeKind> {
         let opset = u32::try_from(facts.opset).ok()?;
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
@@ -33,7 +33,7 @@ impl NodeKind {
         Some(NodeKind { version: spec.version.clone(), types, settings: Settings::of(spec, facts) })
     }
 
-    /// Whether a case is about these types: no type parameter that both have is of another type.
+    /// Returns true if a case has these types: no type parameter that both have differs.
     pub fn has_types_of(&self, case: &RecordedCase) -> bool {
         let is_it =
             |(parameter, of_case): (&str, &str)| self.types.get(parameter).is_none_or(|of_node| of_node == of_case);
@@ -43,8 +43,8 @@ impl NodeKind {
             .all(is_it)
     }
 
-    /// The kind with any type of positions: without the type parameters that choose between int32 and int64 alone, as Tind of
-    /// Gather, since kernels differ by what is moved and not by how places are counted.
+    /// Returns the kind with any index type: type parameters that only choose between int32 and int64, such as Tind of Gather,
+    /// are dropped. Kernels differ by the data they move, not by their index type.
     #[must_use]
     pub fn with_any_positions(&self) -> NodeKind {
         let spec = Specs::embedded().get(&self.version).ok();

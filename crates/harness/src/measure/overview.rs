@@ -1,4 +1,4 @@
-//! What a version of a runtime did, in numbers.
+//! Summary of a version of a runtime, in numbers.
 
 use std::collections::BTreeMap;
 
@@ -12,42 +12,42 @@ use crate::run::{Outcome, ProcessorFeatures};
 use onnx_conformance_cases::case::{CaseId, Level};
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 
-/// The cases from the specs that a version of a runtime was measured on, by how they ended, and the operators that it has right.
+/// Measured cases from the specs by outcome, and the operators that a version of a runtime computes correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Overview {
     /// The runtime.
     pub runtime: String,
     /// Its version.
     pub version: String,
-    /// When it was measured.
+    /// Date of the measurement.
     pub date: Option<String>,
-    /// On which platform.
+    /// Platform of the measurement.
     pub platform: Option<String>,
-    /// The features of the processor there; nothing where they were not detected.
+    /// Features of its processor; `None` if they were not detected.
     pub cpu: Option<ProcessorFeatures>,
-    /// Number of cases that fail on some processors alone, by these processors: `without avx512_vnni, avx_vnni`.
+    /// Number of cases that fail only on some processors, by these processors: `without avx512_vnni, avx_vnni`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failing_by_processor: BTreeMap<String, usize>,
-    /// The cases that pass.
+    /// Number of passing cases.
     pub passed: usize,
-    /// The cases with another output than expected, and those that must be refused and are not.
+    /// Number of cases with wrong output, and of cases that must be refused but are not.
     pub wrong: usize,
-    /// The cases that end in an error.
+    /// Number of cases that end in an error.
     pub failed: usize,
-    /// The cases whose operator, type or setting the runtime says it does not have.
+    /// Number of cases whose operator, type or setting the runtime reports as missing.
     pub declined: usize,
-    /// The cases that the process did not survive, or that did not end.
+    /// Number of cases that crashed the process or did not end.
     pub crashed: usize,
-    /// The cases in opsets or IR versions that the runtime does not take, and refusals that say nothing.
+    /// Number of cases in opsets or IR versions that the runtime does not accept, and of inconclusive refusals.
     pub not_taken: usize,
-    /// The operators of ONNX's own domain that the runtime has right at the opset in float.
+    /// Number of operators of ONNX's own domain that are correct in float at the opset.
     pub right: usize,
-    /// Of how many that were measured there.
+    /// Number of operators measured there.
     pub operators: usize,
 }
 
 impl Overview {
-    /// What was measured of a version of a runtime. One of the operators is right where each of its cases passes.
+    /// Summarizes a measurement. An operator is correct if all its measured cases pass.
     pub fn of(measurement: &Measurement, operators: &[CasesOfOperator]) -> Overview {
         let mut overview = Overview {
             runtime: measurement.runtime().to_owned(),
@@ -102,10 +102,10 @@ impl Overview {
     }
 }
 
-/// Cases of an operator's version at an opset.
+/// Cases of an operator version at an opset.
 pub type CasesOfOperator = (OperatorVersion, Vec<&'static RecordedCase>);
 
-/// The operators of ONNX's own domain at an opset, by name, each with its required cases whose types are float wherever they may be.
+/// Returns the operators of ONNX's own domain at an opset, by name, each with its required cases that use float wherever allowed.
 pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
     let (specs, mut operators) = (Specs::embedded(), Vec::new());
     for version in specs.all().filter(|version| version.domain == DEFAULT_DOMAIN) {
@@ -121,7 +121,7 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
     Ok(operators)
 }
 
-/// Whether each type that an id names is float, or of a parameter that cannot be.
+/// Returns true if each type in an id is float, or belongs to a parameter that does not allow float.
 fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
     let float = ValueType::Tensor(ElementType::Float);
     let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));

@@ -1,5 +1,5 @@
-//! `records/unchanged.txt`: what is the same in two states of an operator version's cases, so that a case which is added or changed
-//! leaves all others measured.
+//! `records/unchanged.txt`: the cases that differ between two states of an operator version. All other cases stay measured when
+//! cases are added or changed.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,8 +10,8 @@ use onnx_conformance_cases::suite::Filter;
 
 static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/records/unchanged.txt"));
 
-/// A line of the file: `ai.onnx/NonZero-13 ab12 cd34 one_value/** scalar/T=float`, the cases of a version that are new or other in
-/// the second of two states, by the digests of `records/`.
+/// A line of the file: `ai.onnx/NonZero-13 ab12 cd34 one_value/** scalar/T=float`. It lists the cases of a version that are new
+/// or changed in the second of two states, given by the digests in `records/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnchangedLine {
     /// The operator version.
@@ -20,12 +20,12 @@ pub struct UnchangedLine {
     pub before: String,
     /// The digest of its cases after.
     pub after: String,
-    /// The cases that are new or other, as patterns over what stands behind the version in ids.
+    /// New or changed cases, as patterns over the part of ids after the version.
     pub changed: Vec<String>,
 }
 
 impl UnchangedLine {
-    /// Reads a line; nothing for one of another form, as a comment is.
+    /// Parses a line; `None` for any other format, such as a comment.
     pub fn parse(line: &str) -> Option<UnchangedLine> {
         let mut words = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
         let version = words.next()?.parse().ok()?;
@@ -43,7 +43,7 @@ impl UnchangedLine {
         self.changed.iter().map(move |pattern| format!("{version}/{pattern}"))
     }
 
-    /// Returns the line as the file has it.
+    /// Formats the line.
     pub fn to_text(&self) -> String {
         let UnchangedLine { version, before, after, changed } = self;
         [version.qualified(), before.clone(), after.clone()]
@@ -54,13 +54,13 @@ impl UnchangedLine {
     }
 }
 
-/// Returns a filter of the cases that are new or other since the first of two digests; nothing where that is not known.
+/// Returns a filter of the cases that are new or changed between two digests; `None` if unknown.
 pub(super) fn unchanged_since(version: &OperatorVersion, before: &str, after: &str) -> Option<&'static Filter> {
     type States = BTreeMap<(OperatorVersion, String, String), Filter>;
     static LINES: OnceLock<States> = OnceLock::new();
     let lines = LINES.get_or_init(|| {
         let read = |line: UnchangedLine| {
-            // A filter without a pattern chooses everything.
+            // A filter without patterns would select everything.
             let none = (line.changed.is_empty()).then(|| "!**".to_owned());
             let filter = Filter::new(&line.patterns().chain(none).collect::<Vec<_>>()).ok()?;
             Some(((line.version, line.before, line.after), filter))

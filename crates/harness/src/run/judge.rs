@@ -1,4 +1,4 @@
-//! Judging: one case on one runtime, and the outcome of its answer.
+//! Judging: runs one case on one runtime and determines the outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -12,10 +12,10 @@ use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Dis
 use onnx_conformance_subject::message::LONGEST_MESSAGE;
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response, has_external_data};
 
-/// How many elements of an input a failure shows.
+/// Number of elements of an input that a failure shows.
 const MOST_ELEMENTS: usize = 8;
 
-/// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
+/// Runs a case on a runtime and judges the result. A case that needs an undeclared feature is not sent.
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
     if let Some(what) = undeclared_feature(case, declaration) {
         let message = format!("{what} is not declared");
@@ -40,9 +40,9 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
     result
 }
 
-/// The beginning of a message of a runtime, with how much is left out: all results of a run are in memory at once.
+/// Shortens a message of a runtime, and adds the number of omitted characters. All results of a run are kept in memory.
 fn kept(message: String) -> String {
-    /// Room for the end, which says how much is left out.
+    /// Space for the end, which gives the number of omitted characters.
     const END: usize = 40;
     if message.len() <= LONGEST_MESSAGE || message.chars().count() <= LONGEST_MESSAGE {
         return message;
@@ -52,8 +52,8 @@ fn kept(message: String) -> String {
     format!("{start}... ({} more characters)", rest.chars().count())
 }
 
-/// Judges as [`judge`] does, and where the result is `doubtful` puts the case once more to a process of its own: what
-/// another case has left behind in a process is no fault of this one. The second run counts.
+/// Judges as [`judge`] does. A `doubtful` result is re-run in a process of its own, since an earlier case may have left
+/// its process broken. The second run counts.
 pub fn judge_twice(
     case: &Case,
     runtime: &dyn Host,
@@ -74,10 +74,10 @@ pub fn judge_twice(
     CaseResult { flaky: earlier.or(second.flaky).map(kept), ..second }
 }
 
-/// A runtime, each request of which goes to a process of its own.
+/// A runtime that runs each request in a process of its own.
 struct Alone<'a> {
     host: &'a dyn Host,
-    /// Whether any did.
+    /// True if any request ran in such a process.
     was_alone: AtomicBool,
 }
 
@@ -101,7 +101,7 @@ impl Host for Alone<'_> {
     }
 }
 
-/// The inputs of the first data set, each cut after a few elements.
+/// Formats the inputs of the first data set, each with its first elements only.
 fn summarize_inputs(case: &Case) -> String {
     let shown = |input: &Named| {
         let mut text = format!("{} = {}", input.name, input.value);
@@ -116,7 +116,7 @@ fn summarize_inputs(case: &Case) -> String {
     inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-/// What the case's model names. A refusal goes through no type cell, whatever its types are.
+/// Returns the cells that the case's model declares. A refusal exercises no type cell, whatever its types are.
 fn declared_cells(case: &Case) -> Vec<String> {
     let cells = named_cells(&case.model, Specs::embedded());
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
@@ -182,7 +182,7 @@ fn distance_of(kind: DifferenceKind) -> Option<Distance> {
     }
 }
 
-/// Whether a request ended with a refusal: the runtime, or the host in its place, said no, and lives.
+/// Returns true if a request ended with a refusal: the runtime, or the host in its place, refused and survived.
 fn is_refusal(ended: &Ended, runtime: &dyn Host) -> bool {
     match ended {
         Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => true,
@@ -191,7 +191,7 @@ fn is_refusal(ended: &Ended, runtime: &dyn Host) -> bool {
     }
 }
 
-/// The outcome of a request that ended without outputs.
+/// Returns the outcome of a request that ended without outputs.
 fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
     match ended {
         Ended::Answered(Response::Outputs { .. }) => (Outcome::Pass, String::new()),
@@ -224,7 +224,7 @@ fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreem
     Ok(sum)
 }
 
-/// A refusal is any error, and counts only if the control, the same model repaired, passes.
+/// Judges a refusal. Any error is a refusal, but it counts only if the control, the same model repaired, passes.
 fn judge_refusal(
     case: &Case,
     refusal: &Refusal,
@@ -244,7 +244,7 @@ fn judge_refusal(
     }
     let control = judge(&refusal.control, runtime, declaration);
     result.flaky = flaky.or(control.flaky);
-    // A hostile model that leaves a runtime without an answer counts whatever the control does.
+    // A hostile model that leaves a runtime without an answer counts even if the control fails.
     let has_died = if case.is_hostile { result.outcome.is_without_answer() } else { result.outcome == Outcome::Crash };
     if control.outcome != Outcome::Pass && !has_died {
         result.outcome = Outcome::NotApplicable;
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use onnx_conformance_cases::suite::{CaseGroup, HostileCases, Source};
 
-    /// A host that ends hostile requests so, and others as the built-in executor does.
+    /// A host that ends hostile requests in a fixed way, and runs others with the built-in executor.
     struct Fake {
         ended: Ended,
         refuses_memory: bool,
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(result.counts(false), expected.is_without_answer(), "{id}");
     }
 
-    /// A case with a right answer, one that must be refused, and one of which nothing is known.
+    /// A case with correct outputs, one that must be refused, and one for which any answer is allowed.
     const KINDS: [&str; 3] =
         ["hostile/depth/subgraphs_30", "hostile/sizes/elements_wrap_to_0", "hostile/numbers/int32_divided_by_0"];
 

@@ -1,4 +1,4 @@
-//! Running cases: a plan, a parallel runner, the outcome of each case, and results as a file.
+//! Running cases: the plan, the parallel runner, the outcome of each case, and the results file.
 
 mod judge;
 mod outcome;

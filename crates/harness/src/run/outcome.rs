@@ -1,4 +1,4 @@
-//! What a runtime did with a case.
+//! Outcomes of cases.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,17 +13,17 @@ use onnx_conformance_cases::compare::Distance;
 
 use crate::escape;
 
-/// What a runtime did with a case.
+/// Outcome of a case on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All outputs are right, or the refusal came.
+    /// Every output is correct, or the model was refused as required.
     Pass,
-    /// A refusal whose control case does not pass, so that it says nothing.
+    /// The control of a refusal does not pass, so the refusal proves nothing.
     NotApplicable,
-    /// Outside what the runtime says it does; not sent.
+    /// The case needs an undeclared feature and was not sent.
     NotDeclared,
-    /// The runtime declined before running.
+    /// The runtime reported a missing feature before running.
     Unsupported,
     /// The runtime failed.
     Error,
@@ -33,15 +33,15 @@ pub enum Outcome {
     WrongShape,
     /// An output has the wrong type.
     WrongType,
-    /// The runtime took what it must refuse.
+    /// The runtime accepted a model that it must refuse.
     Accepted,
-    /// No answer in time.
+    /// No answer within the time limit.
     Timeout,
-    /// More memory than allowed.
+    /// More memory than the limit.
     OutOfMemory,
     /// The runtime died.
     Crash,
-    /// The answer broke the protocol.
+    /// The answer violated the protocol.
     ProtocolError,
 }
 
@@ -63,7 +63,7 @@ impl Outcome {
         Outcome::ProtocolError,
     ];
 
-    /// The name, as results and expectations spell it.
+    /// Returns the name, as results and expectations spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Pass => "pass",
@@ -82,8 +82,8 @@ impl Outcome {
         }
     }
 
-    /// How bad the outcome is: a change to a higher rank is a regression, to a lower one an improvement. A wrong value
-    /// is worse than an honest error, and what takes the process down is worst.
+    /// Returns the severity of the outcome. A higher rank is a regression, a lower one an improvement. A wrong value is
+    /// worse than an error, and the end of the process is worst.
     pub const fn rank(self) -> u8 {
         match self {
             Outcome::Pass | Outcome::NotApplicable | Outcome::NotDeclared => 0,
@@ -95,23 +95,23 @@ impl Outcome {
         }
     }
 
-    /// Returns true for the failures of positive cases, with which a runtime passes a case that must be refused.
+    /// Returns true for failures of positive cases. The same behavior passes a case that must be refused.
     pub const fn is_of_positive_cases(self) -> bool {
         matches!(self, Outcome::Error | Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType)
     }
 
-    /// Returns true where the runtime gave no answer: it died, hung, took too much memory or broke the protocol.
+    /// Returns true if the runtime gave no answer: it died, hung, took too much memory or violated the protocol.
     pub const fn is_without_answer(self) -> bool {
         self.rank() >= Outcome::Timeout.rank()
     }
 
-    /// Returns true where the outcome of a case of this level is recorded and not judged. The standard leaves results open, and
-    /// nowhere the lack of an answer.
+    /// Returns true if the outcome of a case of this level is recorded and not judged. The standard leaves results
+    /// open, but a runtime must always answer.
     pub fn is_left_open(self, level: Level) -> bool {
         level == Level::Open && !self.is_without_answer()
     }
 
-    /// Whether the outcome is neither a pass nor a failure: the case was not put to the runtime, or says nothing.
+    /// Returns true if the outcome is neither a pass nor a failure: the case was not sent, or proves nothing.
     pub const fn is_inconclusive(self) -> bool {
         matches!(self, Outcome::NotApplicable | Outcome::NotDeclared)
     }
@@ -128,50 +128,51 @@ impl fmt::Display for Outcome {
 pub struct CaseResult {
     /// The id of the case.
     pub id: String,
-    /// What the runtime did.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it is no pass.
+    /// The reason why it is not a pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The inputs in short, where the case is no pass.
+    /// The inputs in short, if the case does not pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inputs: String,
-    /// What the runtime does not have, the same for all cases that need it.
+    /// The feature that the runtime does not have, in the same form for all cases that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
     /// The largest distance from an expected element, in representable values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
-    /// How far a mismatch is from the expected output.
+    /// Distance of a mismatch from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// How the case ended at first, where it ended otherwise alone; the rest is about that run.
+    /// The outcome of the first run, if the case ended otherwise when re-run alone. The other fields are about the
+    /// re-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
-    /// How binding the expectation is.
+    /// Level of the expectation: required, recommended or open.
     pub level: Level,
-    /// From what a runtime can tell that it must refuse the case, where it must.
+    /// The part of the case from which a runtime can know that it must refuse, if it must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<RefusalClass>,
-    /// The rule by which the case is judged other than upstream does.
+    /// The rule by which the case is judged, if not upstream's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<UpstreamOverride>,
-    /// The rule of op.yaml that the case is about.
+    /// The rule of op.yaml that the case tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRef>,
-    /// The finding that the failure shows, with its runtime: `onnxruntime/gather-strings`.
+    /// The finding that explains the failure, with its runtime: `onnxruntime/gather-strings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
-    /// What confirms each expected output.
+    /// Evidence for each expected output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<OutputEvidence>,
-    /// The type cells that the run went through.
+    /// The type cells that the run exercised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executed_cells: Vec<String>,
-    /// The operator versions and type cells that the model names, where the run does not tell which it went through.
+    /// The operator versions and type cells of the model, if the run does not report the exercised ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_cells: Vec<String>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub ms: f64,
 }
 
@@ -182,7 +183,7 @@ impl CaseResult {
         format!("flaky: {} is {} alone; at first {first}", escape::line(&self.id), self.outcome)
     }
 
-    /// A pass of a case, before anything is known.
+    /// Creates a pass of a case, to be completed.
     pub(super) fn of(case: &Case) -> CaseResult {
         CaseResult {
             id: case.id.clone(),
@@ -205,13 +206,14 @@ impl CaseResult {
         }
     }
 
-    /// The result of a case that is the same in this variant, or cannot be put so: nothing is learnt from it.
+    /// Returns the result of a case that is unchanged in this variant or does not support it. It proves nothing.
     pub(super) fn without_form(case: &Case, variant: Variant) -> CaseResult {
         let message = format!("has no form of its own as {variant}");
         CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::of(case) }
     }
 
-    /// The operators of a case, without versions: the one that its id names, `ai.onnx/Sum-13/...`; else those of its model.
+    /// Returns the operators of a case, without versions: the one in its id, `ai.onnx/Sum-13/...`, or else those of its
+    /// model.
     pub fn operators(&self) -> BTreeSet<String> {
         let operator = |version: &OperatorVersion| format!("{}/{}", version.domain, version.name);
         if let Some(version) = CaseId::parse(&self.id).version() {
@@ -221,14 +223,14 @@ impl CaseResult {
         cells.filter_map(|cell| Some(operator(cell.parse::<Cell>().ok()?.version()))).collect()
     }
 
-    /// Returns true where the outcome counts for a runtime: never where it is left open, and for a recommendation only where the
-    /// runtime gives no answer or is held to the letter.
+    /// Returns true if the outcome counts for a runtime. Outcomes that are left open never count. A recommendation only
+    /// counts if the run is strict or the runtime gives no answer.
     pub fn counts(&self, strict: bool) -> bool {
         let is_asked = strict || self.level != Level::Recommended || self.outcome.is_without_answer();
         is_asked && !self.outcome.is_left_open(self.level)
     }
 
-    /// Whether the case says something of a runtime that is held to all there is.
+    /// Returns true if the outcome counts in a strict run and is conclusive.
     pub(crate) fn counts_when_strict(&self) -> bool {
         self.counts(true) && !self.outcome.is_inconclusive()
     }

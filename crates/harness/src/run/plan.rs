@@ -1,4 +1,4 @@
-//! Which cases a run is made of, and in what form they are put to the runtime.
+//! The cases of a run, and the variant in which they are sent to the runtime.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -10,23 +10,23 @@ use sha2::{Digest, Sha256};
 use onnx_conformance_cases::case::{Case, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, SelectedGroup, Suite, SuiteError};
 
-/// The cases of a run, by the group that they are loaded in. Each case goes through three steps before it is put to the
-/// runtime: it is loaded, what confirms its outputs is noted, and it is brought into the form of the variant.
+/// The cases of a run, by the group in which they are loaded. Each case goes through three steps before it is sent to
+/// the runtime: it is loaded, evidence is added, and it is converted to the variant.
 pub struct Plan<'a> {
     pub(super) groups: Vec<SelectedGroup<'a>>,
-    /// How many cases are chosen.
+    /// Number of selected cases.
     pub selected: usize,
     variant: Variant,
     evidence: Option<&'a dyn Confirm>,
 }
 
-/// The step that notes what confirms the outputs of a case besides what its source knows.
+/// The step that adds evidence for the outputs of a case to that of its source.
 pub trait Confirm: Sync {
     /// Adds to the evidence of a case.
     fn confirm(&self, case: &mut Case);
 }
 
-/// Chooses the cases of a run.
+/// Selects the cases of a run.
 pub fn plan<'a>(suite: &'a Suite, filter: &Filter, variant: Variant) -> Result<Plan<'a>, SuiteError> {
     let mut plan = Plan { groups: suite.choose(filter)?, selected: 0, variant, evidence: None };
     plan.count();
@@ -34,22 +34,22 @@ pub fn plan<'a>(suite: &'a Suite, filter: &Filter, variant: Variant) -> Result<P
 }
 
 impl<'a> Plan<'a> {
-    /// The plan with a step that adds evidence.
+    /// Adds a step that adds evidence.
     #[must_use]
     pub fn confirmed_by(self, evidence: &'a dyn Confirm) -> Plan<'a> {
         Plan { evidence: Some(evidence), ..self }
     }
 
-    /// The groups of cases, in order.
+    /// Returns the groups of cases, in order.
     pub fn groups(&self) -> &[SelectedGroup<'a>] {
         &self.groups
     }
 
-    /// The chosen cases of a group, with their evidence, as the suite has them.
+    /// Loads the selected cases of a group, with their evidence, before conversion to the variant.
     pub fn load(&self, (source, group, ids): &SelectedGroup<'_>) -> Result<Vec<Case>, SuiteError> {
         let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let mut cases = source.load(group, &|id| chosen.contains(id))?;
-        // Of ONNX's older releases, which a whole run leaves out, the evidence says nothing.
+        // The evidence does not cover ONNX's older releases, which are not selected by default.
         if let Some(evidence) = self.evidence.filter(|_| source.is_default()) {
             for case in &mut cases {
                 evidence.confirm(case);
@@ -58,17 +58,17 @@ impl<'a> Plan<'a> {
         Ok(cases)
     }
 
-    /// The variant in which the cases are put to the runtime.
+    /// Returns the variant in which the cases are sent to the runtime.
     pub fn variant(&self) -> Variant {
         self.variant
     }
 
-    /// The ids of the chosen cases, as the suite has them.
+    /// Returns the ids of the selected cases, without variant.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.groups.iter().flat_map(|(_, _, ids)| ids.iter().map(String::as_str))
     }
 
-    /// Leaves out the cases that are not wanted.
+    /// Removes the cases that are not wanted.
     pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         for (_, _, ids) in &mut self.groups {
             ids.retain(|id| wanted(id));
@@ -77,8 +77,8 @@ impl<'a> Plan<'a> {
         self.count();
     }
 
-    /// Leaves one part of several. The parts are disjoint, about as large as each other, and together the whole: the ids
-    /// are put in an order by their digests, which is cut.
+    /// Keeps one of several parts. The parts are disjoint, of similar size, and complete: the ids are sorted by their
+    /// digests, and the list is cut.
     pub fn keep_shard(&mut self, shard: Shard) {
         let mut ids: Vec<(Vec<u8>, String)> =
             self.ids().map(|id| (Sha256::digest(id).to_vec(), id.to_owned())).collect();
@@ -89,7 +89,8 @@ impl<'a> Plan<'a> {
         self.keep(|id| wanted.contains(id));
     }
 
-    /// The case in the form that the run is about, and whether there is one; else the case as it is, under the id of that form.
+    /// Converts a case to the variant of the run and returns true. If there is no such variant, returns the case
+    /// unchanged, under the id of the variant, and false.
     pub(super) fn varied(&self, case: Case) -> (Case, bool) {
         match self.variant {
             Variant::Runtime => (case, true),

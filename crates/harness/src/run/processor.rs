@@ -1,4 +1,4 @@
-//! Processor features: the instructions that decide which kernels a runtime takes, and so at times what it computes.
+//! Processor features: instruction sets that select the kernels of a runtime, and so may change its results.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A feature of a processor that an expectation can be about, by the name that Linux gives it.
+/// A feature of a processor that an expectation can depend on, by its name in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(into = "String")]
 pub struct ProcessorFeature(&'static str);
@@ -14,17 +14,17 @@ pub struct ProcessorFeature(&'static str);
 /// Features of a processor. A feature of another architecture is absent.
 pub type ProcessorFeatures = BTreeSet<ProcessorFeature>;
 
-/// Every feature that is detected. AMX is not among them: the standard library has no stable test for it.
+/// The features that are detected. AMX is not among them: the standard library has no stable test for it.
 const FEATURES: [&str; 10] =
     ["avx2", "avx512_bf16", "avx512_vnni", "avx512f", "avx_vnni", "dotprod", "fma", "i8mm", "neon", "sve"];
 
 impl ProcessorFeature {
-    /// The features of the processor that the program runs on.
+    /// Returns the features of the current processor.
     pub fn here() -> ProcessorFeatures {
         detected().into_iter().filter_map(|(name, is_present)| is_present.then_some(ProcessorFeature(name))).collect()
     }
 
-    /// The name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         self.0
     }
@@ -86,7 +86,7 @@ impl fmt::Display for ProcessorFeature {
     }
 }
 
-/// The names of features in one list: `avx2, fma`.
+/// Formats the names of features as a list: `avx2, fma`.
 pub fn feature_list<'a>(features: impl IntoIterator<Item = &'a ProcessorFeature>) -> String {
     features.into_iter().map(|feature| feature.name()).collect::<Vec<_>>().join(", ")
 }

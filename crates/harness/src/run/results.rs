@@ -1,4 +1,4 @@
-//! results.jsonl: a header line, then one line a case, flushed as it comes.
+//! results.jsonl: a header line, then one line per case, flushed at once.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _, Write};
@@ -9,7 +9,7 @@ use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_subject::Declaration;
 
-/// The version of the format.
+/// Version of the format.
 const FORMAT: u32 = 2;
 
 /// Largest size of a line in bytes, many times that of any result.
@@ -22,18 +22,18 @@ pub struct Header {
     pub format: u32,
     /// The version of the suite.
     pub suite: String,
-    /// The digest of what the suite's cases are made from: where it is the same, so are the cases.
+    /// The digest of the sources of the suite's cases. If it is the same, so are the cases.
     pub digest: String,
     /// The version of the program that ran them.
     pub tool: String,
-    /// What was tested.
+    /// The runtime under test.
     pub runtime: Declaration,
-    /// The day on which it began, in UTC: `2026-11-23`.
+    /// The day on which the run started, in UTC: `2026-11-23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Where it ran.
+    /// The machine on which it ran.
     pub machine: Machine,
-    /// Which cases were to be run.
+    /// The selected cases.
     pub selected: Selected,
 }
 
@@ -44,34 +44,34 @@ pub struct Machine {
     pub os: String,
     /// The processor's architecture.
     pub arch: String,
-    /// How many processors the program may use.
+    /// Number of processors that the program may use.
     pub cpus: usize,
-    /// The processor's features; nothing in a file of a program that did not detect them.
+    /// The processor's features; `None` in a file of a program that did not detect them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<ProcessorFeatures>,
 }
 
-/// Which cases a run is about.
+/// Selection of the cases of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
-    /// How many.
+    /// Number of cases.
     pub cases: usize,
-    /// The patterns that chose them; none for all.
+    /// The patterns that selected them; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// The groups among which they chose, such as those of ONNX releases; none for all.
+    /// The groups in which they were selected, such as those of ONNX releases; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
-    /// The part of what the patterns chose.
+    /// The shard of the selected cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// The form in which they were put.
+    /// The variant of the cases.
     #[serde(default)]
     pub variant: Variant,
 }
 
 impl Header {
-    /// The header of a run on a runtime, on this machine.
+    /// Creates the header of a run of a runtime on this machine.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Header {
@@ -88,7 +88,7 @@ impl Header {
 }
 
 impl Machine {
-    /// This machine.
+    /// Describes this machine.
     pub fn here() -> Machine {
         Machine {
             os: std::env::consts::OS.to_owned(),
@@ -99,24 +99,24 @@ impl Machine {
     }
 }
 
-/// What a results file holds.
+/// Contents of a results file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// Its first line.
     pub header: Header,
     /// The results, in the order in which the cases ended.
     pub results: Vec<CaseResult>,
-    /// Whether the last line was cut off, as by a run that was killed. It is no result.
+    /// True if the last line was cut off, for example because the run was killed. That line is ignored.
     pub is_torn: bool,
 }
 
 impl Read {
-    /// How many of the cases that were to be run have no result.
+    /// Counts the selected cases without a result.
     pub fn missing(&self) -> usize {
         self.header.selected.cases.saturating_sub(self.results.len())
     }
 
-    /// Whether every case that was to be run has a result.
+    /// Returns true if every selected case has a result.
     pub fn is_complete(&self) -> bool {
         !self.is_torn && self.missing() == 0
     }
@@ -128,12 +128,12 @@ pub enum ResultsError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A line is no result.
+    /// A line is not a valid result.
     #[error("line {line} is no result: {error}")]
     Line {
         /// The number of the line, from 1.
         line: usize,
-        /// Why.
+        /// The reason.
         error: serde_json::Error,
     },
     /// A line is longer than any result.
@@ -141,7 +141,7 @@ pub enum ResultsError {
         "line {0} has more than the {MAX_LINE} bytes that are read; it is no results file of `onnx-conformance run`"
     )]
     Long(usize),
-    /// Two lines are results of one case.
+    /// Two lines are results of the same case.
     #[error(
         "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
     )]
@@ -150,21 +150,21 @@ pub enum ResultsError {
         id: String,
         /// The number of the first line, from 1.
         first: usize,
-        /// The number of the other.
+        /// The number of the second line.
         second: usize,
     },
-    /// There are more results than cases were to be run.
+    /// There are more results than selected cases.
     #[error("the first line is about {cases} cases, but {results} have a result; run the cases again")]
     TooMany {
-        /// How many were to be run.
+        /// Number of selected cases.
         cases: usize,
-        /// How many have a result.
+        /// Number of cases with a result.
         results: usize,
     },
-    /// The first line is no header.
+    /// The first line is not a valid header.
     #[error("the first line does not name suite and runtime: {0}; it is no results file of `onnx-conformance run`")]
     Header(serde_json::Error),
-    /// The file is one of another version.
+    /// The file has another format version.
     #[error("the file is of format {0}, and this program reads format {FORMAT}; run the cases again")]
     Format(u32),
     /// There is no header.
@@ -177,7 +177,7 @@ pub fn write_header(out: &mut dyn Write, header: &Header) -> Result<(), ResultsE
     write_line(out, header)
 }
 
-/// Writes a result and flushes it, so that a run that is killed leaves whole lines.
+/// Writes a result and flushes it, so that a killed run leaves whole lines.
 pub fn write_result(out: &mut dyn Write, result: &CaseResult) -> Result<(), ResultsError> {
     write_line(out, result)
 }
@@ -189,9 +189,9 @@ fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), Result
     Ok(out.flush()?)
 }
 
-/// Reads a results file, in which no case has two results. A last line that was cut off is left out.
+/// Reads a results file, in which every case has at most one result. A last line that was cut off is ignored.
 pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
-    /// What every version of the format begins with.
+    /// The first field of every version of the format.
     #[derive(Deserialize)]
     struct Version {
         format: u32,
@@ -211,7 +211,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
         if !read_line(file, number, &mut line)? {
             break;
         }
-        // A result whose end of line is missing may have lost more than that.
+        // A result without its line end may have lost more than that.
         if !line.ends_with(b"\n") {
             read.is_torn = true;
             break;
@@ -230,7 +230,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     Ok(read)
 }
 
-/// Reads the next line with its end, and returns whether there is one.
+/// Reads the next line with its end, and returns true if there is one.
 fn read_line(file: &mut dyn BufRead, number: usize, line: &mut Vec<u8>) -> Result<bool, ResultsError> {
     line.clear();
     let read = file.take(MAX_LINE + 1).read_until(b'\n', line)?;

@@ -1,4 +1,4 @@
-//! Runs a plan in parallel and tells what happens as events.
+//! Runs a plan in parallel and reports events.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, Sender};
@@ -13,37 +13,37 @@ use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::{SelectedGroup, SuiteError};
 use onnx_conformance_subject::{Host, Stop};
 
-/// What happens during a run.
+/// Event of a run.
 #[derive(Debug)]
 pub enum Event {
     /// A case has ended.
     Finished(Box<CaseResult>),
-    /// The cases of a group cannot be loaded: a fault of the suite, not of the runtime.
+    /// The cases of a group cannot be loaded: an error of the suite, not of the runtime.
     Broken(SuiteError),
 }
 
-/// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
-/// A case that is running when the run is stopped has no result.
+/// Runs every case of the plan, unless it is stopped, and passes each event to `sink` at once, on the calling thread. A
+/// case that is running when the run is stopped has no result.
 pub fn run(plan: &Plan<'_>, runtime: &dyn Host, stop: &Stop, sink: impl FnMut(Event)) {
     run_inspected(plan, runtime, stop, &Inspect::watching(&|_, _| {}), sink);
 }
 
-/// What looks at a case on the thread that ran it.
+/// Callbacks for a case, on the thread that ran it.
 pub struct Inspect<'a> {
-    /// Sees each case with its result.
+    /// Receives each case with its result.
     pub case: &'a (dyn Fn(&Case, &CaseResult) + Sync),
-    /// Says which results are to be had a second time, in a process of their own; see [`judge_twice`].
+    /// Selects unexpected results to re-run in a process of their own before they are reported; see [`judge_twice`].
     pub doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
 }
 
 impl<'a> Inspect<'a> {
-    /// Shows cases, and believes every result.
+    /// Passes cases with their results to `case`, and re-runs none.
     pub fn watching(case: &'a (dyn Fn(&Case, &CaseResult) + Sync)) -> Inspect<'a> {
         Inspect { case, doubtful: &|_| false }
     }
 }
 
-/// Runs as [`run`] does, and shows each case with its result.
+/// Runs as [`run`] does, and passes each case with its result to `inspect`.
 pub fn run_inspected(
     plan: &Plan<'_>,
     runtime: &dyn Host,
@@ -91,7 +91,8 @@ pub fn run_inspected(
             }
         });
     };
-    // A runtime that takes so many requests at a time gets as many threads, or the time of a case is that of waiting.
+    // The number of threads is the number of requests that the runtime can run at a time. With more threads, waiting
+    // would count as time of a case.
     let pool = runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
     let run = |sender| match &pool {
         Some(pool) => pool.install(|| run(sender)),
@@ -99,7 +100,7 @@ pub fn run_inspected(
     };
     std::thread::scope(|scope| {
         let own = sender.clone();
-        // Without a thread for it, the run is over before its first event is handed on.
+        // If no thread can be started, the run ends before its first event is passed on.
         match Builder::new().spawn_scoped(scope, || run(own)) {
             Ok(_) => drop(sender),
             Err(_) => run(sender),
@@ -108,14 +109,14 @@ pub fn run_inspected(
     });
 }
 
-/// The groups of a plan, those of the same one case together: a test that several releases have is run once, and its result is
-/// that of each.
+/// Returns the groups of a plan, with groups of the same single case joined. A test of several releases thus runs once,
+/// and all of them get its result.
 fn same_cases<'a, 'b>(plan: &'b Plan<'a>) -> Vec<Vec<&'b SelectedGroup<'a>>> {
     let mut groups: Vec<Vec<&SelectedGroup<'a>>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for chosen in &plan.groups {
         let (source, group, ids) = chosen;
-        // What cannot be read is said when the cases are loaded.
+        // A group that cannot be read is reported when its cases are loaded.
         let content = source.content(group).ok().flatten().filter(|_| ids.len() == 1);
         let place = content.map_or(groups.len(), |content| *places.entry(content).or_insert(groups.len()));
         match groups.get_mut(place) {
@@ -126,35 +127,35 @@ fn same_cases<'a, 'b>(plan: &'b Plan<'a>) -> Vec<Vec<&'b SelectedGroup<'a>>> {
     groups
 }
 
-/// How many cases ended how.
+/// Number of cases per outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     counts: BTreeMap<Outcome, usize>,
-    /// The judged mismatches by how far they are from the expected output, where that is known.
+    /// The judged mismatches by their distance from the expected output, if it is known.
     distances: BTreeMap<Distance, usize>,
-    /// The cases of level `open` that are recorded and not judged: those with an answer.
+    /// Number of cases of level `open` with an answer. They are recorded and not judged.
     pub open: usize,
-    /// The vendored cases that are judged by another rule than upstream's, by rule.
+    /// Number of vendored cases that are judged by another rule than upstream's, by rule.
     pub judged: BTreeMap<UpstreamOverride, usize>,
-    /// The judged cases that must be refused, and how many of them pass, apart from those with outputs.
+    /// Number of judged negative cases and number of those that pass, by class.
     pub refusals: BTreeMap<RefusalClass, (usize, usize)>,
-    /// The tests of each ONNX release, by the beginning of their ids.
+    /// Results of the tests of each ONNX release, by the prefix of their ids.
     pub releases: BTreeMap<String, OfRelease>,
 }
 
-/// How the tests of an ONNX release ended.
+/// Results of the tests of an ONNX release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfRelease {
-    /// How many there are.
+    /// Number of tests.
     pub total: usize,
-    /// Those that pass.
+    /// Number of tests that pass.
     pub passed: usize,
-    /// Those that are left open.
+    /// Number of tests that are left open.
     pub open: usize,
 }
 
 impl Summary {
-    /// Counts a result.
+    /// Adds a result.
     pub fn add(&mut self, result: &CaseResult) {
         if let Some(judged) = result.judged {
             *self.judged.entry(judged).or_default() += 1;
@@ -184,22 +185,22 @@ impl Summary {
         }
     }
 
-    /// How many judged cases had this outcome.
+    /// Returns the number of judged cases with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.counts.get(&outcome).copied().unwrap_or(0)
     }
 
-    /// How many mismatches are so far from the expected output.
+    /// Returns the number of mismatches with this distance from the expected output.
     pub fn distance(&self, distance: Distance) -> usize {
         self.distances.get(&distance).copied().unwrap_or(0)
     }
 
-    /// The outcomes that occurred, best first, with their numbers.
+    /// Returns the outcomes that occurred, best first, with their numbers.
     pub fn counts(&self) -> impl Iterator<Item = (Outcome, usize)> {
         Outcome::ALL.into_iter().map(|outcome| (outcome, self.count(outcome))).filter(|(_, count)| *count > 0)
     }
 
-    /// How many cases ended.
+    /// Returns the number of cases with a result.
     pub fn total(&self) -> usize {
         self.counts.values().sum::<usize>() + self.open
     }

@@ -1,4 +1,4 @@
-//! Whether a case is within what a runtime says it does.
+//! Check of a case against the declaration of a runtime.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_cases::case::{Case, Variant};
 use onnx_conformance_subject::{Declaration, MissingFeature};
 
-/// The feature that a case needs and the runtime does not declare, in the form of a missing feature; nothing for a case that
-/// is sent. A negative case is judged by its control, since the violation itself is seldom declared, and a hostile model without a
-/// control is sent whatever it names.
+/// Returns the feature that a case needs and the runtime does not declare, in the form of a missing feature, or `None`
+/// if the case is sent. A negative case is checked by its control, since a violation is seldom declared. A hostile
+/// model without a control is always sent.
 pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
     let (_, variant) = Variant::of_id(&case.id);
     if !declaration.has_variant(variant) {
@@ -25,7 +25,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
         return None;
     }
     let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
-    // What is no model is for the runtime to say.
+    // Bytes that are no model are left to the runtime.
     let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
     // Other domains are those of the model's own functions.
@@ -68,7 +68,7 @@ fn declared(info: &ValueInfoProto) -> Option<ValueType> {
     decode::value_type(info.r#type.as_ref()?).ok()
 }
 
-/// The element types in a type.
+/// Returns the element types in a type.
 fn elements(value_type: &ValueType) -> Vec<ElementType> {
     match value_type {
         ValueType::Tensor(element) | ValueType::SparseTensor(element) => vec![*element],

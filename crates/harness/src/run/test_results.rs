@@ -3,7 +3,7 @@
 use crate::run::{CaseResult, Outcome};
 use onnx_conformance_cases::case::Level;
 
-/// The result of a required case.
+/// Returns the result of a required case.
 pub fn result(id: &str, outcome: Outcome) -> CaseResult {
     CaseResult {
         id: id.to_owned(),
@@ -26,7 +26,7 @@ pub fn result(id: &str, outcome: Outcome) -> CaseResult {
     }
 }
 
-/// The result of a case for which the runtime does not have something.
+/// Returns the result of a case for which the runtime lacks a feature.
 pub fn unsupported(id: &str, what: &str) -> CaseResult {
     CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
 }

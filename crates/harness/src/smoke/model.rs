@@ -1,4 +1,4 @@
-//! The models, their inputs and what must come.
+//! The models of the probes, their inputs and expectations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, Value};
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_subject::Output;
 
-/// The domain of an operator that no runtime has.
+/// Domain of an operator that no runtime has.
 const CANARY: &str = "org.example.canary";
 
-/// A model that shows one thing.
+/// A model that tests one property.
 pub(super) struct Probe {
     pub(super) about: &'static str,
     pub(super) model: Bytes,
     pub(super) inputs: Vec<Named>,
     pub(super) outputs: Vec<Output>,
     pub(super) expected: Expected,
-    /// Whether a runtime that cannot do this can do nothing.
+    /// True if every usable runtime must pass.
     pub(super) is_basic: bool,
 }
 
-/// What must come.
+/// Expectation of a probe.
 pub(super) enum Expected {
     /// These values, bit by bit.
     Outputs(Vec<Value>),
     /// An error at `load`.
     NoModel,
-    /// An error, or a word of what is missing.
+    /// An error or a missing feature.
     Failure,
 }
 
-/// Every model, the simplest first.
+/// Returns every probe, simplest first.
 pub(super) fn probes() -> Result<Vec<Probe>, TensorError> {
     use ElementType as E;
     let floats = Tensor::of_floats(E::Float, &[2, 2], &[1.5, -0.0, f64::INFINITY, 1e-45])?;
     let others = Tensor::of_floats(E::Float, &[2, 2], &[2.5, 0.0, -3.0, 16_777_216.0])?;
     let integers = Tensor::of_integers(E::Int64, &[3], &[i128::from(i64::MIN), (1 << 53) + 1, -1])?;
-    // Not the largest: what int64 holds is another matter than where an output goes.
+    // The largest values of int64 would test another property than the order of outputs.
     let small = Tensor::of_integers(E::Int64, &[3], &[-7, 0, 1_000_000])?;
     let nans = [0x7fc0_0001_u32, 0xffc0_0000].map(u32::to_le_bytes).concat();
     let halves = [0x3f80_u16, 0x8000, 0x7f80, 0x0001].map(u16::to_le_bytes).concat();
@@ -93,14 +93,14 @@ fn basic(probe: Probe) -> Probe {
     Probe { is_basic: true, ..probe }
 }
 
-/// A value that goes through `Identity`.
+/// Passes a value through `Identity`.
 fn same(about: &'static str, opset: u32, value: impl Into<Value>) -> Probe {
     let value = value.into();
     let nodes = vec![node("", "Identity", &["x"], &["y"])];
     of(about, model("", opset, nodes, &[("x", &value)], &[("y", &value)]), &[("x", &value)], &[("y", &value)])
 }
 
-/// Two values that cross: `a` is `y` and `b` is `x`.
+/// Two outputs in swapped order: `a` is `y` and `b` is `x`.
 fn two_outputs(x: Tensor, y: Tensor) -> Probe {
     let (x, y) = (Value::Tensor(x), Value::Tensor(y));
     let nodes = vec![node("", "Identity", &["x"], &["b"]), node("", "Identity", &["y"], &["a"])];
@@ -108,7 +108,7 @@ fn two_outputs(x: Tensor, y: Tensor) -> Probe {
     of("two outputs, each in its place", model("", 13, nodes, &inputs, &outputs), &inputs, &outputs)
 }
 
-/// A node whose second output has no name, and is absent.
+/// A node whose second output has no name and is omitted.
 fn unnamed_output(x: Tensor) -> Probe {
     let x = Value::Tensor(x);
     let nodes = vec![node("", "Dropout", &["x"], &["y", ""])];
@@ -129,7 +129,7 @@ fn canary(x: &Tensor) -> Probe {
     Probe { expected: Expected::Failure, ..of("an operator that no runtime has", model, &[("x", &x)], &[("y", &x)]) }
 }
 
-/// Scores that `ZipMap` gives names.
+/// Scores that `ZipMap` names.
 fn map() -> Result<Probe, TensorError> {
     let element = ElementType::Float;
     let x = Value::Tensor(Tensor::of_floats(element, &[1, 2], &[0.25, -0.5])?);
@@ -176,7 +176,7 @@ fn node(domain: &str, operator: &str, inputs: &[&str], outputs: &[&str]) -> Node
     }
 }
 
-/// A model in the lowest IR version that its opset allows.
+/// Makes a model in the lowest IR version that its opset allows.
 fn model(
     domain: &str,
     opset: u32,

@@ -1,7 +1,7 @@
-//! Every conversion between an element's bits and the wide types that kernels compute in.
+//! Conversions between an element's bits and the wide types that kernels compute in.
 //!
-//! The methods are total, so that a kernel's inner loop has nothing to unwrap: on a complex type they treat one
-//! component; `string` holds no number, reads as NaN or 0 and is written as 0.
+//! The methods never fail, so a kernel's inner loop has nothing to unwrap. On a complex type they convert one
+//! component. `string` holds no number: it reads as NaN or 0 and is written as 0.
 
 use super::float_format::power_of_two;
 use super::{ElementType, ElementType as E, Kind, RoundMode, round_e8m0};
@@ -43,18 +43,18 @@ impl ElementType {
 
     /// `x` rounded once to the nearest element, ties to even; [`Self::truncate`] for integers and `bool`.
     ///
-    /// Past the largest finite number lies infinity, or NaN where the type has no infinity, or that number where the
-    /// type has neither: Cast with `saturate` 0. Every NaN becomes one NaN; `float4e2m1` and `float6*` have none, and
-    /// make it negative zero. `float8e8m0` rounds up, as is Cast's default.
+    /// Overflow gives infinity, or NaN if the type has no infinity, or the largest finite number if it has neither, as
+    /// in Cast with `saturate` 0. Every NaN becomes the same NaN; `float4e2m1` and `float6*` have none and give
+    /// negative zero. `float8e8m0` rounds up, Cast's default.
     #[inline]
     pub const fn encode(self, x: f64) -> u64 {
         self.encode_with(x, false)
     }
 
-    /// `x` as Cast converts it with `saturate` 1, its default: the 8-bit floating-point types turn what lies past
-    /// their largest finite number, infinities included, into that number; other types do as [`Self::encode`].
+    /// `x` as Cast converts it with `saturate` 1, its default. The 8-bit floating-point types clamp overflow and
+    /// infinities to their largest finite number; other types round as [`Self::encode`] does.
     ///
-    /// Before version 24, Cast makes NaN of an infinity in the `fnuz` types, as [`Self::encode`] does.
+    /// Before version 24, Cast converts an infinity to NaN in the `fnuz` types, as [`Self::encode`] does.
     #[inline]
     pub const fn encode_saturating(self, x: f64) -> u64 {
         self.encode_with(
@@ -77,10 +77,9 @@ impl ElementType {
         }
     }
 
-    /// The integer part of `x`, toward zero; for `bool`, whether `x` is anything but zero; [`Self::encode`] for the
-    /// floating types.
+    /// The integer part of `x`, toward zero; for `bool`, `x != 0`; [`Self::encode`] for the floating types.
     ///
-    /// Cast leaves values out of an integer type's range undefined. Here they become its nearer end, and NaN 0.
+    /// Cast does not define values out of an integer type's range. Here they clamp to the range, and NaN gives 0.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a saturating truncation is meant")]
     pub const fn truncate(self, x: f64) -> u64 {
@@ -92,8 +91,8 @@ impl ElementType {
         }
     }
 
-    /// `value` modulo 2^width, in two's complement; for `bool`, whether it is not zero; [`Self::encode_i128`] for the
-    /// floating types.
+    /// `value` modulo 2^width, in two's complement; for `bool`, `value != 0`; [`Self::encode_i128`] for the floating
+    /// types.
     #[inline]
     pub const fn wrap(self, value: i128) -> u64 {
         match self.kind() {
@@ -104,8 +103,8 @@ impl ElementType {
         }
     }
 
-    /// The nearest value in an integer type's range; for `bool`, whether `value` is not zero; for the floating types
-    /// one rounding, saturating as [`Self::encode_saturating`] does.
+    /// `value` clamped to an integer type's range; for `bool`, `value != 0`; for the floating types one rounding that
+    /// saturates as [`Self::encode_saturating`] does.
     #[inline]
     pub const fn saturate(self, value: i128) -> u64 {
         match self.kind() {
@@ -115,8 +114,8 @@ impl ElementType {
         }
     }
 
-    /// `value` rounded once to the nearest element of a floating type, as [`Self::encode`] does but never through a
-    /// rounded `f64`; [`Self::wrap`] for the other types.
+    /// `value` rounded once to the nearest element of a floating type, as by [`Self::encode`] but without a rounded
+    /// `f64` in between; [`Self::wrap`] for the other types.
     #[inline]
     pub const fn encode_i128(self, value: i128) -> u64 {
         match self.component() {
@@ -127,9 +126,9 @@ impl ElementType {
         }
     }
 
-    /// The place of the element among all values of its type, so that a distance in units in the last place is a
-    /// difference. Integers are their own place, both zeros are 0, infinity follows the largest finite number; a NaN
-    /// and a `string` have none.
+    /// Rank of the element among the values of its type: the difference of two ranks is their distance in ULPs. An
+    /// integer is its own rank, both zeros have rank 0, and infinity follows the largest finite number. NaN and
+    /// `string` have none.
     #[inline]
     pub const fn ordered(self, bits: u64) -> Option<i128> {
         match self.float_format() {
@@ -148,10 +147,10 @@ impl ElementType {
     }
 }
 
-/// The `f64` that every narrower floating type rounds as it would round `value` itself.
+/// The `f64` that rounds to every narrower floating type as `value` itself does.
 ///
-/// It is `value` cut to 53 bits, with the last bit set if anything was cut ("round to odd"): the cut can neither
-/// reach nor leave a tie of a type with at most 51 bits.
+/// It is `value` truncated to 53 bits, with the last bit set if anything was cut off ("round to odd"). So truncation
+/// neither creates nor breaks a tie of a type with at most 51 bits.
 #[inline]
 pub const fn sticky_f64(value: i128) -> f64 {
     let magnitude = value.unsigned_abs();

@@ -39,7 +39,7 @@ pub enum ElementType {
     Float6e3m2 = 28,
 }
 
-/// What kind of number an element is.
+/// Kind of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// IEEE or IEEE-like binary floating point.
@@ -91,7 +91,7 @@ impl ElementType {
         E::Float6e3m2,
     ];
 
-    /// ONNX's name, its kind and its width in bits (`String` has none).
+    /// ONNX's name, the kind and the width in bits of the type (`String` has none).
     const fn row(self) -> (&'static str, Kind, u32) {
         match self {
             E::Float => ("float", Kind::Float, 32),
@@ -125,7 +125,7 @@ impl ElementType {
         }
     }
 
-    /// The name ONNX writes inside `tensor(...)`.
+    /// The name that ONNX writes inside `tensor(...)`.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
@@ -140,7 +140,7 @@ impl ElementType {
         self.row().2
     }
 
-    /// The bytes one element takes in a [`crate::tensor::Tensor`]: sub-byte types take one; 0 for `string`.
+    /// The number of bytes of an element in a [`crate::tensor::Tensor`]: 1 for sub-byte types, 0 for `string`.
     pub const fn size(self) -> usize {
         self.row().2.div_ceil(8) as usize
     }
@@ -155,7 +155,7 @@ impl ElementType {
         Self::ALL.into_iter().find(|t| t.code() == code)
     }
 
-    /// The type of one component of a complex number; any other type is its own.
+    /// The type of one component of a complex number; any other type itself.
     #[must_use]
     pub const fn component(self) -> ElementType {
         match self {
@@ -165,12 +165,12 @@ impl ElementType {
         }
     }
 
-    /// Whether the type is an integer (`bool` is not).
+    /// True if the type is an integer (`bool` is not).
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
-    /// Whether the type is a real floating-point type.
+    /// True if the type is a real floating-point type.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }
@@ -182,7 +182,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// A name that is no element type.
+/// Error: a name that is not an element type.
 #[derive(Debug, thiserror::Error)]
 #[error("'{0}' is not an element type; ONNX has {names}", names = ElementType::ALL.map(ElementType::name).join(", "))]
 pub struct UnknownElementType(String);

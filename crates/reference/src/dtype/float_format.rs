@@ -1,4 +1,4 @@
-//! The layout of each floating-point type, and the one rounding from `f64` into it.
+//! Layout of each floating-point type, and the only rounding from `f64` into it.
 
 use super::{ElementType, ElementType as E};
 
@@ -15,24 +15,24 @@ pub struct FloatFormat {
     pub exponent_bits: u32,
     /// Width of the stored mantissa; the leading one of a normal number is not stored.
     pub mantissa_bits: u32,
-    /// What the exponent field exceeds the exponent by.
+    /// Exponent bias: the exponent field minus the exponent.
     pub bias: i32,
-    /// Which patterns are no finite number.
+    /// Encoding of infinities and NaN.
     pub specials: Specials,
 }
 
-/// Which bit patterns of a floating-point type are infinities or NaN.
+/// Encoding of infinities and NaN in a floating-point type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Specials {
     /// The top exponent holds the infinities and the NaNs, as in IEEE 754.
     Ieee,
-    /// No infinity; NaN is every bit below the sign set ("FN").
+    /// No infinity; NaN has all bits below the sign set ("FN").
     AllOnes,
-    /// No infinity and no negative zero, whose pattern is the only NaN ("FNUZ").
+    /// No infinity and no negative zero; the pattern of negative zero is the only NaN ("FNUZ").
     NegativeZero,
     /// Every pattern is a finite number.
     Absent,
-    /// `float8e8m0`: powers of two without sign and without zero; all ones is NaN.
+    /// `float8e8m0`: powers of two without a sign or zero; all ones is NaN.
     Scale,
 }
 
@@ -60,13 +60,13 @@ impl ElementType {
 }
 
 impl FloatFormat {
-    /// Whether the type can hold an infinity.
+    /// True if the type has infinities.
     #[inline]
     pub const fn has_infinity(self) -> bool {
         matches!(self.specials, Specials::Ieee)
     }
 
-    /// Whether zero has a sign.
+    /// True if zero has a sign.
     #[inline]
     pub const fn has_negative_zero(self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::AllOnes | Specials::Absent)
@@ -77,7 +77,7 @@ impl FloatFormat {
         self.decode(self.max_magnitude())
     }
 
-    /// Whether the bits are a NaN.
+    /// True if the bits are a NaN.
     #[inline]
     pub const fn is_nan(self, bits: u64) -> bool {
         let magnitude = bits & self.magnitude_mask();
@@ -89,7 +89,7 @@ impl FloatFormat {
         }
     }
 
-    /// The quiet NaN without a payload, negative where the type distinguishes that; `None` if the type has no NaN.
+    /// The quiet NaN without a payload, negative if the type has signed NaNs; `None` if the type has no NaN.
     #[inline]
     pub const fn nan(self, negative: bool) -> Option<u64> {
         let sign = if negative { self.sign_bit() } else { 0 };
@@ -101,7 +101,7 @@ impl FloatFormat {
         }
     }
 
-    /// Half the distance from 1 to the next value: the most by which rounding may change a value, relative to it.
+    /// Half the distance from 1 to the next value: the largest relative error of one rounding.
     pub const fn unit_roundoff(self) -> f64 {
         match self.ulp(1.0) {
             Some(ulp) => ulp / 2.0,
@@ -109,8 +109,7 @@ impl FloatFormat {
         }
     }
 
-    /// The distance between neighbours of the type around `x`, as if its exponents had no upper end; `None` for what
-    /// is not finite.
+    /// The unit in the last place at `x`, with exponents unbounded above; `None` if `x` is not finite.
     pub const fn ulp(self, x: f64) -> Option<f64> {
         if !x.is_finite() {
             return None;
@@ -141,10 +140,10 @@ impl FloatFormat {
 
     /// The nearest number of a type narrower than `f64`, ties to the even pattern.
     ///
-    /// What lies beyond the largest finite number *after* rounding becomes that number if `saturate` or if the type
-    /// has nothing else, else infinity, else NaN. A NaN becomes the positive NaN whatever its sign, since processors
-    /// disagree on the sign of the NaNs they make. Where there is none it becomes negative zero: Cast leaves that
-    /// unspecified, and its node tests for `float4e2m1` expect that.
+    /// A number that exceeds the largest finite number *after* rounding becomes that number if `saturate` or if the
+    /// type has neither infinity nor NaN, else infinity, else NaN. A NaN becomes the positive NaN whatever its sign,
+    /// because processors disagree on the sign of the NaNs they produce. If the type has no NaN, it becomes negative
+    /// zero: Cast does not specify this, and its node tests for `float4e2m1` expect it.
     #[inline]
     pub(super) const fn encode(self, x: f64, saturate: bool) -> u64 {
         if x.is_nan() {
@@ -167,7 +166,7 @@ impl FloatFormat {
         }
     }
 
-    /// The position of the bits in the order of the type's numbers; both zeros are 0, NaN is nowhere.
+    /// Rank of the bits among the type's numbers: both zeros are 0, NaN has none.
     #[inline]
     pub(super) const fn ordered(self, bits: u64) -> Option<i128> {
         if self.is_nan(bits) {
@@ -177,7 +176,7 @@ impl FloatFormat {
         Some(if bits & self.sign_bit() == 0 { magnitude } else { -magnitude })
     }
 
-    /// The pattern nearest to `x >= 0`, ties to even, as if exponents went on above the largest finite number.
+    /// The pattern nearest to `x >= 0`, ties to even, as if exponents continued above the largest finite number.
     #[inline]
     const fn round_magnitude(self, x: f64) -> u64 {
         let dropped = F64_MANTISSA_BITS - self.mantissa_bits;
@@ -204,7 +203,7 @@ impl FloatFormat {
         }
     }
 
-    /// Exponent and mantissa, which order the magnitudes when read as one integer.
+    /// Mask of exponent and mantissa, which order the magnitudes when read as one integer.
     #[inline]
     const fn magnitude_mask(self) -> u64 {
         (1 << (self.exponent_bits + self.mantissa_bits)) - 1
@@ -227,20 +226,20 @@ impl FloatFormat {
         }
     }
 
-    /// What an `f64`'s exponent field exceeds this type's by.
+    /// The bias of `f64` minus the bias of this type.
     #[inline]
     const fn rebias(self) -> u64 {
         (F64_BIAS - self.bias).cast_unsigned() as u64
     }
 }
 
-/// The exponent of `x >= 0`; that of subnormal numbers and of zero is below all others.
+/// The exponent of `x >= 0`; subnormal numbers and zero give one that is below all others.
 #[inline]
 pub(super) const fn exponent_of(x: f64) -> i32 {
     (x.to_bits() >> F64_MANTISSA_BITS) as i32 - F64_BIAS
 }
 
-/// `2^exponent` for the exponents an `f64` has, subnormal numbers included.
+/// `2^exponent` for every exponent of an `f64`, subnormal numbers included.
 #[inline]
 pub(super) const fn power_of_two(exponent: i32) -> f64 {
     if exponent >= F64_MIN_EXPONENT {
@@ -265,19 +264,20 @@ mod tests {
 
     const INFINITY: f64 = f64::INFINITY;
 
-    /// Every floating type of at most 16 bits that has a zero.
+    /// Floating types of at most 16 bits that have a zero.
     fn narrow_types() -> impl Iterator<Item = (ElementType, FloatFormat)> {
         let formats = ElementType::ALL.into_iter().filter_map(|t| Some((t, t.float_format()?)));
         formats.filter(|(t, format)| t.bits() <= 16 && format.specials != Specials::Scale)
     }
 
-    /// The finite values from zero up, so that a value's place is its pattern.
+    /// The finite values from zero up, so that a value's index is its pattern.
     fn ladder(element: ElementType, format: FloatFormat) -> Vec<f64> {
         let values = (0..1_u64 << (element.bits() - 1)).map(|bits| element.decode_f64(bits));
         values.take_while(|v| v.is_finite()).inspect(|v| assert!(*v <= format.max_finite())).collect()
     }
 
-    /// The place of the value nearest to `x`, ties to the even place, by search: `f64` holds every midpoint exactly.
+    /// The index of the value nearest to `x`, ties to the even index, by search: `f64` represents every midpoint
+    /// exactly.
     fn nearest(ladder: &[f64], x: f64) -> usize {
         let above = ladder.partition_point(|v| *v < x).min(ladder.len() - 1);
         let below = above.saturating_sub(1);
@@ -289,7 +289,7 @@ mod tests {
         libm::ldexp(1.0, exponent)
     }
 
-    /// What `x` rounds to, told from the ladder and the words of Cast's tables.
+    /// The expected rounding of `x`, derived from the list of values and from Cast's tables.
     fn expected(element: ElementType, ladder: &[f64], x: f64, saturate: bool) -> f64 {
         let mut unbounded = ladder.to_vec();
         let top = ladder.len() - 1;

@@ -1,4 +1,4 @@
-//! Integers and `bool`: ranges, and how a wide integer becomes one of theirs.
+//! Integers and `bool`: ranges, and conversion from wide integers.
 
 use super::{ElementType, Kind};
 
@@ -22,7 +22,7 @@ impl ElementType {
         }
     }
 
-    /// The integer's value. Of a sub-byte type only its own low bits count, so either way to fill the byte is read.
+    /// The integer's value. A sub-byte type reads its low bits only, whatever the rest of the byte holds.
     #[inline]
     pub(super) const fn decode_integer(self, bits: u64) -> i128 {
         let unused = i128::BITS - self.bits();
@@ -33,7 +33,7 @@ impl ElementType {
         }
     }
 
-    /// The bits of the integer's low part, in two's complement.
+    /// The low bits of the integer, in two's complement.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "dropping the high bits is what wrapping is")]
     pub(super) const fn wrap_integer(self, value: i128) -> u64 {

@@ -1,7 +1,7 @@
-//! The 28 element types of ONNX 1.23.2, and how a wide value becomes one of theirs.
+//! The 28 element types of ONNX 1.23.2, and conversion from wide values.
 //!
-//! An element travels as its *bits*: a `u64` that holds the little-endian value of the bytes a
-//! [`crate::tensor::Tensor`] stores for it. A sub-byte type takes the low bits of one byte, whose upper bits are zero
+//! An element is passed as its *bits*: a `u64` that holds the little-endian value of the bytes that a
+//! [`crate::tensor::Tensor`] stores for it. A sub-byte type uses the low bits of one byte, whose upper bits are zero
 //! or, for `int4` and `int2`, copies of the sign.
 
 mod convert;

@@ -1,4 +1,4 @@
-//! Rounding into `float8e8m0`, the type of microscaling factors: 2^-127 to 2^127 and one NaN, no sign and no zero.
+//! Rounding to `float8e8m0`, the type of microscaling factors: 2^-127 to 2^127 and one NaN, no sign and no zero.
 
 use super::float_format::{exponent_of, power_of_two};
 
@@ -6,21 +6,21 @@ const MAX_EXPONENT: i32 = 127;
 const MIN_EXPONENT: i32 = -127;
 const NAN: u64 = 0xFF;
 
-/// Where a number between two powers of two goes: Cast's `round_mode`.
+/// Rounding of a number between two powers of two: Cast's `round_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoundMode {
-    /// To the larger power, Cast's default.
+    /// Rounds to the larger power, Cast's default.
     Up,
-    /// To the smaller power.
+    /// Rounds to the smaller power.
     Down,
-    /// To the nearer power, and up from the middle.
+    /// Rounds to the nearer power; the midpoint rounds up.
     Nearest,
 }
 
-/// The bits of the `float8e8m0` that Cast (since version 24) makes of `x`.
+/// The bits of `x` as a `float8e8m0`, as Cast converts it since version 24.
 ///
-/// What is zero or out of range, before rounding, becomes the nearer end of the range if `saturate`, else NaN. Cast
-/// gives no value to negative numbers and negative zero: here the former are NaN and the latter is zero.
+/// A value that is zero or out of range before rounding becomes the nearer end of the range if `saturate`, else NaN.
+/// Cast does not define negative numbers and negative zero: here the former give NaN, and the latter converts as zero.
 #[inline]
 pub const fn round_e8m0(x: f64, mode: RoundMode, saturate: bool) -> u64 {
     let (min, max) = (power_of_two(MIN_EXPONENT), power_of_two(MAX_EXPONENT));

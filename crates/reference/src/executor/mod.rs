@@ -1,4 +1,4 @@
-//! Runs a model: its nodes in order, in nested scopes, with function bodies, within limits.
+//! Model execution: nodes in order, nested scopes, function bodies, limits.
 
 mod run;
 

@@ -15,18 +15,18 @@ use crate::spec::{Argument, FormalParameter, FormalType, OpSpec, OperatorVersion
 use crate::types::ValueType;
 use crate::value::Value;
 
-/// The most inputs of a node that an error shows.
+/// Maximum number of a node's inputs that an error lists.
 const SHOWN: usize = 16;
 
-/// A run that gave no outputs.
+/// Failed run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// An input that the model does not take, or takes otherwise.
+    /// The model has no such input, or the value does not fit it.
     #[error("input '{name}' {rule}")]
     Input {
         /// The name of the input.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         rule: String,
     },
     /// A node failed.
@@ -35,32 +35,32 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the run failed only for what this executor does not have.
+    /// True if the run failed only because this executor does not support something.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, RunError::Kernel(error) if matches!(error.root(), KernelError::Unsupported { .. }))
     }
 }
 
-/// The outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be left out.
+/// Returns the outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be omitted.
 pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: ExecutionLimits) -> Result<Vec<Value>, RunError> {
     evaluate(model, inputs, limits, Mode::Outputs)
 }
 
-/// A node that has run, and its outputs.
+/// Executed node with its outputs.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// How many subgraphs and functions it is nested in.
+    /// The number of subgraphs and functions around it.
     pub depth: usize,
     /// The node.
     pub node: &'a Node,
-    /// The value of each output; nothing for one that is left out.
+    /// The value of each output; `None` if the node omits it.
     pub outputs: &'a [Option<Value>],
 }
 
-/// Is shown each node once it has run.
+/// Callback that receives each node after it has run.
 pub type Trace<'a> = &'a (dyn Fn(&Step<'_>) + Sync);
 
-/// The outputs of a model, as [`run`] gives them; `trace` is shown each node on the way.
+/// Returns the outputs of a model like [`run`], and calls `trace` after each node.
 pub fn run_traced(
     model: &Model,
     inputs: BTreeMap<String, Value>,
@@ -70,10 +70,10 @@ pub fn run_traced(
     evaluate(model, inputs, limits, Mode::Traced(trace))
 }
 
-/// Runs in place of each kernel, which it is given.
+/// Replacement for each kernel; it receives the kernel it replaces.
 pub type Fault<'a> = &'a (dyn Fn(&Call<'_>, &'static registry::Kernel) -> Result + Sync);
 
-/// The outputs of a model whose kernels are wrong in a way that is known, to see whether the suite notices.
+/// Returns the outputs of a model whose kernels have a known defect, to test whether the suite detects it.
 #[cfg(feature = "faults")]
 pub fn run_faulty(
     model: &Model,
@@ -84,21 +84,21 @@ pub fn run_faulty(
     evaluate(model, inputs, limits, Mode::Faulty(fault))
 }
 
-/// What is computed.
+/// Kind of evaluation.
 #[derive(Clone, Copy)]
 enum Mode<'a> {
-    /// What the operators mean.
+    /// The operators as defined.
     Outputs,
-    /// What the operators mean, node by node.
+    /// The operators as defined, with a callback after each node.
     Traced(Trace<'a>),
     /// The same accumulations over absolute terms.
     Magnitudes,
-    /// What wrong kernels make of it.
+    /// Results of defective kernels.
     #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels wrong"))]
     Faulty(Fault<'a>),
 }
 
-/// The magnitudes of the outputs of a model of one node: the same accumulation over absolute terms. Nothing where the
+/// Returns the magnitudes of the outputs of a one-node model: the same accumulation over absolute terms. `None` if the
 /// node's kernel does not accumulate.
 pub fn magnitudes(
     model: &Model,
@@ -147,7 +147,7 @@ fn evaluate(
     Ok(frame.run_graph()?)
 }
 
-/// The declared type holds, and so does the shape as far as it is declared; a name means one size everywhere.
+/// Checks the value against the declared type and shape; a dimension name means one size everywhere.
 fn check_input<'a>(
     parameter: &'a Parameter,
     value: &Value,
@@ -173,23 +173,23 @@ fn check_input<'a>(
     }
 }
 
-/// What all graphs of one body share.
+/// Context shared by all graphs of one body.
 struct Context<'a> {
     model: &'a Model,
     opsets: &'a Opsets,
-    /// The attributes that a function was called with.
+    /// The attributes passed to the function.
     bindings: &'a BTreeMap<String, Attribute>,
     budget: &'a Budget,
     depth: usize,
     mode: Mode<'a>,
 }
 
-/// The values of one graph, inside those of the graph around it.
+/// The values of one graph, nested in those of the enclosing graph.
 struct Frame<'a> {
     context: &'a Context<'a>,
     graph: &'a Graph,
     parent: Option<&'a Frame<'a>>,
-    /// The inputs of the function that its caller leaves out.
+    /// The inputs of the function that its caller omits.
     absent: HashSet<&'a str>,
     values: HashMap<&'a str, Value>,
 }
@@ -203,7 +203,7 @@ impl<'a> Frame<'a> {
         self.values.get(name).or_else(|| self.parent.and_then(|parent| parent.get(name)))
     }
 
-    /// Whether a name is an input of the function that its caller left out.
+    /// True if the name is an input of the function that its caller omitted.
     fn is_absent_input(&self, name: &str) -> bool {
         self.absent.contains(name) || self.parent.is_some_and(|parent| parent.is_absent_input(name))
     }
@@ -264,7 +264,7 @@ impl<'a> Frame<'a> {
         result.map_err(|error| at(node, operator(), inputs, error))
     }
 
-    /// The node's attributes; inside a function, references are replaced by what it was called with.
+    /// The node's attributes; inside a function, references are replaced by the attributes of the call.
     fn resolve_attributes(&self, node: &Node) -> BTreeMap<String, Attribute> {
         let mut attributes = BTreeMap::new();
         for (name, attribute) in &node.attributes {
@@ -288,7 +288,7 @@ impl<'a> Frame<'a> {
         last_uses: &[String],
     ) -> Result {
         let spec = find_spec(self.context.opsets, node).map_err(|error| invalid(error.to_string()))?;
-        // Trailing empty names say nothing, so that a variadic input ends with the last value.
+        // Trailing empty names are dropped, so that a variadic input ends with the last value.
         let inputs = &inputs[..inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1)];
         let arguments: Vec<Argument> = inputs
             .iter()
@@ -319,7 +319,7 @@ impl<'a> Frame<'a> {
             Mode::Faulty(fault) => fault(&call, kernel),
             _ => kernel.run(&call),
         };
-        // A kernel's loops end early when the time is over, whatever it makes of that.
+        // After the deadline a kernel's loops end early, so its result is not used.
         budget.check_time()?;
         let outputs = outputs.map_err(|error| error.of_operator(&spec.version.name))?;
         check_outputs(&call, &outputs)?;
@@ -374,7 +374,7 @@ impl<'a> Frame<'a> {
         Ok(depth)
     }
 
-    /// A sparse value as the dense tensor it stands for, which is all that operators take.
+    /// Converts a sparse value to a dense tensor; operators take no other.
     fn dense(&self, value: Value) -> Result<Value> {
         match value {
             Value::Sparse(sparse) => densify(&sparse, self.context.budget).map(Value::Tensor),
@@ -426,7 +426,7 @@ fn no_kernel(spec: &OpSpec) -> KernelError {
     unsupported(what, format!("the reference has no kernel for {}", spec.version.qualified()))
 }
 
-/// Every type that a type parameter stands for in this call; in a heterogeneous list that may be several.
+/// All types that each type parameter has in this call; a heterogeneous list may have several.
 fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
     let inputs = call.inputs.iter().enumerate().map(|(at, value)| (call.spec.input_at(at), value));
     let outputs = outputs.0.iter().enumerate().map(|(at, value)| (call.spec.output_at(at), value));
@@ -437,7 +437,7 @@ fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
     inputs.chain(outputs).filter_map(pair).collect()
 }
 
-/// A kernel's outputs have the types that the signature gives them: a test of ourselves.
+/// Checks a kernel's outputs against the types of the signature: a self-test.
 fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
     let mut types = call.types.clone();
     for (at, value) in outputs.0.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The operators: a folder a field, a file a family, one function an operator, and beside it one row a change of its meaning.
+//! Operator kernels: a folder per field, a file per family, a function per operator, a row per change of meaning.
 
 pub mod framework;
 
@@ -16,7 +16,7 @@ mod sequence;
 mod signal;
 mod training;
 
-/// The rows of every family, field by field.
+/// Kernel rows of every family, by field.
 pub(crate) const FAMILIES: &[(&str, &[&[framework::registry::Kernel]])] = &[
     ("elementwise", elementwise::FAMILIES),
     ("movement", movement::FAMILIES),

@@ -1,4 +1,4 @@
-//! What can be known of a model before it runs: names, order, operators, signatures.
+//! Checks of a model before it runs: names, order, operators, signatures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::model::graph::{Attribute, Function, FunctionKey, Graph, Model, Node, 
 use crate::proto::measure::MeasureError;
 use crate::spec::{Argument, AttributeType, NodeSignature, OpSpec, Specs, model_domain, validate};
 
-/// The most nodes that a model may have once every call of a function is replaced by the function's nodes.
+/// Maximum number of nodes of a model after every function call is inlined.
 const MOST_NODES: u64 = 1 << 24;
 
 /// Checks a whole model: its imports, its main graph, its functions.
@@ -27,7 +27,7 @@ pub(super) fn check_model(model: &Model, deadline: &Deadline) -> Result<(), Mode
     scope.check_graph(&place, &model.graph)
 }
 
-/// Every imported version of a known domain exists.
+/// Checks that every imported version of a known domain exists.
 fn check_opsets(place: &str, opsets: &Opsets) -> Result<(), ModelError> {
     let specs = Specs::embedded();
     for (domain, &version) in &opsets.0 {
@@ -40,7 +40,8 @@ fn check_opsets(place: &str, opsets: &Opsets) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The main graph declares the types of its inputs and outputs, and before IR 4 every initializer is an input too.
+/// Checks that the main graph declares the types of inputs and outputs, and that before IR 4 every initializer is an
+/// input.
 fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
     let graph = &model.graph;
     for (what, parameter) in
@@ -63,9 +64,10 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
     }
 }
 
-/// A function may not call itself, directly or through others, and calls may not double until nothing can run them.
+/// Checks that no function calls itself, directly or indirectly, and that inlining does not grow the model beyond
+/// `MOST_NODES`.
 ///
-/// A function is settled once all that it calls is; what never is calls itself or one that does.
+/// A function is settled once all functions it calls are settled. One that never settles calls itself or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
     let mut calls: BTreeMap<&FunctionKey, BTreeSet<&FunctionKey>> = BTreeMap::new();
     let mut callers: BTreeMap<&FunctionKey, Vec<&FunctionKey>> = BTreeMap::new();
@@ -93,7 +95,7 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
             }
         }
     }
-    // From any function that is left, calls lead into a cycle.
+    // From any remaining function, calls lead into a cycle.
     let mut passed = BTreeSet::new();
     let mut next = calls.keys().next().copied();
     while let Some(key) = next {
@@ -112,7 +114,7 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The number of nodes of a graph once every call is replaced by the nodes of its function, which are known.
+/// The number of nodes of a graph after inlining; `known` holds the counts of the functions.
 fn expanded(model: &Model, graph: &Graph, known: &BTreeMap<&FunctionKey, u64>) -> u64 {
     let of_node = |node: &Node| {
         let called = model.function_of(node).and_then(|(key, _)| known.get(key)).copied().unwrap_or(0);
@@ -132,24 +134,24 @@ fn collect_calls<'a>(model: &'a Model, graph: &'a Graph, calls: &mut BTreeSet<&'
 }
 
 impl Model {
-    /// The function of the model that a node calls, where it calls one.
+    /// The function of the model that the node calls, if any.
     pub(crate) fn function_of(&self, node: &Node) -> Option<(&FunctionKey, &Function)> {
         if self.functions.is_empty() { None } else { self.functions.get_key_value(&node.function_key()) }
     }
 }
 
 impl Node {
-    /// The key under which a function of the model would be that this node calls.
+    /// The key of the function that this node would call.
     pub fn function_key(&self) -> FunctionKey {
         FunctionKey { domain: self.domain.clone(), name: self.op_type.clone(), overload: self.overload.clone() }
     }
 }
 
-/// The names that a graph sees around it, and what its nodes are looked up in.
+/// Names visible to a graph from outside, and the context for looking up its nodes.
 struct Scope<'a> {
     model: &'a Model,
     opsets: &'a Opsets,
-    /// Whether nodes may refer to attributes of a caller.
+    /// True if nodes may refer to attributes of a caller.
     is_function: bool,
     deadline: &'a Deadline,
     visible: Vec<&'a HashSet<&'a str>>,
@@ -237,7 +239,7 @@ fn unknown_types(names: &[String]) -> Vec<Argument> {
     names.iter().map(|name| if name.is_empty() { Argument::Absent } else { Argument::Unknown }).collect()
 }
 
-/// Checks a node against an operator version, with what is known of its inputs' types.
+/// Checks a node against an operator version, given the known types of its inputs.
 pub(crate) fn validate_node(
     spec: &OpSpec,
     node: &Node,
@@ -250,7 +252,7 @@ pub(crate) fn validate_node(
     validate(spec, NodeSignature { inputs, outputs: &outputs, attributes: &attributes })
 }
 
-/// The operator version that a node means.
+/// Finds the operator version of a node.
 pub(crate) fn find_spec(opsets: &Opsets, node: &Node) -> Result<&'static OpSpec, ModelError> {
     let operator = |source| ModelError::Operator { node: node.to_string(), source };
     let opset = opsets.version(&node.domain).ok_or_else(|| not_imported(node))?;
@@ -262,7 +264,7 @@ fn not_imported(node: &Node) -> ModelError {
     broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the version meant"))
 }
 
-/// Why a name has no value where a node uses it.
+/// Explains why a name is undefined at a node.
 fn undefined(graph: &Graph, at: usize, name: &str) -> String {
     let nodes = graph.nodes.iter().enumerate();
     let producers: HashMap<&str, usize> =
@@ -276,7 +278,7 @@ fn undefined(graph: &Graph, at: usize, name: &str) -> String {
     format!("input '{name}' is computed by a later node; nodes stand in topological order")
 }
 
-/// Whether the node at `from` depends, through any number of nodes, on the one at `to`.
+/// True if the node at `from` depends, directly or indirectly, on the node at `to`.
 fn reaches(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
     let (mut stack, mut seen) = (vec![from], BTreeSet::new());
     while let Some(at) = stack.pop() {
@@ -310,7 +312,7 @@ mod tests {
         read_model(proto.encode_to_vec().into(), &NoExternalData, limits)
     }
 
-    /// A model that calls the first of a chain of functions, each of which calls the next.
+    /// A model that calls the first of a chain of functions; each calls the next.
     fn chain(functions: usize, last: &str) -> ModelProto {
         let mut text = "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1]>
             g (float x) => (float y) { y = f.f0 (x) }"
@@ -323,7 +325,7 @@ mod tests {
         parse_model(&text).unwrap()
     }
 
-    /// Runs on a thread with the stack that threads have unless they ask for another.
+    /// Runs the work on a thread with the default stack size.
     fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, work);
@@ -357,7 +359,7 @@ mod tests {
         assert!(error.contains("function f/f599") && error.contains("calls itself"), "{error}");
     }
 
-    /// A chain of functions, each of which calls the next twice.
+    /// A chain of functions; each calls the next twice.
     fn doubling(functions: usize) -> ModelProto {
         let mut proto = chain(functions, "Abs");
         for function in &mut proto.functions {
@@ -394,7 +396,7 @@ mod tests {
         }
     }
 
-    /// As many inputs as initializers, in the version that needs each initializer to be an input.
+    /// A model with as many inputs as initializers, in an IR version where every initializer must be an input.
     fn many_initializers(count: usize) -> ModelProto {
         let float =
             crate::proto::encode::value_type(&crate::types::ValueType::Tensor(crate::dtype::ElementType::Float), None);

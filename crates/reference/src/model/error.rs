@@ -1,24 +1,24 @@
-//! Why a model cannot be read.
+//! Errors of reading a model.
 
 use crate::proto::decode::DecodeError;
 use crate::proto::measure::MeasureError;
 use crate::spec::{LookupError, SignatureError};
 
-/// A model that cannot be read or breaks a rule of the format.
+/// Error of a model that cannot be read or breaks a rule of the format.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A message inside is broken.
+    /// A message is malformed.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The model would use more than reading it may.
+    /// Reading the model would exceed the limits.
     #[error("the model is over the limits of loading: {0}")]
     Limit(#[from] MeasureError),
     /// A rule of the format is broken.
     #[error("{place}: {rule}")]
     Rule {
-        /// Where: the graph, the node, the tensor, by name.
+        /// The graph, node or tensor, by name.
         place: String,
-        /// What is wrong, and what is allowed.
+        /// The problem, and the allowed values.
         rule: String,
     },
     /// A node names an operator that ONNX does not have at the imported opset.
@@ -26,7 +26,7 @@ pub enum ModelError {
     Operator {
         /// The node.
         node: String,
-        /// Why there is none.
+        /// The failed lookup.
         source: LookupError,
     },
     /// A node breaks the signature of its operator.
@@ -34,7 +34,7 @@ pub enum ModelError {
     Signature {
         /// The node.
         node: String,
-        /// How.
+        /// The broken rule of the signature.
         source: Box<SignatureError>,
     },
 }

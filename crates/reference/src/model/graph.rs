@@ -1,4 +1,4 @@
-//! What a model is made of.
+//! Parts of a model.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::types::ValueType;
 use crate::value::Value;
 
-/// A model: one graph, the operator sets it imports, and the functions it brings along.
+/// Model: a graph, the operator sets it imports, and its functions.
 #[derive(Debug)]
 pub struct Model {
     /// The version of the format.
@@ -18,7 +18,7 @@ pub struct Model {
     pub functions: BTreeMap<FunctionKey, Function>,
     /// The main graph.
     pub graph: Graph,
-    /// What the model takes in memory, as loading has counted it.
+    /// Memory use of the model in bytes, as counted by the loader.
     pub bytes: usize,
 }
 
@@ -27,25 +27,25 @@ pub struct Model {
 pub struct Opsets(pub BTreeMap<String, i64>);
 
 impl Opsets {
-    /// The version imported of a domain, where `ai.onnx` and `""` are one.
+    /// The imported version of a domain; `ai.onnx` and `""` are the same domain.
     pub fn version(&self, domain: &str) -> Option<i64> {
         self.0.get(plain_domain(domain)).copied()
     }
 }
 
-/// A domain as models spell it: ONNX's own is `""`, not `ai.onnx`.
+/// Normalizes a domain name: ONNX's own is `""`, not `ai.onnx`.
 pub fn plain_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// What a node names when it calls a function.
+/// Function identifier in a call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionKey {
     /// The domain.
     pub domain: String,
     /// The name.
     pub name: String,
-    /// Tells functions of one name apart; usually empty.
+    /// Distinguishes functions of the same name; usually empty.
     pub overload: String,
 }
 
@@ -57,33 +57,33 @@ impl fmt::Display for FunctionKey {
     }
 }
 
-/// A function: a graph without types, whose nodes may refer to the caller's attributes.
+/// Function: a graph without types, whose nodes may refer to the caller's attributes.
 #[derive(Debug)]
 pub struct Function {
     /// The operator sets that the body's nodes belong to.
     pub opsets: Opsets,
     /// Attributes without a default.
     pub attributes: Vec<String>,
-    /// Attributes with one.
+    /// Attributes with a default.
     pub defaults: BTreeMap<String, Attribute>,
     /// The body; its parameters have no types.
     pub body: Graph,
 }
 
-/// A list of nodes, each using what stands before it or around it.
+/// List of nodes; each uses values from earlier nodes or from the enclosing graph.
 #[derive(Debug, Default)]
 pub struct Graph {
     /// The name.
     pub name: String,
-    /// What the caller gives.
+    /// Parameters passed by the caller.
     pub inputs: Vec<Parameter>,
-    /// What the caller gets.
+    /// Results returned to the caller.
     pub outputs: Vec<Parameter>,
-    /// Constants, which also are the default values of inputs of the same name.
+    /// Constants, which are also the default values of inputs of the same name.
     pub initializers: BTreeMap<String, Value>,
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// For each node, the names that no later node and no output uses: what can be dropped after it.
+    /// The names that have their last use at each node; their values can be dropped after it.
     pub(crate) last_uses: Vec<Vec<String>>,
 }
 
@@ -103,13 +103,13 @@ pub struct Parameter {
 pub enum Dim {
     /// A fixed size.
     Size(usize),
-    /// A name: any size, the same wherever the name stands.
+    /// A symbolic size; all dimensions of the same name have the same size.
     Name(Arc<str>),
     /// Any size.
     Unknown,
 }
 
-/// One application of an operator or function.
+/// Call of an operator or a function.
 #[derive(Debug)]
 pub struct Node {
     /// The name, which may be empty.
@@ -118,18 +118,18 @@ pub struct Node {
     pub op_type: String,
     /// Its domain; ONNX's own is `""`.
     pub domain: String,
-    /// Tells functions of one name apart; usually empty.
+    /// Distinguishes functions of the same name; usually empty.
     pub overload: String,
-    /// Names of values; `""` is an optional input left out.
+    /// Names of values; `""` omits an optional input.
     pub inputs: Vec<String>,
-    /// Names of values; `""` is an optional output left out.
+    /// Names of values; `""` omits an optional output.
     pub outputs: Vec<String>,
     /// The attributes that the node sets.
     pub attributes: BTreeMap<String, Attribute>,
 }
 
 impl fmt::Display for Node {
-    /// How errors name a node: `node 'conv1' (Conv)`.
+    /// Formats the node for errors: `node 'conv1' (Conv)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name.as_str(), self.outputs.first()) {
             ("", Some(output)) => write!(f, "node for '{output}' ({})", self.op_type),
@@ -170,11 +170,11 @@ pub enum Attribute {
     Graphs(Arc<[Arc<Graph>]>),
     /// Types.
     Types(Arc<[ValueType]>),
-    /// Inside a function: the caller's attribute of this name and type.
+    /// Reference, in a function, to the caller's attribute of this name and type.
     Reference(String, AttributeType),
 }
 
-/// The types of attributes, as `AttributeProto.AttributeType` has them.
+/// The types of attributes, as in `AttributeProto.AttributeType`.
 pub use crate::spec::AttributeType;
 
 impl Attribute {

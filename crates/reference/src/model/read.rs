@@ -1,4 +1,4 @@
-//! From messages to a model.
+//! Conversion of messages to a model.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
@@ -23,12 +23,12 @@ use crate::spec::Specs;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-/// What reading a model may use. The defaults suit every model of the vendored corpus.
+/// Limits of reading a model. The defaults suit every model of the vendored corpus.
 #[derive(Clone, Debug)]
 pub struct LoadLimits {
-    /// When reading ends, if it has not before. Decoding the messages, within the limit of bytes, is one step.
+    /// The deadline of reading. Decoding the messages, which the limit of bytes bounds, is a single step.
     pub deadline: Deadline,
-    /// The bytes of all messages and tensors, besides the file, with which tensors share theirs where they can.
+    /// The bytes of all messages and tensors, without the file itself. Tensors share the bytes of the file if they can.
     pub bytes: usize,
 }
 
@@ -38,9 +38,9 @@ impl Default for LoadLimits {
     }
 }
 
-/// Reads a model and checks everything that can be known before it runs.
+/// Reads a model and checks everything that can be checked before it runs.
 pub fn read_model(bytes: Bytes, external: &dyn ExternalData, limits: &LoadLimits) -> Result<Model, ModelError> {
-    // The messages become nodes and names of about their size, so each counts twice.
+    // Messages are converted to nodes and names of about the same size, so each counts twice.
     let messages = decoded_size(Kind::Model, &bytes, limits.bytes / 2, &limits.deadline)?;
     let loader = Loader { external, limits, used: Cell::new(2 * messages) };
     let proto = ModelProto::decode(bytes).map_err(DecodeError::from)?;
@@ -49,7 +49,7 @@ pub fn read_model(bytes: Bytes, external: &dyn ExternalData, limits: &LoadLimits
     Ok(model)
 }
 
-/// The first version that names operator sets.
+/// The first version with operator set imports.
 const OLDEST_IR_VERSION: i64 = 3;
 
 fn check_ir_version(ir_version: i64) -> Result<(), ModelError> {
@@ -77,7 +77,7 @@ fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelErr
     Ok(opsets)
 }
 
-/// Turns messages into what they describe, within limits.
+/// Converter of messages to a model, within limits.
 struct Loader<'a> {
     external: &'a dyn ExternalData,
     limits: &'a LoadLimits,
@@ -213,7 +213,7 @@ impl Loader<'_> {
         }
         let proto = AttributeProto { ref_attr_name: None, ..proto };
         let missing = || broken(place.to_string(), format!("type is {kind}, but no such value is set"));
-        // A writer of proto3 leaves out a number of 0 and a text without characters.
+        // A proto3 writer omits a number of 0 and an empty string.
         let left_out = || if holds_anything(&proto) { Err(missing()) } else { Ok(()) };
         let text = |bytes: &Bytes| {
             let rule = |_| broken(place.to_string(), "holds a string that is not UTF-8");
@@ -293,7 +293,7 @@ fn declared_shape(proto: &TypeProto) -> Option<Vec<Dim>> {
     tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())
 }
 
-/// Whether any field that holds a value is set.
+/// True if any value field is set.
 fn holds_anything(proto: &AttributeProto) -> bool {
     let empty = AttributeProto {
         name: proto.name.clone(),
@@ -327,7 +327,7 @@ fn attribute_type(place: &dyn fmt::Display, proto: &AttributeProto) -> Result<At
 }
 
 impl Graph {
-    /// Finds for each node the names that are not used after it.
+    /// Fills `last_uses`: for each node, the names that are not used after it.
     fn find_last_uses(&mut self) {
         let mut used: HashSet<&str> = self.outputs.iter().map(|output| output.name.as_str()).collect();
         let mut last_uses = vec![Vec::new(); self.nodes.len()];
@@ -343,7 +343,7 @@ impl Graph {
 }
 
 impl Node {
-    /// The names that the node and the graphs inside it read.
+    /// Collects the names that the node and its subgraphs read.
     fn names_used<'a>(&'a self, names: &mut Vec<&'a str>) {
         names.extend(self.inputs.iter().map(String::as_str).filter(|name| !name.is_empty()));
         for graph in self.attributes.values().flat_map(Attribute::graphs) {

@@ -1,4 +1,4 @@
-//! Messages to values. Raw tensor data is shared with the message, not copied, unless it is packed.
+//! Conversion of messages to values. Raw tensor data is shared with the message, not copied, unless it is packed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use crate::tensor::{Tensor, TensorError};
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// Where the bytes of tensors are read that a model keeps in files of their own. A location is a checked path relative to
-/// the model.
+/// Source of external tensor data. A location is a checked path relative to the model.
 pub trait ExternalData: Sync {
-    /// The length of the file at `location`.
+    /// Returns the length of the file at `location`.
     fn size(&self, location: &str) -> Result<u64, String>;
 
-    /// The `length` bytes at `offset` of the file at `location`.
+    /// Returns `length` bytes at `offset` of the file at `location`.
     fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, String>;
 }
 
-/// Refuses every tensor kept outside the model.
+/// Refuses all external data.
 pub struct NoExternalData;
 
 impl ExternalData for NoExternalData {
@@ -40,21 +39,21 @@ impl ExternalData for NoExternalData {
     }
 }
 
-/// A message that holds no value.
+/// Error of a message that holds no valid value.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The message takes more than it may.
+    /// The decoded message would exceed the limits.
     #[error(transparent)]
     Measure(#[from] MeasureError),
-    /// The bytes are no protobuf message of this kind.
+    /// The bytes are not a protobuf message of this kind.
     #[error("not an ONNX message: {0}")]
     Message(#[from] prost::DecodeError),
     /// A rule of the format is broken.
     #[error("{place}: {rule}")]
     Rule {
-        /// Which message, by kind and name.
+        /// The kind and name of the message.
         place: String,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
 }
@@ -63,7 +62,7 @@ fn broken(place: &str, rule: impl Into<String>) -> DecodeError {
     DecodeError::Rule { place: place.to_owned(), rule: rule.into() }
 }
 
-/// The tensor that a message holds.
+/// Converts a message to a tensor.
 pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor, DecodeError> {
     let place = format!("tensor '{}'", proto.name());
     let code = proto.data_type.unwrap_or(0);
@@ -88,13 +87,13 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     result.map_err(|error| broken(&place, error.to_string()))
 }
 
-/// The bytes that a tensor takes besides those that it shares with its message; an upper bound, 0 where there is no tensor.
+/// Upper bound of the bytes of a tensor that are not shared with its message; 0 if there is no tensor.
 pub fn own_bytes(proto: &TensorProto) -> usize {
     let Some(element) = ElementType::from_code(proto.data_type.unwrap_or(0)) else { return 0 };
     if proto.data_location() == onnx::tensor_proto::DataLocation::External {
         let shape: Option<Vec<usize>> = proto.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
         let count = shape.and_then(|shape| element_count(&shape).ok()).unwrap_or(0);
-        // Packed elements are there in both forms for a time.
+        // For a moment, packed elements exist in both forms.
         return count.saturating_mul(if element.bits() < 8 { 2 } else { element.size() });
     }
     let texts = proto.string_data.iter().map(|text| text.len() + 4 * size_of::<usize>()).sum::<usize>();
@@ -102,14 +101,14 @@ pub fn own_bytes(proto: &TensorProto) -> usize {
     texts + unpacked + typed_entries(proto).saturating_mul(2 * size_of::<f64>())
 }
 
-/// Dims as sizes: none negative.
+/// Converts dims to sizes; none may be negative.
 fn dimensions(place: &str, dims: &[i64]) -> Result<Vec<usize>, DecodeError> {
     dims.iter()
         .map(|&dim| usize::try_from(dim).map_err(|_| broken(place, format!("dimension {dim} of {dims:?} is negative"))))
         .collect()
 }
 
-/// At most one of the fields that hold elements may be used.
+/// Checks that at most one of the fields for elements is used.
 fn one_field_only(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
     let used = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
@@ -147,7 +146,7 @@ fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) 
     Tensor::from_bytes(element, shape, unpack(element, raw, count).into())
 }
 
-/// The elements from the typed field that the element type names.
+/// Reads the elements from the typed field for the element type.
 fn from_fields(
     place: &str,
     proto: &TensorProto,
@@ -182,7 +181,7 @@ fn from_fields(
     Ok(Tensor::from_bytes(element, shape, bytes.into()))
 }
 
-/// How many entries the typed fields have together.
+/// The total number of entries of the typed fields.
 fn typed_entries(proto: &TensorProto) -> usize {
     proto.float_data.len()
         + proto.int32_data.len()
@@ -192,7 +191,7 @@ fn typed_entries(proto: &TensorProto) -> usize {
         + proto.string_data.len()
 }
 
-/// `int32_data` as stored bytes: packed for 4- and 2-bit types, one entry an element for all others.
+/// `int32_data` as stored bytes: packed for 4- and 2-bit types, one entry per element for all others.
 fn int32_bytes(element: ElementType, entries: &[i32], count: usize) -> Vec<u8> {
     if matches!(element.bits(), 2 | 4) {
         let packed: Vec<u8> = entries.iter().map(|entry| entry.to_le_bytes()[0]).collect();
@@ -212,7 +211,7 @@ fn int32_bytes(element: ElementType, entries: &[i32], count: usize) -> Vec<u8> {
     }
 }
 
-/// The bytes of a tensor that stands in a file, which must be as many as its elements take. Nothing else is read.
+/// Reads the bytes of an external tensor, exactly as many as its elements need.
 fn external_bytes(
     place: &str,
     proto: &TensorProto,
@@ -248,7 +247,7 @@ fn external_bytes(
     external.read(location, offset, length).map_err(|rule| broken(place, rule))
 }
 
-/// External data lies inside the model's folder: a relative path with `/`, without `..`.
+/// Checks that external data is inside the model's folder: a relative path with `/`, without `..`.
 fn check_location(location: &str) -> Result<(), String> {
     let bad = |why: &str| Err(format!("external data location '{location}' {why}; it must lie in the model's folder"));
     if location.is_empty() {
@@ -263,7 +262,7 @@ fn check_location(location: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The sparse tensor that a message holds.
+/// Converts a message to a sparse tensor.
 pub fn sparse_tensor(proto: &SparseTensorProto, external: &dyn ExternalData) -> Result<SparseTensor, DecodeError> {
     let place = format!("sparse tensor '{}'", proto.values.as_ref().map_or("", |values| values.name()));
     let part = |part: &Option<TensorProto>, what: &str| match part {
@@ -277,7 +276,7 @@ pub fn sparse_tensor(proto: &SparseTensorProto, external: &dyn ExternalData) -> 
     Ok(sparse)
 }
 
-/// Indices are `int64`, `[nnz]` or `[nnz, rank]`, inside the shape, ascending, and without repetition.
+/// Checks the indices: `int64`, `[nnz]` or `[nnz, rank]`, inside the shape, ascending, and without duplicates.
 fn check_sparse(sparse: &SparseTensor) -> Result<(), String> {
     let count = element_count(&sparse.shape).map_err(|error| error.to_string())?;
     let (values, indices) = (&sparse.values, &sparse.indices);
@@ -305,7 +304,7 @@ fn check_sparse(sparse: &SparseTensor) -> Result<(), String> {
 }
 
 impl SparseTensor {
-    /// The flat position of each value; nothing where an index lies outside its dimension.
+    /// The flat position of each value; `None` if an index is out of range.
     pub fn positions(&self) -> impl Iterator<Item = Option<usize>> {
         let width = if self.indices.rank() == 2 { self.shape.len() } else { 1 };
         let indices = self.indices.indices();
@@ -323,7 +322,7 @@ impl SparseTensor {
     }
 }
 
-/// The type that a message names, and its shape where it is a tensor's and given: sizes, names, or nothing per axis.
+/// Converts a message to a value type.
 pub fn value_type(proto: &TypeProto) -> Result<ValueType, DecodeError> {
     use onnx::type_proto::Value as V;
     let element = |code: i32| {
@@ -345,7 +344,7 @@ pub fn value_type(proto: &TypeProto) -> Result<ValueType, DecodeError> {
     }
 }
 
-/// The sequence that a message holds. An empty one takes its item type from `hint`, the declared type of the value.
+/// Converts a message to a sequence. An empty one takes its item type from `hint`, the declared type of the value.
 pub fn sequence(
     proto: &SequenceProto,
     hint: Option<&ValueType>,
@@ -383,7 +382,7 @@ fn collect<P>(protos: &[P], decode: impl Fn(&P) -> Result<Value, DecodeError>) -
     protos.iter().map(decode).collect()
 }
 
-/// The optional that a message holds. An absent one takes its type from `hint`, the declared type of the value.
+/// Converts a message to an optional. An absent one takes its type from `hint`, the declared type of the value.
 pub fn optional(
     proto: &OptionalProto,
     hint: Option<&ValueType>,
@@ -415,7 +414,7 @@ pub fn optional(
     Ok(Optional { item_type, item: item.map(Arc::new) })
 }
 
-/// The map that a message holds. An empty one takes its types from `hint`, the declared type of the value.
+/// Converts a message to a map. An empty one takes its types from `hint`, the declared type of the value.
 pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalData) -> Result<Map, DecodeError> {
     let place = format!("map '{}'", proto.name());
     let code = proto.key_type();
@@ -452,17 +451,17 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
     Ok(Map { key_type, value_type: values.item_type, entries: Arc::new(entries) })
 }
 
-/// The most that the messages of one file may take once decoded, besides bytes that they share with it.
+/// Maximum size of the decoded messages of one file, without bytes that they share with it.
 const MOST_DECODED: usize = DEFAULT_BYTES;
 
-/// The model in a file, as a message. One that would take more memory than [`decoded_size`] allows is refused unread.
+/// Decodes a model file. One that would need more memory than [`decoded_size`] allows is refused before decoding.
 pub fn model(bytes: Bytes) -> Result<ModelProto, DecodeError> {
     use prost::Message;
     decoded_size(MessageKind::Model, &bytes, MOST_DECODED, &Deadline::never())?;
     Ok(ModelProto::decode(bytes)?)
 }
 
-/// The value in a file of an ONNX test folder, which holds the message that `declared` calls for.
+/// Decodes a value file of an ONNX test folder. The type `declared` determines the message.
 pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
     use prost::Message;
     let missing = &NoExternalData;

@@ -1,4 +1,4 @@
-//! Values to messages. Numbers go to `raw_data`, packed as ONNX packs them.
+//! Conversion of values to messages. Numbers go to `raw_data`, packed as in ONNX.
 
 use bytes::Bytes;
 use prost::encoding::{WireType, encode_varint};
@@ -10,8 +10,8 @@ use crate::tensor::packing::pack;
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// A field of bytes, as it stands in a message: its key, a length, and bytes, of which there may be fewer than that. So a message is
-/// written whose rest stands elsewhere, or is missing; a whole one encodes itself.
+/// Encodes a bytes field: key, length, and bytes, of which there may be fewer than the length. The rest of the message may then
+/// follow from elsewhere or be missing.
 pub fn field(number: u32, length: u64, bytes: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     encode_varint(u64::from(number) << 3 | WireType::LengthDelimited as u64, &mut field);
@@ -20,7 +20,7 @@ pub fn field(number: u32, length: u64, bytes: &[u8]) -> Vec<u8> {
     field
 }
 
-/// The message of a tensor.
+/// Returns the message of a tensor.
 pub fn tensor(tensor: &Tensor, name: &str) -> TensorProto {
     let element = tensor.element_type();
     let mut proto = TensorProto {
@@ -43,7 +43,7 @@ fn dims(shape: &[usize]) -> Vec<i64> {
     shape.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect()
 }
 
-/// The message of a sparse tensor.
+/// Returns the message of a sparse tensor.
 pub fn sparse_tensor(sparse: &SparseTensor, name: &str) -> SparseTensorProto {
     SparseTensorProto {
         values: Some(tensor(&sparse.values, name)),
@@ -52,7 +52,7 @@ pub fn sparse_tensor(sparse: &SparseTensor, name: &str) -> SparseTensorProto {
     }
 }
 
-/// The message of a sequence.
+/// Returns the message of a sequence.
 pub fn sequence(sequence_value: &Sequence, name: &str) -> SequenceProto {
     use onnx::sequence_proto::DataType as D;
     let kind = match sequence_value.item_type {
@@ -79,7 +79,7 @@ pub fn sequence(sequence_value: &Sequence, name: &str) -> SequenceProto {
     proto
 }
 
-/// The message of an optional.
+/// Returns the message of an optional.
 pub fn optional(optional_value: &Optional, name: &str) -> OptionalProto {
     use onnx::optional_proto::DataType as D;
     let mut proto = OptionalProto { name: (!name.is_empty()).then(|| name.to_owned()), ..OptionalProto::default() };
@@ -110,7 +110,7 @@ pub fn optional(optional_value: &Optional, name: &str) -> OptionalProto {
     proto
 }
 
-/// The message of a map.
+/// Returns the message of a map.
 pub fn map(map_value: &Map, name: &str) -> MapProto {
     let mut proto = MapProto {
         name: (!name.is_empty()).then(|| name.to_owned()),
@@ -128,7 +128,7 @@ pub fn map(map_value: &Map, name: &str) -> MapProto {
     proto
 }
 
-/// The bytes of the file that an ONNX test folder keeps for a value.
+/// Encodes the value as a file of an ONNX test folder.
 pub fn value(value: &Value, name: &str) -> Vec<u8> {
     use prost::Message;
     match value {
@@ -140,7 +140,7 @@ pub fn value(value: &Value, name: &str) -> Vec<u8> {
     }
 }
 
-/// The message of a type; a tensor type carries `shape` where it is given.
+/// Returns the message of a type; a tensor type carries `shape` if given.
 pub fn value_type(value_type_: &ValueType, shape: Option<&[usize]>) -> TypeProto {
     use onnx::type_proto::{self, Value as V};
     let shape = shape.map(|shape| onnx::TensorShapeProto {

@@ -1,9 +1,9 @@
-//! The names of fields, for messages about encodings.
+//! Names of fields, for messages about encodings.
 
 use crate::proto::measure::Kind;
 
 impl Kind {
-    /// The greatest field number that ONNX has given away in messages of this kind.
+    /// The largest field number that ONNX has assigned in messages of this kind.
     pub const fn last_field(self) -> u64 {
         match self {
             Kind::Model => 26,
@@ -22,8 +22,8 @@ impl Kind {
         }
     }
 
-    /// Whether ONNX has a field of this number in messages of this kind. `holder` is the message around it and the number of the
-    /// field there, which tell apart the small messages that are one kind.
+    /// True if ONNX has a field of this number in messages of this kind. `holder` is the enclosing message and the number of the
+    /// field there. It distinguishes the small messages that share one kind.
     pub const fn has_field(self, holder: Option<(Kind, u64)>, number: u64) -> bool {
         match (self, number) {
             (_, 0)
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// ONNX's name of a field of the larger messages.
+    /// ONNX's name of a field, for the larger messages.
     pub const fn field_name(self, number: u64) -> Option<&'static str> {
         Some(match (self, number) {
             (Kind::Model, 1) => "ir_version",
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(known(Kind::Entry), [1, 2]);
         assert!(Kind::Entry.has_field(Some((Kind::Shape, 1)), 3));
         assert!(!Kind::Entry.has_field(Some((Kind::Model, 8)), 3));
-        // Whatever holds a message is known.
+        // Every field that holds a message is known.
         for kind in [Kind::Model, Kind::Graph, Kind::Function, Kind::Node, Kind::Attribute, Kind::Tensor, Kind::Type] {
             assert!((1..40).all(|number| kind.has_field(None, number) || !kind.field(number).is_message()), "{kind:?}");
         }

@@ -1,37 +1,36 @@
-//! How much memory a message takes once it is decoded, found from its encoding without decoding it: two bytes of a file
-//! can stand for an empty message of several hundred.
+//! Memory use of a decoded message, computed from its encoding without decoding it: two bytes of a file can encode an empty
+//! message of several hundred bytes.
 
 use crate::deadline::Deadline;
 use crate::proto::onnx;
 
-/// The most bytes of memory that a file or a run may take unless it is said otherwise: 4 GiB, and where addresses have 32 bits a
-/// quarter of what they reach.
+/// Default memory limit of a file or a run: 4 GiB, or a quarter of the address space on 32-bit targets.
 pub const DEFAULT_BYTES: usize = 1 << if usize::BITS > 32 { 32 } else { 30 };
 
 /// The deepest nesting that prost decodes.
 const DEEPEST: usize = 100;
 
-/// The fields between two looks at the clock.
+/// Number of fields between two checks of the clock.
 const FIELDS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// What the allocator may add to a block.
+/// Bytes that the allocator may add to a block.
 const BLOCK: usize = 16;
 
-/// Why a message was not measured to its end.
+/// Error of measuring a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
-    /// It takes more than it may.
+    /// The message exceeds the limit.
     #[error("the messages would take over {0} bytes once decoded, which is the limit")]
     Limit(usize),
-    /// Messages nest deeper than any decoder takes.
+    /// Messages nest deeper than any decoder accepts.
     #[error("the messages nest deeper than the limit of {DEEPEST}")]
     Depth,
-    /// The time is over.
+    /// The deadline has passed.
     #[error("the time for loading is over")]
     Deadline,
 }
 
-/// The kinds of messages, as far as they hold more than scalars, and what else a field may hold.
+/// Kinds of messages that hold more than scalars, and of other field contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `ModelProto`.
@@ -60,8 +59,8 @@ pub enum Kind {
     MapType,
     /// `TensorShapeProto`.
     Shape,
-    /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size: texts and
-    /// numbers alone.
+    /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size, which hold only
+    /// strings and numbers.
     Entry,
     /// `TensorAnnotation`.
     Annotation,
@@ -83,18 +82,18 @@ pub enum Kind {
     Map,
     /// `OptionalProto`.
     Optional,
-    /// A text, which is copied.
+    /// A string, which is copied.
     Text,
     /// Bytes, which are shared with the file.
     Shared,
-    /// Floats one after another.
+    /// Packed floats.
     Floats,
-    /// Varints one after another, of so many bytes each once decoded.
+    /// Packed varints, with the size of one decoded item in bytes.
     Varints(usize),
 }
 
 impl Kind {
-    /// The bytes of one such message, without what it points to.
+    /// The size of one such message in bytes, without the memory it points to.
     const fn size(self) -> usize {
         match self {
             Kind::Model => size_of::<onnx::ModelProto>(),
@@ -127,7 +126,7 @@ impl Kind {
         }
     }
 
-    /// The name of the message; nothing for kinds that several messages share, and for what is no message.
+    /// The name of the message; `None` for kinds that several messages share and for other contents.
     pub const fn message_name(self) -> Option<&'static str> {
         Some(match self {
             Kind::Model => "ModelProto",
@@ -155,7 +154,7 @@ impl Kind {
         })
     }
 
-    /// What stands under a field number in a message of this kind; numbers, and what is unknown, count as texts.
+    /// The kind of a field's content by its number in a message of this kind; numbers and unknown fields count as strings.
     #[must_use]
     #[expect(clippy::match_same_arms, reason = "a table, in the order of the messages")]
     pub const fn field(self, number: u64) -> Kind {
@@ -227,17 +226,17 @@ impl Kind {
         }
     }
 
-    /// Whether it is a message, which has fields of its own.
+    /// True if the content is a message, with fields of its own.
     pub const fn is_message(self) -> bool {
         !matches!(self, Kind::Text | Kind::Shared | Kind::Floats | Kind::Varints(_))
     }
 }
 
-/// An upper bound of the bytes that a message of this kind takes once decoded, not counting bytes that it shares with its
-/// encoding. An encoding that is broken somewhere is measured up to there, where decoding ends too.
+/// Upper bound of the memory of a decoded message of this kind, in bytes, without the bytes that it shares with its encoding. A
+/// malformed encoding is measured up to the error, where decoding ends, too.
 pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline) -> Result<usize, MeasureError> {
     let mut total = kind.size();
-    // The messages that are open, each with what follows of it.
+    // The open messages, each with its remaining bytes.
     let mut open: Vec<(Kind, &[u8])> = vec![(kind, bytes)];
     let mut fields = 0usize;
     while let Some((kind, rest)) = open.last_mut() {
@@ -252,7 +251,7 @@ pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline)
             return Err(MeasureError::Deadline);
         }
         let child = kind.field(field.number);
-        // A list that grows may have room for as many items again.
+        // A growing list may have reserved space for as many items again.
         let cost = match (field.payload, child) {
             (None, _) => 2 * size_of::<u64>(),
             (Some(payload), Kind::Floats) => 2 * payload.len(),
@@ -274,7 +273,7 @@ pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline)
     Ok(total)
 }
 
-/// How many varints there are: each ends with a byte below 128.
+/// The number of varints: each ends with a byte below 128.
 fn numbers(payload: &[u8]) -> usize {
     payload.iter().filter(|&&byte| byte < 0x80).count()
 }
@@ -282,11 +281,11 @@ fn numbers(payload: &[u8]) -> usize {
 /// A field of an encoded message.
 struct Field<'a> {
     number: u64,
-    /// What has a length of its own; a number has none.
+    /// The bytes of a length-delimited field; numbers have none.
     payload: Option<&'a [u8]>,
 }
 
-/// Takes the next field off; nothing where the encoding is broken.
+/// Consumes the next field; `None` if the encoding is malformed.
 fn next_field<'a>(rest: &mut &'a [u8]) -> Option<Field<'a>> {
     let key = varint(rest)?;
     let number = key >> 3;
@@ -300,7 +299,7 @@ fn next_field<'a>(rest: &mut &'a [u8]) -> Option<Field<'a>> {
             let length = usize::try_from(varint(rest)?).ok()?;
             Some(take(rest, length)?)
         }
-        // The marks of a group, which no ONNX message has.
+        // Start and end of a group, which no ONNX message has.
         3 | 4 => None,
         5 => take(rest, 4).map(|_| None)?,
         _ => return None,

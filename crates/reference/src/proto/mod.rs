@@ -1,4 +1,4 @@
-//! The ONNX messages, and what they hold as values.
+//! The ONNX messages, and their conversion to and from values.
 
 pub mod decode;
 pub mod encode;

@@ -1,4 +1,4 @@
-//! Attributes as a version declares them: type, whether required, default value.
+//! Attributes as declared by an operator version: type, requirement, default value.
 
 use std::fmt;
 use std::str::FromStr;
@@ -85,7 +85,7 @@ impl fmt::Display for AttributeType {
     }
 }
 
-/// A name that is no attribute type.
+/// Error: a name that is not an attribute type.
 #[derive(Debug, thiserror::Error)]
 #[error("'{0}' is not an attribute type; ONNX has {names}", names = AttributeType::ALL.map(AttributeType::name).join(", "))]
 pub struct UnknownAttributeType(String);
@@ -110,7 +110,7 @@ impl Serialize for AttributeType {
     }
 }
 
-/// The value an attribute has when a node leaves it out. Only these six types have defaults.
+/// Default of an attribute that a node omits. Only these six types have defaults.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "each variant is the attribute type of that name")]
@@ -123,7 +123,7 @@ pub enum DefaultValue {
     Strings(Vec<String>),
 }
 
-/// Floats are equal when their bits are: a default of -0.0 is not a default of 0.0.
+/// Floats are equal if their bits are: a default of -0.0 differs from a default of 0.0.
 impl PartialEq for DefaultValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -158,9 +158,9 @@ impl fmt::Display for DefaultValue {
 pub struct AttributeSpec {
     /// The attribute's type.
     pub kind: AttributeType,
-    /// Whether a node must have it.
+    /// True if a node must set it.
     pub required: bool,
-    /// What it is when a node leaves it out; an optional attribute may have none.
+    /// The value if a node omits it; an optional attribute may have none.
     pub default: Option<DefaultValue>,
 }
 
@@ -177,10 +177,10 @@ impl<'de> Deserialize<'de> for AttributeSpec {
 pub(super) struct AttributeFile {
     /// The attribute's type.
     r#type: AttributeType,
-    /// Whether a node must have it.
+    /// True if a node must set it.
     #[serde(default)]
     required: bool,
-    /// What it is when a node leaves it out, written as its type is: floats with a point.
+    /// The value if a node omits it, written in the attribute's type: floats with a decimal point.
     default: Option<Literal>,
 }
 
@@ -209,7 +209,7 @@ impl TryFrom<AttributeFile> for AttributeSpec {
     }
 }
 
-/// Reads a literal as the attribute's type says, without conversion.
+/// Converts a literal that must have exactly the attribute's type.
 fn typed_default(kind: AttributeType, literal: Literal) -> Result<DefaultValue, String> {
     match (kind, literal) {
         (AttributeType::Int, Literal::Int(value)) => Ok(DefaultValue::Int(value)),

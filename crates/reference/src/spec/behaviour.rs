@@ -1,5 +1,4 @@
-//! Changes of meaning that a signature does not show: for which nodes a version means something else than the one before it,
-//! though both take them.
+//! Silent changes of meaning: nodes that a version and the one before it both accept, with different results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,34 +8,35 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::unique::unique_map;
 use crate::dtype::ElementType;
 
-/// Nodes that a version and the one before it both take, and that mean something else: those for which all conditions hold.
+/// Silent change of meaning: the version and the one before it both accept such a node, but compute different results. It applies
+/// to the nodes that meet all conditions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Behaviour {
-    /// What differs, in our words.
+    /// The difference, in our words.
     pub says: String,
-    /// The smallest case of the suite that shows it: run at the other version, it gives something else.
+    /// The smallest case of the suite that shows it: at the other version it gives a different result.
     pub example: String,
-    /// The attributes, by name.
+    /// Conditions on attributes, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
     pub attributes: BTreeMap<String, OneOf<AttributeValue>>,
-    /// The element types that type parameters of the later version stand for.
+    /// Conditions on the element types of the later version's type parameters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
     pub types: BTreeMap<String, OneOf<ElementName>>,
-    /// The ranks of inputs, by the later version's names.
+    /// Conditions on the ranks of inputs, by the later version's names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
     pub ranks: BTreeMap<String, OneOf<usize>>,
-    /// Inputs and outputs that are there, by the later version's names.
+    /// Inputs and outputs that must be present, by the later version's names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<String>,
-    /// Inputs and outputs that are left out, by the later version's names.
+    /// Inputs and outputs that must be omitted, by the later version's names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
 impl fmt::Display for Behaviour {
-    /// What differs, for which nodes, and by which case it is shown.
+    /// Writes the difference, the conditions, and the case that shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.says)?;
         let mut conditions: Vec<String> = Vec::new();
@@ -52,7 +52,7 @@ impl fmt::Display for Behaviour {
     }
 }
 
-/// A condition on one thing: `[a, b]` is one of these, `{not: [a, b]}` none of these.
+/// Condition on one property: `[a, b]` is one of these, `{not: [a, b]}` none of these.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -61,20 +61,20 @@ pub enum OneOf<T> {
     In(Vec<T>),
     /// None of these.
     Not {
-        /// What it is not.
+        /// The excluded values.
         not: Vec<T>,
     },
 }
 
 impl<T> OneOf<T> {
-    /// What is listed.
+    /// The listed values.
     pub fn values(&self) -> &[T] {
         match self {
             OneOf::In(values) | OneOf::Not { not: values } => values,
         }
     }
 
-    /// Whether the condition holds, told which of the listed values it is; `None` stands for what is not known.
+    /// Evaluates the condition; `is` compares the property with a listed value. `None` means unknown.
     pub fn holds(&self, is: impl Fn(&T) -> Option<bool>) -> Option<bool> {
         let mut any = Some(false);
         for value in self.values() {
@@ -99,14 +99,14 @@ impl<T: fmt::Display> fmt::Display for OneOf<T> {
     }
 }
 
-/// The value of an attribute: an integer, a text, or one of the words `absent` (left out) and `last` (the last axis of input 0).
+/// Value of an attribute: an integer, a string, or one of the words `absent` (omitted) and `last` (the last axis of input 0).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum AttributeValue {
     /// An integer.
     Int(i64),
-    /// A text, or a word.
+    /// A string, `absent`, or `last`.
     Text(String),
 }
 

@@ -1,4 +1,4 @@
-//! Changes in words: lower-case fragments that read the same in a terminal, a page and an error.
+//! Changes as text: lower-case fragments that read the same in a terminal, on a page and in an error.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::diff::Change;
 use super::operator::FunctionKind;
 use crate::types::ValueType;
 
-/// From how many types of one form on they are written as one, with the element types between bars.
+/// Minimum number of types of one form that are merged into one, with the element types between bars.
 const MANY: usize = 4;
 
 impl fmt::Display for Change {
@@ -95,7 +95,7 @@ pub fn type_list(types: &[ValueType]) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-/// What stands before and after the element type.
+/// The text before and after the element type.
 fn form(value_type: &ValueType) -> (String, String) {
     let text = value_type.to_string();
     let element = value_type.element_type().name();

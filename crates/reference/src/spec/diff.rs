@@ -13,20 +13,20 @@ use super::validate::Side;
 use super::version::{OperatorVersion, canonical_domain};
 use crate::types::ValueType;
 
-/// One way in which a version of an operator differs from an earlier one.
+/// Difference between a version of an operator and an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the parts of what changed")]
 pub enum Change {
-    /// The meaning changed, as a version file's `changes` says.
+    /// The semantics changed, according to `changes` of a version file.
     Semantics { version: OperatorVersion, text: String },
-    /// Nodes that both versions take mean something else, as a version file's `behaviour` says.
+    /// Nodes that both versions accept changed their meaning, according to `behaviour` of a version file.
     Behaviour { version: OperatorVersion, behaviour: Behaviour },
-    /// The operator was withdrawn, or is in force again.
+    /// The operator was deprecated or reinstated.
     Deprecated { now: bool },
-    /// The standard calls the version experimental, or no longer does.
+    /// The version became experimental or stopped being so.
     Experimental { now: bool },
-    /// A function body was added, removed, or is built otherwise.
+    /// A function body was added, removed, or is now built differently.
     Function { from: Option<FunctionKind>, to: Option<FunctionKind> },
     /// Shape inference was added or removed.
     ShapeInference { now: bool },
@@ -44,15 +44,15 @@ pub enum Change {
     ParameterAdded { side: Side, position: usize, name: String, kind: FormalType, presence: Presence },
     /// An input or output was removed.
     ParameterRemoved { side: Side, position: usize, name: String },
-    /// An input or output is called otherwise.
+    /// An input or output was renamed.
     ParameterRenamed { side: Side, position: usize, from: String, to: String },
-    /// An input or output stands at another position.
+    /// An input or output moved to another position.
     ParameterMoved { side: Side, name: String, from: usize, to: usize },
     /// An input or output became required, optional or variadic.
     ParameterPresence { side: Side, name: String, from: Presence, to: Presence },
-    /// An input or output is governed by another type parameter.
+    /// An input or output has another type parameter.
     ParameterType { side: Side, name: String, from: FormalType, to: FormalType },
-    /// A type parameter is called otherwise.
+    /// A type parameter was renamed.
     TypeParameterRenamed { from: String, to: String },
     /// A type parameter was added.
     TypeParameterAdded { name: String, types: Vec<ValueType> },
@@ -64,18 +64,18 @@ pub enum Change {
     TypesRemoved { parameter: String, types: Vec<ValueType> },
 }
 
-/// How one version of an operator differs from an earlier one.
+/// Differences between a version of an operator and an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VersionDiff {
     /// The earlier version.
     pub from: OperatorVersion,
     /// The later version.
     pub to: OperatorVersion,
-    /// What changed; empty when the versions are the same.
+    /// The changes; empty if the versions are the same.
     pub changes: Vec<Change>,
 }
 
-/// How the operators of a domain differ between two opsets.
+/// Differences between two opsets of a domain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OpsetDiff {
     /// The domain in its canonical spelling.
@@ -84,13 +84,13 @@ pub struct OpsetDiff {
     pub from: u32,
     /// The later opset.
     pub to: u32,
-    /// The operators that the earlier opset does not have.
+    /// The operators that are new.
     pub added: Vec<OperatorVersion>,
     /// The operators that changed, by name.
     pub operators: Vec<VersionDiff>,
 }
 
-/// Why there is no difference to show.
+/// Error of a comparison.
 #[derive(Clone, Debug, Error)]
 pub enum DiffError {
     /// One of the versions does not exist or cannot be read.
@@ -106,7 +106,7 @@ pub enum DiffError {
     },
 }
 
-/// Compares the versions of an operator that two opsets mean.
+/// Compares the versions of an operator at two opsets.
 pub fn versions(specs: &Specs, domain: &str, name: &str, from: u32, to: u32) -> Result<VersionDiff, DiffError> {
     let (before, after) = (specs.find(domain, name, from)?, specs.find(domain, name, to)?);
     if before.version.since > after.version.since {
@@ -160,7 +160,7 @@ fn version_diff(specs: &Specs, before: &OpSpec, after: &OpSpec) -> Result<Versio
 }
 
 impl OpsetDiff {
-    /// Keeps what mentions `pattern`: changes, and added operators by name.
+    /// Keeps the changes and the added operators that mention `pattern`.
     #[must_use]
     pub fn grep(mut self, pattern: &str) -> OpsetDiff {
         self.added.retain(|version| version.to_string().contains(pattern));
@@ -171,14 +171,14 @@ impl OpsetDiff {
         self
     }
 
-    /// How many type parameters the changes concern.
+    /// The number of type parameters affected by the changes.
     pub fn type_parameters(&self) -> usize {
         self.operators.iter().map(VersionDiff::type_parameters).sum()
     }
 }
 
 impl VersionDiff {
-    /// How many type parameters the changes concern.
+    /// The number of type parameters affected by the changes.
     pub fn type_parameters(&self) -> usize {
         let names: std::collections::BTreeSet<&str> = self.changes.iter().filter_map(Change::type_parameter).collect();
         names.len()
@@ -186,7 +186,7 @@ impl VersionDiff {
 }
 
 impl Change {
-    /// The type parameter, as the later version calls it, that the change concerns.
+    /// The affected type parameter, by its name in the later version.
     pub fn type_parameter(&self) -> Option<&str> {
         match self {
             Change::TypeParameterRenamed { to: name, .. }
@@ -198,7 +198,7 @@ impl Change {
         }
     }
 
-    /// Whether the change, or a type in it, contains this text.
+    /// True if the change, or a type in it, contains this text.
     pub fn mentions(&self, pattern: &str) -> bool {
         let types = match self {
             Change::TypeParameterAdded { types, .. }
@@ -210,7 +210,7 @@ impl Change {
     }
 }
 
-/// Compares two signatures: everything but `changes`.
+/// Compares two signatures, that is, everything but `changes`.
 pub fn compare(before: &OpSpec, after: &OpSpec) -> Vec<Change> {
     let mut changes = Vec::new();
     if before.deprecated != after.deprecated {
@@ -266,13 +266,13 @@ fn compare_attribute(name: &str, before: &AttributeSpec, after: &AttributeSpec, 
     }
 }
 
-/// A formal parameter with its position in the earlier and in the later version.
+/// Formal parameter with its positions in the earlier and the later version.
 struct Pair<'a> {
     before: Option<(usize, &'a FormalParameter)>,
     after: Option<(usize, &'a FormalParameter)>,
 }
 
-/// Pairs parameters of one name, then the others that stand at one position; removed ones come last.
+/// Pairs parameters of the same name, then the others by position; removed ones come last.
 fn pair_formals<'a>(before: &'a [FormalParameter], after: &'a [FormalParameter]) -> Vec<Pair<'a>> {
     let is_named = |formals: &[FormalParameter], name: &str| formals.iter().any(|formal| formal.name == name);
     let mut pairs = Vec::new();
@@ -288,7 +288,7 @@ fn pair_formals<'a>(before: &'a [FormalParameter], after: &'a [FormalParameter])
     pairs
 }
 
-/// Pairs type parameters that govern one formal parameter, those that kept their name first; then by name alone.
+/// Pairs type parameters that govern the same formal parameter, unchanged names first; then by name alone.
 fn pair_type_parameters<'a>(
     before: &'a OpSpec,
     after: &'a OpSpec,

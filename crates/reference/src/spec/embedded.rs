@@ -1,4 +1,4 @@
-//! The files under `specs/` as they were when this crate was built.
+//! The files under `specs/` at build time.
 
 /// Every YAML file under `specs/`: its path relative to that folder, and its text, sorted by path.
 pub static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/specs.rs"));

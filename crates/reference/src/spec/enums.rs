@@ -1,4 +1,4 @@
-//! `specs/enums.yaml`: what string attributes may be, which only the operators' texts say.
+//! `specs/enums.yaml`: allowed values of string attributes, which only the operators' texts define.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use super::yaml::{self, YamlError};
 
 const PATH: &str = "enums.yaml";
 
-/// What string attributes may be.
+/// Allowed values of string attributes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enums {
@@ -22,18 +22,18 @@ struct Entry {
     operators: Vec<String>,
     #[serde(default)]
     since: u32,
-    /// Empty where any text may stand.
+    /// Empty if any string is allowed.
     #[serde(default)]
     values: Vec<String>,
 }
 
 impl Enums {
-    /// The list among these specs.
+    /// Reads the list from these specs.
     pub fn read(specs: &Specs) -> Result<Enums, Box<YamlError>> {
         yaml::read(&format!("specs/{PATH}"), specs.file(PATH).unwrap_or("strings: []"))
     }
 
-    /// The values of an attribute at a version; none where any text may stand.
+    /// The values of an attribute at a version; empty if any string is allowed.
     pub fn values(&self, version: &OperatorVersion, attribute: &str) -> &[String] {
         self.entry(version, attribute).map_or(&[], |entry| &entry.values)
     }

@@ -1,4 +1,4 @@
-//! What the standard fixes for every operator version: signatures, lookup by opset, validation and typed differences.
+//! Definitions of the operator versions: signatures, lookup by opset, validation and typed differences.
 
 pub mod diff;
 pub mod embedded;

@@ -1,4 +1,4 @@
-//! Reading and writing types by ONNX's own spelling, checked while the file is read so that an error has a place.
+//! Serialization of types by their ONNX names, checked while a file is read, so that an error has a position.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::types::ValueType;
 
-/// Reads a value by its name. A wrong name is reported where it stands.
+/// Reads a value by its name. A wrong name is reported at its position.
 pub(super) fn by_name<'de, T, D>(deserializer: D, expecting: &'static str) -> Result<T, D::Error>
 where
     T: FromStr<Err: fmt::Display>,

@@ -1,13 +1,13 @@
-//! How deeply the flow collections of a YAML text nest, found before it is parsed: for every token a parser looks at each
-//! collection that is open, so that a text of brackets alone takes time in the square of its length.
+//! Nesting depth of the flow collections of a YAML text, checked before parsing: for every token, a parser visits each open
+//! collection, so a text of brackets takes quadratic time.
 
-/// How deeply `[` and `{` may nest.
+/// Maximum nesting depth of `[` and `{`.
 pub(super) const DEEPEST: usize = 64;
 
-/// The line and column, both counted from 1, where `[` and `{` nest deeper than [`DEEPEST`].
+/// The line and column, counted from 1, of the first `[` or `{` that nests deeper than [`DEEPEST`].
 pub(super) fn too_deep(text: &str) -> Option<(usize, usize)> {
     let mut depth = 0usize;
-    // The indentation of the line where a block scalar begins: its lines are indented more.
+    // The indentation of the line that opens a block scalar; the scalar's lines are indented more.
     let mut block: Option<usize> = None;
     let mut quote: Option<char> = None;
     for (number, line) in text.lines().enumerate() {
@@ -18,7 +18,7 @@ pub(super) fn too_deep(text: &str) -> Option<(usize, usize)> {
             }
             block = None;
         }
-        // Whether a value or key may begin here, which is where quotes and brackets have a meaning.
+        // True if a value or key may begin here; only there do quotes and brackets have a meaning.
         let mut is_start = true;
         let mut before = ' ';
         let mut letters = line.chars().enumerate().peekable();
@@ -49,7 +49,7 @@ pub(super) fn too_deep(text: &str) -> Option<(usize, usize)> {
                     is_start = false;
                 }
                 (None, ',') if depth > 0 => is_start = true,
-                // An anchor or a tag leaves room for the value behind it.
+                // An anchor or a tag precedes its value.
                 (None, '&' | '!') if is_start => {
                     while letters.next_if(|(_, next)| !next.is_whitespace() && !"[]{},".contains(*next)).is_some() {}
                 }

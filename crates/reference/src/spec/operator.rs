@@ -1,4 +1,4 @@
-//! One operator version, as its file under `specs/` fixes it.
+//! Operator version, as defined by its file under `specs/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,22 +11,22 @@ use super::unique::{SortedTypes, checked, unique_map};
 use super::version::{OperatorVersion, canonical_domain};
 use crate::types::ValueType;
 
-/// What the standard fixes for one operator version.
+/// Definition of an operator version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpSpec {
-    /// Which operator version this is.
+    /// The operator version.
     pub version: OperatorVersion,
-    /// What changed in meaning since the version before, in our words; signatures are compared by machine.
+    /// The changes of meaning since the previous version, in our words; signatures are compared by program.
     pub changes: Option<String>,
-    /// The nodes that mean something else than at the version before, though both take them.
+    /// Silent changes of meaning since the previous version.
     pub behaviour: Vec<Behaviour>,
-    /// Whether the version withdraws the operator.
+    /// True if the version deprecates the operator.
     pub deprecated: bool,
-    /// Whether the standard calls the version experimental.
+    /// True if the standard calls the version experimental.
     pub experimental: bool,
-    /// Whether the standard defines the operator by a function body.
+    /// The kind of function body, if the standard defines one.
     pub function: Option<FunctionKind>,
-    /// Whether the standard infers types and shapes of the outputs.
+    /// True if the standard infers types and shapes of the outputs.
     pub shape_inference: bool,
     /// The attributes by name.
     pub attributes: BTreeMap<String, AttributeSpec>,
@@ -38,7 +38,7 @@ pub struct OpSpec {
     pub types: BTreeMap<String, Vec<ValueType>>,
 }
 
-/// How the standard defines an operator by other operators.
+/// Definition of an operator by other operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -63,18 +63,18 @@ impl fmt::Display for FunctionKind {
 pub struct FormalParameter {
     /// The name, unique among the inputs or among the outputs.
     pub name: String,
-    /// What types it takes.
+    /// The allowed types.
     pub kind: FormalType,
-    /// Whether and how often it appears.
+    /// Single, optional or variadic.
     pub presence: Presence,
 }
 
-/// What types a formal parameter takes.
+/// Allowed types of a formal parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormalType {
-    /// Those of a type parameter, by its name.
+    /// The types of a type parameter, by its name.
     Parameter(String),
-    /// Exactly one.
+    /// Exactly one type.
     Literal(ValueType),
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for FormalType {
     }
 }
 
-/// Whether and how often a formal parameter appears in a node.
+/// Number of times that a formal parameter appears in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
@@ -97,9 +97,9 @@ pub enum Presence {
     Optional,
     /// At least `min` times; always the last parameter.
     Variadic {
-        /// The least number.
+        /// The minimum number.
         min: usize,
-        /// Whether each may have a type of its own.
+        /// True if each value may have its own type.
         heterogeneous: bool,
     },
 }
@@ -116,19 +116,19 @@ impl fmt::Display for Presence {
 }
 
 impl FormalParameter {
-    /// Whether the parameter takes any number of values.
+    /// True if the parameter takes any number of values.
     pub fn is_variadic(&self) -> bool {
         matches!(self.presence, Presence::Variadic { .. })
     }
 
-    /// Whether the parameter takes any number of values, each with a type of its own.
+    /// True if the parameter takes any number of values, each with its own type.
     pub fn is_heterogeneous(&self) -> bool {
         matches!(self.presence, Presence::Variadic { heterogeneous: true, .. })
     }
 }
 
 impl OpSpec {
-    /// The types a formal parameter takes.
+    /// The allowed types of a formal parameter.
     pub fn allowed<'a>(&'a self, kind: &'a FormalType) -> &'a [ValueType] {
         match kind {
             FormalType::Parameter(name) => self.types.get(name).map_or(&[], Vec::as_slice),
@@ -136,12 +136,12 @@ impl OpSpec {
         }
     }
 
-    /// The formal input that stands for the node's input at `position`; the variadic one stands for all that follow.
+    /// The formal input for the node's input at `position`; a variadic one covers all that follow.
     pub fn input_at(&self, position: usize) -> Option<&FormalParameter> {
         formal_at(&self.inputs, position)
     }
 
-    /// The formal output that stands for the node's output at `position`; the variadic one stands for all that follow.
+    /// The formal output for the node's output at `position`; a variadic one covers all that follow.
     pub fn output_at(&self, position: usize) -> Option<&FormalParameter> {
         formal_at(&self.outputs, position)
     }
@@ -168,31 +168,31 @@ impl schemars::JsonSchema for OpSpec {
     }
 }
 
-/// What the standard fixes for one operator version: `specs/<domain>/<operator>/<since>.yaml`.
+/// Definition of an operator version: `specs/<domain>/<operator>/<since>.yaml`.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct VersionFile {
-    /// The operator's name, as the folder is called.
+    /// The operator's name, the same as the folder's.
     op: String,
-    /// The domain, as its folder is called; the default domain is `ai.onnx`.
+    /// The domain, the same as its folder's; the default domain is `ai.onnx`.
     domain: String,
-    /// The opset of the domain that introduced this version, as the file is called.
+    /// The opset of the domain that introduced this version, the same as the file's name.
     since: u32,
-    /// What changed in meaning since the version before, in our words; signatures are compared by machine.
+    /// The changes of meaning since the previous version, in our words; signatures are compared by program.
     changes: Option<String>,
-    /// The nodes that mean something else than at the version before, though both take them.
+    /// Silent changes of meaning since the previous version: nodes that both accept, with different results.
     #[serde(default)]
     behaviour: Vec<Behaviour>,
-    /// Whether the version withdraws the operator.
+    /// True if the version deprecates the operator.
     #[serde(default)]
     deprecated: bool,
-    /// Whether the standard calls the version experimental.
+    /// True if the standard calls the version experimental.
     #[serde(default)]
     experimental: bool,
-    /// Whether the standard defines the operator by one function body, or by one built for each node.
+    /// The kind of function body, if the standard defines one: the same for all nodes, or built for each node.
     function: Option<FunctionKind>,
-    /// Whether the standard infers types and shapes of the outputs.
+    /// True if the standard infers types and shapes of the outputs.
     #[serde(default)]
     shape_inference: bool,
     /// The attributes by name.
@@ -207,7 +207,7 @@ pub(super) struct VersionFile {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<FormalFile>"))]
     outputs: Vec<FormalParameter>,
-    /// The allowed types of each type parameter, one a line, sorted.
+    /// The allowed types of each type parameter, one per line, sorted.
     #[serde(default, deserialize_with = "unique_map")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<ValueType>>"))]
     types: BTreeMap<String, SortedTypes>,
@@ -262,7 +262,7 @@ fn check_formals(spec: &OpSpec, side: &str, formals: &[FormalParameter]) -> Resu
     Ok(())
 }
 
-/// What a condition names is the version's.
+/// Checks that the version has everything that its conditions name.
 fn check_behaviour(spec: &OpSpec) -> Result<(), String> {
     let is_formal = |name: &String| spec.inputs.iter().chain(&spec.outputs).any(|formal| formal.name == *name);
     for behaviour in &spec.behaviour {
@@ -291,11 +291,11 @@ struct FormalFile {
     /// A type parameter, or one type such as tensor(int64).
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     r#type: FormalType,
-    /// Left out when the parameter appears exactly once.
+    /// Omitted if the parameter appears exactly once.
     option: Option<FormalOption>,
-    /// The least number of values of a variadic parameter, when not 1.
+    /// The minimum number of values of a variadic parameter, if not 1.
     min: Option<usize>,
-    /// Whether each value of a variadic parameter may have a type of its own.
+    /// True if each value of a variadic parameter may have its own type.
     #[serde(default)]
     heterogeneous: bool,
 }

@@ -1,4 +1,4 @@
-//! Which release of ONNX brought which IR version and which opset of each domain.
+//! Releases of ONNX: the IR version and the opsets that each introduced.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ pub struct Releases {
 pub struct Release {
     /// The version of the release.
     pub onnx: String,
-    /// The newest IR version it knows.
+    /// The newest IR version it supports.
     pub ir: u32,
-    /// The newest opset it knows, by domain.
+    /// The newest opset it supports, by domain.
     #[serde(deserialize_with = "unique_map")]
     pub opsets: BTreeMap<String, u32>,
 }
 
 impl Releases {
-    /// The release called `onnx`.
+    /// Finds a release by its version.
     pub fn find(&self, onnx: &str) -> Option<&Release> {
         self.releases.iter().find(|release| release.onnx == onnx)
     }
@@ -47,13 +47,13 @@ impl Releases {
         self.releases.iter().filter_map(|release| release.opsets.get(domain).copied()).max()
     }
 
-    /// The first release that knows this opset of a domain.
+    /// The first release that supports this opset of a domain.
     pub fn first_with(&self, domain: &str, opset: u32) -> Option<&Release> {
         let domain = canonical_domain(domain);
         self.releases.iter().find(|release| release.opsets.get(domain).is_some_and(|newest| *newest >= opset))
     }
 
-    /// The lowest IR version that a model importing this opset may have.
+    /// The lowest IR version of a model that imports this opset.
     pub fn lowest_ir(&self, domain: &str, opset: u32) -> Option<u32> {
         self.first_with(domain, opset).map(|release| release.ir)
     }

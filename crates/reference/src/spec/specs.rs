@@ -1,4 +1,4 @@
-//! All operator versions, found by name and opset, each file read when it is first asked for.
+//! All operator versions, looked up by name and opset; each file is parsed on first use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::releases::Releases;
 use super::version::{OperatorVersion, canonical_domain};
 use super::yaml::{self, YamlError};
 
-/// Every operator version that a set of files under one folder describes.
+/// All operator versions described by the files under one folder.
 #[derive(Debug)]
 pub struct Specs {
     root: String,
@@ -28,33 +28,33 @@ type Text = Cow<'static, str>;
 #[derive(Debug)]
 struct Entry {
     path: Text,
-    /// Boxed, so that an index of versions that nobody reads stays small.
+    /// Boxed to keep an index of unread versions small.
     spec: OnceLock<Result<Box<OpSpec>, Box<SpecError>>>,
 }
 
-/// A file under `specs/` that is not what its place says.
+/// Error of a file under `specs/`.
 #[derive(Clone, Debug, Error, Diagnostic)]
 pub enum SpecError {
     /// The text is not a version file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// The file describes another operator version than its folder and name say.
+    /// The file describes another operator version than its path.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Misplaced(Box<YamlError>),
-    /// Two files claim one operator version.
+    /// Two files claim the same operator version.
     #[error("{first} and {second} both claim {version}")]
     #[diagnostic(help("keep one of the two; a version file is called <domain>/<operator>/<since>.yaml"))]
     Duplicate {
-        /// The version both claim.
+        /// The claimed version.
         version: OperatorVersion,
-        /// The file read first.
+        /// The file that was read first.
         first: String,
         /// The other file.
         second: String,
     },
-    /// The file stands where no file belongs.
+    /// No file belongs at this path.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
         "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
@@ -65,25 +65,25 @@ pub enum SpecError {
     },
 }
 
-/// Why an operator has no version at an opset.
+/// Error of looking up an operator at an opset.
 #[derive(Clone, Debug, Error, Diagnostic)]
 pub enum LookupError {
-    /// No operator is known in the domain.
+    /// The domain is unknown.
     #[error("domain '{domain}' is unknown; the domains are {known}")]
     UnknownDomain {
         /// The domain in its canonical spelling.
         domain: String,
-        /// The domains there are.
+        /// The known domains.
         known: String,
     },
-    /// The domain has no operator of that name in any opset.
+    /// The domain has no such operator in any opset.
     #[error("{domain} has no operator '{name}'{hint}")]
     UnknownOperator {
         /// The domain in its canonical spelling.
         domain: String,
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// An operator that may be meant, or nothing.
+        /// A suggestion, or empty.
         hint: String,
     },
     /// The opset is older than the operator.
@@ -93,7 +93,7 @@ pub enum LookupError {
         domain: String,
         /// The operator.
         name: String,
-        /// The opset asked for.
+        /// The requested opset.
         opset: i64,
         /// The first opset that has the operator.
         first: u32,
@@ -103,20 +103,20 @@ pub enum LookupError {
     NewerOpset {
         /// The domain in its canonical spelling.
         domain: String,
-        /// The opset asked for.
+        /// The requested opset.
         opset: i64,
-        /// The newest known one.
+        /// The newest known opset.
         newest: u32,
     },
     /// No operator version begins at exactly this opset.
     #[error("{version} is not a version of the operator; {domain} has {known}", domain = version.domain)]
     NoSuchVersion {
-        /// The version asked for.
+        /// The requested version.
         version: OperatorVersion,
-        /// The versions there are.
+        /// The known versions.
         known: String,
     },
-    /// The version's file, or the list of releases, cannot be read.
+    /// The version's file or the list of releases cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(Box<SpecError>),
@@ -136,7 +136,7 @@ impl Specs {
         &SPECS
     }
 
-    /// Indexes files by their paths relative to the folder `root`, which only errors name. Reads none of them.
+    /// Indexes files by their paths relative to the folder `root`, which is used in errors only. Parses none of them.
     pub fn new(root: &str, files: impl IntoIterator<Item = (Text, Text)>) -> Result<Specs, SpecError> {
         let root = root.to_owned();
         let mut specs = Specs { root, files: BTreeMap::new(), domains: BTreeMap::new(), releases: OnceLock::new() };
@@ -170,7 +170,7 @@ impl Specs {
         if self.root.is_empty() { path.to_owned() } else { format!("{}/{path}", self.root) }
     }
 
-    /// The version of an operator that a model importing `opset` means. It may be deprecated.
+    /// Finds the version of an operator for a model that imports `opset`. It may be deprecated.
     pub fn find(&self, domain: &str, name: &str, opset: impl Into<i64>) -> Result<&OpSpec, LookupError> {
         let (domain, opset) = (canonical_domain(domain), opset.into());
         let versions = self.entries(domain, name)?;
@@ -185,7 +185,7 @@ impl Specs {
         Err(LookupError::NotYet { domain: domain.to_owned(), name: name.to_owned(), opset, first })
     }
 
-    /// Exactly this version of an operator.
+    /// Returns exactly this version of an operator.
     pub fn get(&self, version: &OperatorVersion) -> Result<&OpSpec, LookupError> {
         let versions = self.entries(&version.domain, &version.name)?;
         let no_such_version = || LookupError::NoSuchVersion {
@@ -196,7 +196,7 @@ impl Specs {
         self.read(&version.domain, &version.name, version.since, entry)
     }
 
-    /// The opsets that introduced the versions of an operator, ascending; none when the operator is unknown.
+    /// The opsets that introduced the versions of an operator, ascending; empty if the operator is unknown.
     pub fn versions(&self, domain: &str, name: &str) -> impl Iterator<Item = u32> {
         let operator = self.domains.get(canonical_domain(domain)).and_then(|operators| operators.get(name));
         operator.into_iter().flat_map(|versions| versions.keys().copied())
@@ -224,7 +224,7 @@ impl Specs {
         })
     }
 
-    /// The opsets at which a model means this version: up to the next version, or to the newest opset.
+    /// The opsets at which this version is in force: up to the next version, or to the newest opset.
     pub fn opsets(&self, version: &OperatorVersion) -> Result<RangeInclusive<u32>, LookupError> {
         let versions = self.entries(&version.domain, &version.name)?;
         let last = match versions.keys().find(|since| **since > version.since) {
@@ -242,7 +242,7 @@ impl Specs {
         released.max(versions().copied()).ok_or_else(|| self.unknown_domain(domain))
     }
 
-    /// The releases of ONNX; none when the files hold no releases.yaml.
+    /// The releases of ONNX; empty if the files have no releases.yaml.
     pub fn releases(&self) -> Result<&Releases, LookupError> {
         let path = "releases.yaml";
         let read =
@@ -251,7 +251,7 @@ impl Specs {
         releases.as_ref().map_err(|error| LookupError::File(Box::new(SpecError::Yaml(error.clone()))))
     }
 
-    /// The text of a file, by its path below the folder.
+    /// The text of a file, by its path relative to the folder.
     pub fn file(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(AsRef::as_ref)
     }
@@ -278,7 +278,7 @@ impl Specs {
         LookupError::UnknownDomain { domain: domain.to_owned(), known }
     }
 
-    /// Names an operator spelt alike but for case, or one of the same name in another domain.
+    /// Suggests an operator that differs only in case, or one of the same name in another domain.
     fn hint(&self, domain: &str, name: &str) -> String {
         let all = || self.domains.iter().flat_map(|(d, operators)| operators.keys().map(move |operator| (d, operator)));
         let alike = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
@@ -301,7 +301,7 @@ impl Specs {
         if spec.version == *version { Ok(spec) } else { Err(self.misplaced(version, path, text, &spec.version)) }
     }
 
-    /// Points at the first line that contradicts the path.
+    /// Error that points at the first line that contradicts the path.
     fn misplaced(&self, expected: &OperatorVersion, path: &str, text: &str, found: &OperatorVersion) -> SpecError {
         let key = if found.name != expected.name {
             "op:"
@@ -327,12 +327,12 @@ impl Specs {
     }
 }
 
-/// Where the file of an operator version stands.
+/// The path of an operator version's file.
 fn path_of(version: &OperatorVersion) -> String {
     format!("{}/{}/{}.yaml", version.domain, version.name, version.since)
 }
 
-/// What belongs at a path below the folder.
+/// Kind of file expected at a path under the folder.
 enum Place {
     Version(OperatorVersion),
     Other,

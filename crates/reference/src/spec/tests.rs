@@ -1,4 +1,4 @@
-//! The embedded specs as a whole, lookup, and what a mistake in a file looks like.
+//! The embedded specs as a whole, lookup, and error messages of broken files.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn render(error: &dyn Diagnostic) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// The rendered error of a Sum-13 in which `from` is written as `to`.
+/// Renders the error of a Sum-13 file in which `from` is replaced by `to`.
 fn mistake(from: &str, to: &str) -> String {
     assert!(SUM_13.contains(from));
     let specs = specs(&[("ai.onnx/Sum/13.yaml", &SUM_13.replacen(from, to, 1))]).unwrap();

@@ -1,4 +1,5 @@
-//! `specs/texts.yaml`: whether the standard's text of two operator versions is the same. The texts themselves are upstream's.
+//! `specs/texts.yaml`: digests of the standard's text of each operator version, for comparison. The texts themselves are
+//! upstream's.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +11,16 @@ use super::yaml::{self, YamlError};
 
 const PATH: &str = "texts.yaml";
 
-/// What is known of the texts, by operator version.
+/// Facts about the texts, by operator version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Texts {
-    /// By the version's name, `ai.onnx/Conv-22`.
+    /// The facts by the qualified name of the version: `ai.onnx/Conv-22`.
     pub texts: BTreeMap<String, TextFacts>,
 }
 
-/// What is known of the text of an operator version: its description, and those of its attributes, inputs and outputs, without
-/// empty lines.
+/// Facts about the text of an operator version: its description, and those of its attributes, inputs and outputs, without empty
+/// lines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextFacts {
@@ -30,12 +31,12 @@ pub struct TextFacts {
 }
 
 impl Texts {
-    /// The list among these specs.
+    /// Reads the list from these specs.
     pub fn read(specs: &Specs) -> Result<Texts, Box<YamlError>> {
         yaml::read(&format!("specs/{PATH}"), specs.file(PATH).unwrap_or("texts: {}"))
     }
 
-    /// What is known of the text of a version.
+    /// The facts about the text of a version.
     pub fn get(&self, version: &OperatorVersion) -> Option<&TextFacts> {
         self.texts.get(&version.qualified())
     }

@@ -1,5 +1,5 @@
-//! Maps, lists and records that refuse what YAML would let pass: a key or a type written twice, types out of order,
-//! fields that contradict each other.
+//! Maps, lists and records that reject errors YAML accepts: duplicate keys and types, types out of order, contradictory
+//! fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::types::ValueType;
 
-/// Reads a map, refusing a key that appears twice.
+/// Deserializes a map; a duplicate key is an error.
 pub(super) fn unique_map<'de, V, D>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     V: Deserialize<'de>,
@@ -61,7 +61,7 @@ impl<V> Visitor<'_> for UniqueKey<'_, V> {
     }
 }
 
-/// The types a type parameter allows, sorted by spelling: a text diff of two versions then reads as the change.
+/// Types that a type parameter allows, sorted by name, so that a text diff of two versions shows exactly the change.
 pub(super) struct SortedTypes(pub(super) Vec<ValueType>);
 
 impl<'de> Deserialize<'de> for SortedTypes {
@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for TypeList {
     }
 }
 
-/// Reads a type that comes after the one of this spelling.
+/// Deserializer of a type whose name must sort after this one.
 struct After(Option<String>);
 
 impl<'de> DeserializeSeed<'de> for After {
@@ -117,7 +117,7 @@ impl Visitor<'_> for After {
     }
 }
 
-/// Reads a record as `File` says it is written, then turns it into `T`; a refusal points at the record.
+/// Deserializes a record as `File`, then converts it to `T`; an error points at the record.
 pub(super) fn checked<'de, File, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     File: DeserializeOwned,

@@ -1,4 +1,4 @@
-//! Whether a node fits an operator version: arity, attributes and types.
+//! Validation of a node against an operator version: arity, attributes and types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,18 +10,18 @@ use super::operator::{FormalParameter, FormalType, OpSpec, Presence};
 use super::version::OperatorVersion;
 use crate::types::ValueType;
 
-/// What a node has at one position of its inputs or outputs.
+/// Content of one position of a node's inputs or outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// Nothing: the empty name.
+    /// No value: the empty name.
     Absent,
-    /// A value whose type is not known yet.
+    /// A value whose type is not yet known.
     Unknown,
     /// A value of this type.
     Typed(ValueType),
 }
 
-/// What a node shows of itself before it runs.
+/// Properties of a node that are known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeSignature<'a> {
     /// The inputs by position.
@@ -32,10 +32,10 @@ pub struct NodeSignature<'a> {
     pub attributes: &'a [(&'a str, AttributeType)],
 }
 
-/// The type that each type parameter stands for in one node, as far as the arguments tell.
+/// The type of each type parameter in one node, as far as the arguments determine it.
 pub type Bindings = BTreeMap<String, ValueType>;
 
-/// Which side of a node.
+/// Inputs or outputs of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -54,29 +54,29 @@ impl fmt::Display for Side {
     }
 }
 
-/// How a node breaks the signature of its operator version.
+/// Violation of the signature of an operator version.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the fields are the parts of the message")]
 pub enum SignatureError {
-    /// A parameter that must be there is not.
+    /// A required parameter is missing.
     #[error("{version} needs {side} {position} '{name}'")]
     Missing { version: OperatorVersion, side: Side, position: usize, name: String },
     /// The variadic parameter has fewer values than its minimum.
     #[error("{version} takes at least {min} of variadic {side} '{name}', not {actual}")]
     TooFew { version: OperatorVersion, side: Side, name: String, min: usize, actual: usize },
-    /// More inputs or outputs than the version declares.
+    /// There are more inputs or outputs than the version declares.
     #[error("{version} has at most {max} {side}s, not {actual}")]
     Surplus { version: OperatorVersion, side: Side, max: usize, actual: usize },
-    /// An attribute the version does not declare.
+    /// The version does not declare the attribute.
     #[error("{version} has no attribute '{name}'{known}")]
     UnknownAttribute { version: OperatorVersion, name: String, known: String },
-    /// An attribute of another type than declared.
+    /// The attribute has another type than declared.
     #[error("attribute '{name}' of {version} is of type {expected}, not {actual}")]
     AttributeType { version: OperatorVersion, name: String, expected: AttributeType, actual: AttributeType },
-    /// An attribute that must be there is not.
+    /// A required attribute is missing.
     #[error("{version} needs attribute '{name}' of type {kind}")]
     MissingAttribute { version: OperatorVersion, name: String, kind: AttributeType },
-    /// A type outside the constraint.
+    /// The type is outside the constraint.
     #[error("{version} does not take {actual} for {side} {position} '{name}'; {parameter} allows {allowed}")]
     TypeOutside {
         version: OperatorVersion,
@@ -90,7 +90,7 @@ pub enum SignatureError {
     /// The values of a homogeneous variadic parameter differ in type.
     #[error("{version} takes one type for all of variadic {side} '{name}', not {first} and, at {position}, {actual}")]
     Mixed { version: OperatorVersion, side: Side, position: usize, name: String, first: ValueType, actual: ValueType },
-    /// One type parameter would stand for two types.
+    /// A type parameter would need two types.
     #[error("{version} has {parameter} = {first} already, so {side} {position} '{name}' cannot be {actual}")]
     Rebound {
         version: OperatorVersion,
@@ -103,16 +103,16 @@ pub enum SignatureError {
     },
 }
 
-/// Checks a node against its operator version and returns what its type parameters stand for.
+/// Checks a node against its operator version and returns the bindings of its type parameters.
 ///
-/// The first violation is reported, attributes before arity before types.
+/// Reports the first violation: attributes before arity before types.
 pub fn validate(spec: &OpSpec, node: NodeSignature) -> Result<Bindings, Box<SignatureError>> {
     let (bindings, violations) = violations(spec, node);
     violations.into_iter().next().map_or(Ok(bindings), |first| Err(Box::new(first)))
 }
 
-/// Everything in a node that breaks its operator version, attributes before arity before types, and what its type
-/// parameters stand for as far as its arguments fit them.
+/// Returns all violations of an operator version in a node, attributes before arity before types, and the bindings of
+/// its type parameters from the arguments that fit them.
 pub fn violations(spec: &OpSpec, node: NodeSignature) -> (Bindings, Vec<SignatureError>) {
     let mut found = Vec::new();
     check_attributes(spec, node.attributes, &mut found);
@@ -152,7 +152,7 @@ fn unknown_attribute(spec: &OpSpec, name: &str) -> SignatureError {
 fn check_arity(spec: &OpSpec, side: Side, arguments: &[Argument], found: &mut Vec<SignatureError>) {
     let formals = if side == Side::Input { &spec.inputs } else { &spec.outputs };
     let version = || spec.version.clone();
-    // Trailing empty names say nothing, so that they are neither a surplus nor a presence.
+    // Trailing empty names are omitted parameters, neither surplus nor present.
     let actual = arguments.iter().rposition(|argument| *argument != Argument::Absent).map_or(0, |last| last + 1);
     let variadic = formals.last().filter(|last| last.is_variadic());
     if variadic.is_none() && actual > formals.len() {
@@ -170,7 +170,7 @@ fn check_arity(spec: &OpSpec, side: Side, arguments: &[Argument], found: &mut Ve
     }
     let Some(formal) = variadic else { return };
     let first = formals.len() - 1;
-    // A node may leave the name of a variadic output empty, because it does not use the value; an input it needs.
+    // A node may leave the name of a variadic output empty if it does not use the value; an input is required.
     if side == Side::Input {
         found.extend((first..actual).filter(|&position| is_absent(position)).map(|position| missing(position, formal)));
     }
@@ -195,7 +195,7 @@ fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindin
     }
 }
 
-/// A position of a node, and the formal parameter that stands for it.
+/// Position in a node, with its formal parameter.
 struct Place<'a> {
     spec: &'a OpSpec,
     side: Side,
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::spec::Specs;
 
-    /// Reads `_` as a value of unknown type, an empty text as absence, and anything else as an element type.
+    /// Parses `_` as a value of unknown type, an empty string as absent, and anything else as an element type.
     fn arguments(texts: &[&str]) -> Vec<Argument> {
         let read = |text: &&str| match *text {
             "" => Argument::Absent,

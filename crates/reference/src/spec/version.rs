@@ -1,22 +1,22 @@
-//! The name of an operator version, and the two spellings of the default domain.
+//! Name of an operator version, and the two spellings of the default domain.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The default domain as specs, case ids and reports spell it; models write the empty string.
+/// The default domain as spelt in specs, case ids and reports; models use the empty string.
 pub const DEFAULT_DOMAIN: &str = "ai.onnx";
 
-/// The spelling used everywhere but in models: the empty domain is `ai.onnx`.
+/// The spelling used everywhere except in models: the empty domain is `ai.onnx`.
 pub fn canonical_domain(domain: &str) -> &str {
     if domain.is_empty() { DEFAULT_DOMAIN } else { domain }
 }
 
-/// The spelling models use: `ai.onnx` is the empty domain.
+/// The spelling in models: `ai.onnx` is the empty domain.
 pub fn model_domain(domain: &str) -> &str {
     if domain == DEFAULT_DOMAIN { "" } else { domain }
 }
 
-/// An operator as one opset introduced it: `Sum-13`.
+/// Operator version, identified by the opset that introduced it: `Sum-13`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperatorVersion {
     /// The domain in its canonical spelling.
@@ -28,12 +28,12 @@ pub struct OperatorVersion {
 }
 
 impl OperatorVersion {
-    /// Names a version; the domain may be spelt either way.
+    /// Creates an operator version; either spelling of the domain is accepted.
     pub fn new(domain: &str, name: &str, since: u32) -> OperatorVersion {
         OperatorVersion { domain: canonical_domain(domain).to_owned(), name: name.to_owned(), since }
     }
 
-    /// The form with the domain, which is unique among all operator versions: `ai.onnx/Sum-13`.
+    /// The name with the domain, unique among all operator versions: `ai.onnx/Sum-13`.
     pub fn qualified(&self) -> String {
         format!("{}/{self}", self.domain)
     }
@@ -51,7 +51,7 @@ impl serde::Serialize for OperatorVersion {
     }
 }
 
-/// A text that names no operator version.
+/// Error: a text that is not an operator version.
 #[derive(Debug, thiserror::Error)]
 #[error("'{0}' is not an operator version; write OPERATOR-SINCE or DOMAIN/OPERATOR-SINCE, as in Sum-13")]
 pub struct OperatorVersionError(String);

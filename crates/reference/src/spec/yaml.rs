@@ -1,4 +1,4 @@
-//! Reading YAML so that a mistake is shown with file, line and caret.
+//! YAML reader whose errors show file, line and caret.
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde::de::DeserializeOwned;
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::nesting::{DEEPEST, too_deep};
 
-/// A YAML file that is not what it should be, and where.
+/// Error in a YAML file, with its position.
 #[derive(Clone, Debug, Error, Diagnostic)]
 #[error("{path}:{line}: {message}")]
 pub struct YamlError {
@@ -14,7 +14,7 @@ pub struct YamlError {
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     #[source_code]
     text: NamedSource<String>,
@@ -24,10 +24,10 @@ pub struct YamlError {
     help: Option<String>,
 }
 
-/// The longest text that is read.
+/// Maximum length of a text in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// Reads `text`, the contents of the file called `path`: at most 16 MiB in which `[` and `{` nest at most 64 deep.
+/// Parses `text`, the contents of the file `path`: at most 16 MiB, with `[` and `{` nested at most 64 deep.
 pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Box<YamlError>> {
     if text.len() > LONGEST {
         let rule = format!("the file has {} bytes; at most {LONGEST} are read", text.len());
@@ -46,7 +46,7 @@ pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Box<YamlEr
 }
 
 impl YamlError {
-    /// An error at a line and column, both counted from 1, of `text`; the caret underlines what stands there.
+    /// Error at a line and column of `text`, both counted from 1; the caret underlines the token there.
     pub fn new(
         path: &str,
         text: &str,
@@ -59,7 +59,7 @@ impl YamlError {
     }
 }
 
-/// Takes the place off the message, which the caret shows, and the advice after it, which goes below.
+/// Removes the position from the message, because the caret shows it, and splits off the advice, which is shown below.
 fn split_advice(message: &str, line: usize, column: usize) -> (String, Option<String>) {
     let message =
         message.replace(&format!(" at line {line} column {column}"), "").replace(": unknown field", ": unknown key");
@@ -73,7 +73,7 @@ fn split_advice(message: &str, line: usize, column: usize) -> (String, Option<St
     }
 }
 
-/// The word or value that starts at a line and column, within the text.
+/// The span of the word or value at a line and column.
 fn span_at(text: &str, line: usize, column: usize) -> SourceSpan {
     let start_of_line: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(start_of_line..).unwrap_or_default().lines().next().unwrap_or_default();

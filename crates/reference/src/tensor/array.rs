@@ -1,4 +1,4 @@
-//! Tensors as arrays of the crate `ndarray`, with the feature `ndarray`.
+//! Conversion between tensors and arrays of the `ndarray` crate; needs the feature `ndarray`.
 
 use bytemuck::AnyBitPattern;
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension};
@@ -6,7 +6,7 @@ use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension};
 use crate::tensor::{Native, Tensor, TensorError};
 
 impl Tensor {
-    /// The tensor of an array, whatever the order in which that keeps its elements.
+    /// Creates a tensor from an array of any memory order.
     ///
     /// ```
     /// use ndarray::array;
@@ -23,12 +23,12 @@ impl Tensor {
         Tensor::from_vec(array.shape().to_vec(), array.iter().copied().collect())
     }
 
-    /// The elements as an array of the tensor's shape; nothing for a tensor of another element type.
+    /// Copies the elements into an array of the tensor's shape; `None` if the element type differs.
     pub fn to_array<T: Native>(&self) -> Option<ArrayD<T>> {
         ArrayD::from_shape_vec(self.shape(), self.to_vec()?).ok()
     }
 
-    /// The elements where they are as an array of the tensor's shape, without a copy; nothing where [`Tensor::as_slice`] has nothing.
+    /// Borrows the elements as an array of the tensor's shape, without a copy; `None` if [`Tensor::as_slice`] returns `None`.
     pub fn as_array<T: Native + AnyBitPattern>(&self) -> Option<ArrayViewD<'_, T>> {
         ArrayViewD::from_shape(self.shape(), self.as_slice()?).ok()
     }

@@ -1,10 +1,10 @@
-//! Numbers of twice the precision of `f64`, for accumulations whose result is itself an `f64`.
+//! Double-double arithmetic: twice the precision of `f64`, for accumulations whose result is an `f64`.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// The unevaluated sum of two `f64`, of which the second is at most half a unit in the last place of the first.
+/// The unevaluated sum of two `f64`; the second is at most half an ULP of the first.
 ///
-/// What is not finite stays as `f64` arithmetic has it.
+/// Infinities and NaN behave as in `f64` arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DoubleDouble {
     high: f64,
@@ -29,7 +29,7 @@ impl DoubleDouble {
         if self.high < 0.0 { -self } else { self }
     }
 
-    /// The sum of any two `f64`, exact where it is finite.
+    /// The sum of any two `f64`, exact if finite.
     fn exact_sum(a: f64, b: f64) -> DoubleDouble {
         let high = a + b;
         let of_b = high - a;

@@ -1,34 +1,34 @@
-//! What no tensor can be made of.
+//! Errors of creating a tensor.
 
 use crate::dtype::ElementType;
 
-/// A tensor that cannot be.
+/// Error of creating a tensor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// The product of the dimensions is beyond what can be addressed.
+    /// The number of elements cannot be addressed.
     #[error("the number of elements of shape {0:?} overflows")]
     Overflow(Vec<usize>),
-    /// Elements and shape disagree.
+    /// The shape does not match the number of elements.
     #[error("shape {shape:?} of {element_type} takes {expected} {unit}, but there are {found}")]
     Length {
         /// The element type.
         element_type: ElementType,
         /// The shape.
         shape: Vec<usize>,
-        /// What is counted: `bytes` or `elements`.
+        /// The unit of the counts: `bytes` or `elements`.
         unit: &'static str,
-        /// How many the shape takes.
+        /// The number that the shape needs.
         expected: usize,
-        /// How many there are.
+        /// The actual number.
         found: usize,
     },
-    /// Text for a numeric type, or bytes for `string`.
+    /// Strings for a numeric type, or bytes for `string`.
     #[error("{0} elements are not stored this way")]
     Storage(ElementType),
-    /// Texts beyond the bytes that a run may use.
+    /// The strings exceed the bytes that a run may use.
     #[error("the tensors of this run are over the limit of {0} bytes")]
     Bytes(usize),
-    /// The time for filling it is over.
+    /// The deadline passed while the tensor was filled.
     #[error("the time for this run is over")]
     Deadline,
 }

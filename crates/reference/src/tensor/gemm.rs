@@ -1,4 +1,4 @@
-//! Matrix products in `f64`: the one bounds-checked door to `matrixmultiply`, and the project's only unsafe code.
+//! Matrix products in `f64`: the only, bounds-checked use of `matrixmultiply`, and the project's only unsafe code.
 
 #![expect(clippy::indexing_slicing, reason = "each public function asserts that its matrices lie inside their slices")]
 
@@ -10,14 +10,14 @@ use crate::deadline::Deadline;
 use crate::tensor::error::TensorError;
 use crate::tensor::sum::CompensatedSum;
 
-/// The products between two looks at the clock: a few milliseconds.
+/// Number of products between two checks of the clock: a few milliseconds.
 const BLOCK: usize = 1 << 23;
 
-/// The most terms that are added in one step: a multiple of what `matrixmultiply` adds in one itself, so that a sum is the
-/// same in however many steps it is taken.
+/// Maximum number of terms added in one step. It is a multiple of the block size of `matrixmultiply`, so the number of steps does
+/// not change the sum.
 const DEPTH: usize = 1 << 13;
 
-/// A matrix as it lies in a slice: element (row, column) at `row * row_stride + column * column_stride`.
+/// Matrix view of a slice: element (row, column) is at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T = f64> {
     /// The elements.
@@ -33,12 +33,12 @@ pub struct Matrix<'a, T = f64> {
 }
 
 impl<'a, T: Copy> Matrix<'a, T> {
-    /// A matrix whose rows lie one after the other.
+    /// Matrix with contiguous rows.
     pub fn row_major(data: &'a [T], rows: usize, columns: usize) -> Matrix<'a, T> {
         Matrix { data, rows, columns, row_stride: columns, column_stride: 1 }
     }
 
-    /// The same elements with rows and columns exchanged.
+    /// The transposed matrix over the same elements.
     #[must_use]
     pub fn transposed(self) -> Matrix<'a, T> {
         Matrix {
@@ -50,25 +50,25 @@ impl<'a, T: Copy> Matrix<'a, T> {
         }
     }
 
-    /// Some of the rows.
+    /// A range of rows.
     ///
     /// # Panics
-    /// Where they begin beyond the slice: a caller's mistake.
+    /// If the rows start beyond the slice, which is a bug of the caller.
     #[must_use]
     pub fn row_block(self, rows: Range<usize>) -> Matrix<'a, T> {
         Matrix { data: &self.data[rows.start * self.row_stride..], rows: rows.len(), ..self }
     }
 
-    /// Some of the columns.
+    /// A range of columns.
     ///
     /// # Panics
-    /// Where they begin beyond the slice: a caller's mistake.
+    /// If the columns start beyond the slice, which is a bug of the caller.
     #[must_use]
     pub fn column_block(self, columns: Range<usize>) -> Matrix<'a, T> {
         Matrix { data: &self.data[columns.start * self.column_stride..], columns: columns.len(), ..self }
     }
 
-    /// Whether every element lies inside the slice.
+    /// True if every element lies inside the slice.
     fn fits(&self) -> bool {
         if self.rows == 0 || self.columns == 0 {
             return true;
@@ -81,12 +81,12 @@ impl<'a, T: Copy> Matrix<'a, T> {
     }
 }
 
-/// Adds the product of `a` and `b` to `out`, which holds its rows one after the other.
+/// Adds the product of `a` and `b` to `out`, which is row-major.
 ///
-/// Row blocks of `out` go to several threads; no sum is split, so the result is the same on any number of them.
+/// Row blocks of `out` run on several threads. No sum is split, so the result does not depend on the number of threads.
 ///
 /// # Panics
-/// Where the inner dimensions differ, or a slice is too short for its matrix: a caller's mistake, never the input's.
+/// If the inner dimensions differ, or a slice is too short for its matrix: a bug of the caller, never caused by the input.
 pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<(), TensorError> {
     assert_eq!(a.columns, b.rows, "the inner dimensions differ");
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
@@ -105,10 +105,10 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &De
         .try_for_each(|(at, out)| blocks(a.row_block(at * rows..at * rows + out.len() / b.columns), b, out, deadline))
 }
 
-/// [`multiply_add`] for elements of `double`, of which `f64` is no wider: each element of `out` is one compensated sum.
+/// [`multiply_add`] for `double` elements, for which `f64` is not wider: each element of `out` is one compensated sum.
 ///
 /// # Panics
-/// Where [`multiply_add`] does.
+/// In the same cases as [`multiply_add`].
 pub fn multiply_add_compensated(
     a: Matrix<'_>,
     b: Matrix<'_>,
@@ -134,10 +134,10 @@ pub fn multiply_add_compensated(
     })
 }
 
-/// [`multiply_add`] for integers, modulo 2^64, which contains the wrapping of every integer type.
+/// [`multiply_add`] for integers, modulo 2^64, from which every integer type can wrap its result.
 ///
 /// # Panics
-/// Where [`multiply_add`] does.
+/// In the same cases as [`multiply_add`].
 pub fn multiply_add_wrapping(
     a: Matrix<'_, i64>,
     b: Matrix<'_, i64>,
@@ -173,7 +173,7 @@ fn check(deadline: &Deadline) -> Result<(), TensorError> {
     if deadline.is_over() { Err(TensorError::Deadline) } else { Ok(()) }
 }
 
-/// Goes through the product in blocks of rows, columns and terms, and looks at the clock before each.
+/// Computes the product in blocks of rows, columns and terms, and checks the clock before each.
 fn blocks(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<(), TensorError> {
     let depth = a.columns.min(DEPTH);
     let width = b.columns.min((BLOCK / depth).max(1));
@@ -193,8 +193,8 @@ fn blocks(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) ->
     Ok(())
 }
 
-/// One call into `matrixmultiply` for blocks of matrices that [`multiply_add`] has checked: adds the product to the columns
-/// of `out` from `first` on.
+/// Calls `matrixmultiply` for blocks of matrices that [`multiply_add`] has checked: adds the product to the columns of `out` from
+/// `first` on.
 fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], first: usize) {
     let stride = usize::cast_signed;
     let width = out.len() / a.rows;
@@ -202,8 +202,8 @@ fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], first: usize) {
     assert!(a.fits() && b.fits() && a.columns == b.rows, "a block reaches beyond its matrix");
     assert!((a.rows - 1) * width + b.columns <= out.len(), "the result reaches beyond its slice");
     #[expect(unsafe_code, reason = "matrixmultiply takes pointers; every extent has just been checked")]
-    // SAFETY: `fits` holds for a and b; `out`, whose rows are `width` apart, holds a.rows of them, the last one with at least
-    // b.columns elements, and overlaps neither, being borrowed mutably.
+    // SAFETY: `fits` holds for a and b. `out` holds a.rows rows at a distance of `width`, the last one with at least b.columns
+    // elements. It is borrowed mutably, so it overlaps neither a nor b.
     unsafe {
         matrixmultiply::dgemm(
             a.rows,

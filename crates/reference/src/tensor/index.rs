@@ -1,12 +1,12 @@
-//! Index maps: for each element of a result, in row-major order, the flat position it comes from.
+//! Index maps: for each element of a result, in row-major order, the flat position of its source element.
 
 #![expect(clippy::indexing_slicing, reason = "shape, strides and index have one entry an axis")]
 
-/// Visits positions of a row-major walk over `shape` where a step along axis `a` moves by `strides[a]`.
+/// Iterator over the positions of a row-major walk over `shape`, where a step along axis `a` moves by `strides[a]`.
 ///
-/// Strides may be zero (broadcasting) or negative (reversal); `offset` is where the walk begins. Positions are
-/// `offset + sum(index[a] * strides[a])`, which the caller keeps within the source. Where another axis of the source is
-/// empty, strides may be too large for that: such positions wrap, and nobody reads them.
+/// Strides may be zero (broadcasting) or negative (reversal); the walk begins at `offset`. Positions are
+/// `offset + sum(index[a] * strides[a])`, and the caller keeps them within the source. If another axis of the source is
+/// empty, strides may be too large for that: such positions wrap, but they are never read.
 #[derive(Debug, Clone)]
 pub struct StridedIter {
     shape: Vec<usize>,
@@ -17,7 +17,7 @@ pub struct StridedIter {
 }
 
 impl StridedIter {
-    /// A walk over `shape` with the given strides from `offset`.
+    /// Walk over `shape` with the given strides, starting at `offset`.
     pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> StridedIter {
         debug_assert_eq!(shape.len(), strides.len());
         StridedIter {
@@ -29,14 +29,14 @@ impl StridedIter {
         }
     }
 
-    /// A walk that reads a tensor of `shape` as if it were broadcast to `target`.
+    /// Walk that reads a tensor of `shape` as if it were broadcast to `target`.
     pub fn broadcast(shape: &[usize], target: &[usize]) -> StridedIter {
         let strides: Vec<isize> =
             super::shape::broadcast_strides(shape, target).into_iter().map(usize::cast_signed).collect();
         StridedIter::new(target, &strides, 0)
     }
 
-    /// A walk that reads a tensor of `shape` with its axes in the order `permutation`.
+    /// Walk that reads a tensor of `shape` with its axes in the order `permutation`.
     pub fn transposed(shape: &[usize], permutation: &[usize]) -> StridedIter {
         let own = super::shape::strides(shape);
         let target: Vec<usize> = permutation.iter().map(|&axis| shape[axis]).collect();
@@ -65,7 +65,7 @@ impl Iterator for StridedIter {
         Some(here)
     }
 
-    /// Moves on without visiting what lies between.
+    /// Skips `n` positions without visiting them.
     fn nth(&mut self, n: usize) -> Option<usize> {
         self.remaining = self.remaining.saturating_sub(n);
         if self.remaining == 0 {
@@ -89,7 +89,7 @@ impl Iterator for StridedIter {
 
 impl ExactSizeIterator for StridedIter {}
 
-/// Visits every multi-index of a shape in row-major order, calling `visit` with it.
+/// Calls `visit` with every multi-index of a shape, in row-major order.
 pub fn for_each_index<E>(shape: &[usize], mut visit: impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
     let mut index = vec![0; shape.len()];
     let count = if shape.contains(&0) { 0 } else { shape.iter().product() };

@@ -1,4 +1,4 @@
-//! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing, products and sums.
+//! Tensors: element type, shape and little-endian bytes; shapes, index maps, packing, matrix products and sums.
 
 #[cfg(feature = "ndarray")]
 mod array;

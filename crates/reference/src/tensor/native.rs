@@ -1,27 +1,27 @@
-//! Tensors of Rust's own numbers, and of `half`'s.
+//! Conversion between tensors and numbers of Rust and of the `half` crate.
 
 use bytemuck::AnyBitPattern;
 
 use crate::dtype::ElementType;
 use crate::tensor::{Tensor, TensorError};
 
-/// A Rust type that is an element type: integers, floats, `bool`, and `half::{f16, bf16}`.
+/// Rust type with a matching element type: integers, floats, `bool`, and `half::{f16, bf16}`.
 pub trait Native: sealed::Bytes {
     /// The element type.
     const ELEMENT_TYPE: ElementType;
 }
 
 mod sealed {
-    /// How a number is stored: little-endian.
+    /// Little-endian storage of a number.
     pub trait Bytes: Copy {
         /// Appends the bytes.
         fn append(self, bytes: &mut Vec<u8>);
-        /// The number of these bytes; nothing where they are too few or too many.
+        /// Reads the number from its bytes; `None` if there are too few or too many.
         fn read(bytes: &[u8]) -> Option<Self>;
     }
 }
 
-/// Repeats the rows for each type.
+/// Implements both traits for each type.
 macro_rules! native {
     ($($rust:ty = $element:ident,)*) => {$(
         impl Native for $rust {
@@ -61,7 +61,7 @@ impl sealed::Bytes for bool {
 }
 
 impl Tensor {
-    /// A tensor of these elements in row-major order. Fails where they are not as many as the shape takes.
+    /// Creates a tensor from its elements in row-major order. Fails if their number does not match the shape.
     ///
     /// ```
     /// use onnx_conformance_reference::tensor::Tensor;
@@ -80,7 +80,7 @@ impl Tensor {
         Tensor::from_bytes(T::ELEMENT_TYPE, shape, bytes.into())
     }
 
-    /// The elements in row-major order; nothing for a tensor of another element type.
+    /// Copies the elements in row-major order; `None` if the element type differs.
     pub fn to_vec<T: Native>(&self) -> Option<Vec<T>> {
         if self.element_type() != T::ELEMENT_TYPE {
             return None;
@@ -88,8 +88,8 @@ impl Tensor {
         self.bytes().chunks_exact(size_of::<T>()).map(T::read).collect()
     }
 
-    /// The elements in row-major order where they are, without a copy; nothing for a tensor of another element type, where the
-    /// bytes are not aligned as the type asks, and on a machine whose numbers are not little-endian. [`Tensor::to_vec`] copies.
+    /// Borrows the elements in row-major order, without a copy. `None` if the element type differs, if the bytes are not aligned
+    /// for it, or on a machine that is not little-endian; [`Tensor::to_vec`] copies in all cases.
     ///
     /// ```
     /// use onnx_conformance_reference::tensor::Tensor;

@@ -1,19 +1,19 @@
-//! How sub-byte elements stand in `raw_data` and `int32_data`: a bit stream, the first element in the lowest bits.
+//! Packing of sub-byte elements in `raw_data` and `int32_data`: a bit stream, the first element in the lowest bits.
 
 use crate::dtype::{ElementType, Kind};
 
-/// The bytes that `count` elements take when packed.
+/// The number of bytes of `count` packed elements.
 pub fn packed_len(element: ElementType, count: usize) -> Option<usize> {
     count.checked_mul(element.bits() as usize).map(|bits| bits.div_ceil(8))
 }
 
-/// One byte an element from the packed form, signed types sign-extended. `packed` holds `packed_len` bytes or more.
+/// Unpacks to one byte per element, with sign extension for signed types. `packed` holds at least `packed_len` bytes.
 pub fn unpack(element: ElementType, packed: &[u8], count: usize) -> Vec<u8> {
     let bits = element.bits() as usize;
     (0..count).map(|index| extend(element, read_bits(packed, index * bits, bits))).collect()
 }
 
-/// The packed form of one byte an element; the last byte is filled up with zeros.
+/// Packs elements that are one byte each; the last byte is padded with zeros.
 pub fn pack(element: ElementType, elements: &[u8]) -> Vec<u8> {
     let bits = element.bits() as usize;
     let mask = low_mask(bits);
@@ -28,7 +28,7 @@ pub fn pack(element: ElementType, elements: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// The stored byte of a sub-byte element given its bits: sign-extended for signed integers.
+/// The stored byte of a sub-byte element from its bits: sign-extended for signed integers.
 pub fn extend(element: ElementType, value: u8) -> u8 {
     let unused = 8 - element.bits().min(8);
     let shifted = (value & low_mask(element.bits() as usize)) << unused;

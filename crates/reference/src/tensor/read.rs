@@ -1,4 +1,4 @@
-//! Reading elements as wide numbers.
+//! Reading of elements as wide numbers.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use rayon::prelude::*;
 use crate::dtype::{ElementType, Kind};
 use crate::tensor::Tensor;
 
-/// Below this many elements, a conversion stays on one thread.
+/// Minimum number of elements of a conversion that uses several threads.
 const PARALLEL: usize = 1 << 16;
 
-/// The elements that a stream holds at a time.
+/// Number of elements in one block of a stream.
 pub const BLOCK: usize = 1 << 12;
 
-/// The elements of a tensor as they lie, converted a block at a time.
+/// Iterator over the elements of a tensor in memory order, converted a block at a time.
 #[derive(Debug)]
 pub struct Stream<'a, T> {
     tensor: &'a Tensor,
     read: fn(&Tensor) -> Vec<T>,
-    /// The first element that is not in a block yet.
+    /// The first element that no block holds yet.
     from: usize,
     block: std::vec::IntoIter<T>,
 }
@@ -45,23 +45,23 @@ impl<T> Iterator for Stream<'_, T> {
     }
 }
 
-/// The elements of a tensor of real numbers, for who reads them in any order: each is converted where it is asked for.
+/// Random access to the elements of a tensor of real numbers; each is converted when it is read.
 #[derive(Debug)]
 pub struct Elements {
     element_type: ElementType,
     bytes: Bytes,
-    /// Whether the bytes are of the one element that stands everywhere.
+    /// True if the bytes are one element that is repeated.
     is_repeated: bool,
 }
 
 impl Elements {
-    /// The element at a place of the flattened tensor, as [`Tensor::floats`] gives it.
+    /// The element at an index of the flattened tensor, as in [`Tensor::floats`].
     #[inline]
     pub fn float(&self, index: usize) -> f64 {
         self.element_type.decode_f64(self.bits(index))
     }
 
-    /// The element at a place of the flattened tensor, as [`Tensor::integers`] gives it.
+    /// The element at an index of the flattened tensor, as in [`Tensor::integers`].
     #[inline]
     pub fn integer(&self, index: usize) -> i128 {
         self.element_type.decode_i128(self.bits(index))
@@ -80,30 +80,30 @@ impl Elements {
     }
 }
 
-/// One of the groups of so many bytes; zeros beyond the end.
+/// The group of `N` bytes at an index; zeros beyond the end.
 #[inline]
 fn group<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
     bytes.as_chunks::<N>().0.get(index).copied().unwrap_or([0; N])
 }
 
 impl Tensor {
-    /// The elements one by one, in any order: no vector of them is made, and one element repeated is not written out.
+    /// Random access to the elements, without a vector of them. A repeated element is not written out.
     pub fn elements(&self) -> Elements {
         let repeated = self.repeated();
         let bytes = repeated.as_ref().unwrap_or(self).bytes().clone();
         Elements { element_type: self.element_type(), bytes, is_repeated: repeated.is_some() }
     }
 
-    /// What `read`, such as [`Tensor::floats`], gives, a block at a time: no vector of all elements is made.
+    /// Streams the result of `read`, such as [`Tensor::floats`], a block at a time, without a vector of all elements.
     pub fn stream<T>(&self, read: fn(&Tensor) -> Vec<T>) -> Stream<'_, T> {
         Stream { tensor: self, read, from: 0, block: Vec::new().into_iter() }
     }
 
-    /// Every element as `f64`: exact but for 64-bit integers beyond 2^53. `bool` gives 0 and 1, complex its real part,
-    /// strings nothing.
+    /// Every element as `f64`, exact except for 64-bit integers beyond 2^53. `bool` gives 0 and 1, complex numbers
+    /// their real part. Strings give an empty vector.
     pub fn floats(&self) -> Vec<f64> {
         if let Some(value) = self.repeated().and_then(|element| element.floats().first().copied()) {
-            // bounded: by the limits, which were asked for the tensor.
+            // bounded: by the limits, against which the tensor was already counted.
             return vec![value; self.len()];
         }
         let bytes = self.bytes();
@@ -124,7 +124,7 @@ impl Tensor {
         }
     }
 
-    /// Every element as `i128`; a float is truncated toward zero, strings give nothing.
+    /// Every element as `i128`. Floats are truncated toward zero. Strings give an empty vector.
     pub fn integers(&self) -> Vec<i128> {
         let bytes = self.bytes();
         match self.element_type() {
@@ -156,7 +156,7 @@ impl Tensor {
         }
     }
 
-    /// Every element as a truth value: whether it differs from zero.
+    /// Every element as a boolean: `x != 0`.
     pub fn bools(&self) -> Vec<bool> {
         match self.element_type().kind() {
             Kind::Bool => self.bytes().iter().map(|&byte| byte != 0).collect(),
@@ -165,7 +165,7 @@ impl Tensor {
         }
     }
 
-    /// Every element as `i64`, for indices, sizes and axes; beyond its range the nearest end.
+    /// Every element as `i64`, for indices, sizes and axes; out-of-range values are clamped.
     pub fn indices(&self) -> Vec<i64> {
         let clamp = |value: i128| i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX });
         self.integers().into_iter().map(clamp).collect()
@@ -183,17 +183,17 @@ impl Tensor {
         u64::from_le_bytes(word)
     }
 
-    /// The one element of a tensor that has exactly one, as `f64`.
+    /// The element of a one-element tensor as `f64`.
     pub fn single_float(&self) -> Option<f64> {
         (self.len() == 1).then(|| self.floats().first().copied()).flatten()
     }
 
-    /// The one element of a tensor that has exactly one, as `i128`.
+    /// The element of a one-element tensor as `i128`.
     pub fn single_integer(&self) -> Option<i128> {
         (self.len() == 1).then(|| self.integers().first().copied()).flatten()
     }
 
-    /// Writes up to `max` elements for people: `[1, 2.5, ...]`.
+    /// Formats up to `max` elements for display: `[1, 2.5, ...]`.
     pub fn write_elements(&self, f: &mut dyn fmt::Write, max: usize) -> fmt::Result {
         f.write_char('[')?;
         for index in 0..self.len().min(max) {
@@ -205,7 +205,7 @@ impl Tensor {
         f.write_str(if self.len() > max { ", ...]" } else { "]" })
     }
 
-    /// Writes one element for people, in as few digits as tell it from its neighbours.
+    /// Formats one element for display, with the fewest digits that identify it.
     pub fn write_element(&self, f: &mut dyn fmt::Write, index: usize) -> fmt::Result {
         let element = self.element_type();
         #[expect(clippy::cast_possible_truncation, reason = "the value came from an f32 and fits it")]
@@ -226,7 +226,7 @@ impl Tensor {
     }
 }
 
-/// Converts fixed-size groups of bytes, on several threads when there are many.
+/// Converts fixed-size groups of bytes, on several threads if there are many.
 fn convert<const N: usize, T: Send>(bytes: &[u8], from: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
     let (groups, _) = bytes.as_chunks::<N>();
     if groups.len() < PARALLEL {

@@ -1,4 +1,4 @@
-//! Bytes that a run has in use.
+//! Accounting of the bytes that a run has in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,21 +14,21 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Counts `bytes` in `in_use` until dropped, or gives nothing where the sum would pass `limit`.
+    /// Counts `bytes` in `in_use` until dropped; `None` if the sum would exceed `limit`.
     pub fn new(bytes: usize, in_use: &Arc<AtomicUsize>, limit: usize) -> Option<Reservation> {
         let add = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
         in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
         Some(Reservation { bytes, in_use: Arc::clone(in_use), limit })
     }
 
-    /// Counts so many bytes more, or says that they are over the limit.
+    /// Counts more bytes, or fails if they exceed the limit.
     pub fn grow(&mut self, bytes: usize) -> Result<(), TensorError> {
         let more = Reservation::new(bytes, &self.in_use, self.limit).ok_or(TensorError::Bytes(self.limit))?;
         self.bytes += more.keep();
         Ok(())
     }
 
-    /// Leaves the bytes counted, and says how many they are: the caller gives them back.
+    /// Returns the number of bytes and leaves them counted; the caller has to subtract them.
     pub fn keep(mut self) -> usize {
         std::mem::take(&mut self.bytes)
     }

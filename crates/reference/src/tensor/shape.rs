@@ -24,14 +24,14 @@ pub fn strides(shape: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The numbers of elements in the axes before and after one, each at most `usize::MAX`: those of a tensor with an
-/// empty axis may be beyond it.
+/// The numbers of elements in the axes before and after one, each capped at `usize::MAX`: a tensor with an empty axis
+/// may exceed it.
 pub fn around_axis(shape: &[usize], axis: usize) -> (usize, usize) {
     let volume = |dims: &[usize]| element_count(dims).unwrap_or(usize::MAX);
     (volume(shape.get(..axis).unwrap_or(shape)), volume(shape.get(axis + 1..).unwrap_or(&[])))
 }
 
-/// The shape that ONNX's multidirectional broadcasting gives, or the two dimensions that do not fit.
+/// The result of ONNX's multidirectional broadcasting, or an error with both shapes if they do not broadcast.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, ShapeMismatch> {
     let rank = a.len().max(b.len());
     let dim = |shape: &[usize], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |index| shape[index]);
@@ -53,7 +53,7 @@ pub struct ShapeMismatch {
     b: Vec<usize>,
 }
 
-/// The strides with which a tensor of `shape` is read as `target`, which it broadcasts to: 0 along repeated axes.
+/// The strides for reading a tensor of `shape` as `target`, to which it broadcasts: 0 along repeated axes.
 pub fn broadcast_strides(shape: &[usize], target: &[usize]) -> Vec<usize> {
     let own = strides(shape);
     let lead = target.len().saturating_sub(shape.len());
@@ -65,7 +65,7 @@ pub fn broadcast_strides(shape: &[usize], target: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The axis from 0 that `axis` names in a tensor of this rank, counting from the back when negative.
+/// Converts an axis, which counts from the end if negative, to an index from 0 for this rank.
 pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, AxisError> {
     let signed = i64::try_from(rank).unwrap_or(i64::MAX);
     let from_zero = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };

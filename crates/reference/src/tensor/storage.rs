@@ -1,4 +1,4 @@
-//! What a tensor is made of.
+//! Storage of a tensor.
 
 #![expect(clippy::indexing_slicing, reason = "start and end are clamped to the number of elements")]
 
@@ -13,10 +13,10 @@ use crate::tensor::error::TensorError;
 use crate::tensor::reservation::Reservation;
 use crate::tensor::shape::element_count;
 
-/// An element type, a shape, and the elements in row-major order.
+/// Tensor: an element type, a shape, and the elements in row-major order.
 ///
 /// Numbers are little-endian bytes, one element per byte or more: sub-byte types take one byte each, signed ones
-/// sign-extended. Cloning shares the elements. One element repeated is written out only where somebody asks for bytes.
+/// sign-extended. Cloning shares the elements. A repeated element is written out only when the bytes are requested.
 #[derive(Clone)]
 pub struct Tensor {
     element_type: ElementType,
@@ -34,17 +34,17 @@ enum Data {
 #[derive(Clone)]
 struct Strings {
     strings: Arc<[Arc<str>]>,
-    /// Counts the pointers and texts.
+    /// Counts the pointers and the strings.
     reservation: Option<Arc<Reservation>>,
 }
 
-/// The bytes of one element that stands everywhere.
+/// The bytes of one element, which is repeated.
 #[derive(Clone)]
 struct Repeated {
     element: Bytes,
     count: usize,
     written_out: Arc<OnceLock<Bytes>>,
-    /// Counts the elements as if they were written out, which they may be at any time.
+    /// Counts the elements as if they were written out, which may happen at any time.
     #[expect(dead_code, reason = "held for its Drop")]
     reservation: Option<Arc<Reservation>>,
 }
@@ -56,7 +56,7 @@ impl Repeated {
 }
 
 impl Tensor {
-    /// A tensor over bytes as they are stored (see [`Tensor`]), which are shared, not copied.
+    /// Creates a tensor from stored bytes (see [`Tensor`]), which are shared, not copied.
     pub fn from_bytes(element_type: ElementType, shape: Vec<usize>, bytes: Bytes) -> Result<Tensor, TensorError> {
         if element_type == ElementType::String {
             return Err(TensorError::Storage(element_type));
@@ -70,12 +70,12 @@ impl Tensor {
         Ok(Tensor { element_type, shape, data: Data::Bytes(bytes) })
     }
 
-    /// A tensor of strings.
+    /// Creates a tensor of strings.
     pub fn from_strings(shape: Vec<usize>, strings: Arc<[Arc<str>]>) -> Result<Tensor, TensorError> {
         Tensor::from_counted_strings(shape, strings, None)
     }
 
-    /// A tensor of strings that `reservation` counts.
+    /// Creates a tensor of strings that `reservation` counts.
     pub(super) fn from_counted_strings(
         shape: Vec<usize>,
         strings: Arc<[Arc<str>]>,
@@ -90,7 +90,7 @@ impl Tensor {
         Ok(Tensor { element_type: ElementType::String, shape, data })
     }
 
-    /// A tensor that has the one element of `value` everywhere.
+    /// Creates a tensor that repeats the only element of `value`.
     pub(super) fn repeating(
         value: &Tensor,
         shape: Vec<usize>,
@@ -102,7 +102,7 @@ impl Tensor {
             return Err(TensorError::Length { element_type, shape, unit: "elements", expected: 1, found });
         }
         let data = if let Data::Strings(Strings { strings, .. }) = &value.data {
-            // They share one text.
+            // All elements share one string.
             Data::Strings(Strings { strings: strings.iter().cycle().take(count).cloned().collect(), reservation })
         } else {
             let (element, written_out) = (value.bytes().clone(), Arc::default());
@@ -111,7 +111,7 @@ impl Tensor {
         Ok(Tensor { element_type, shape, data })
     }
 
-    /// The one element that stands everywhere, where the tensor was made so and has not been written out.
+    /// The repeated element, if the tensor has one and it has not been written out.
     pub(super) fn repeated(&self) -> Option<Tensor> {
         match &self.data {
             Data::Repeated(repeated) if repeated.written_out.get().is_none() => {
@@ -122,7 +122,7 @@ impl Tensor {
         }
     }
 
-    /// The same elements under another shape of as many elements.
+    /// The same elements with another shape of the same size.
     pub fn with_shape(&self, shape: Vec<usize>) -> Result<Tensor, TensorError> {
         let (expected, found) = (element_count(&shape)?, self.len());
         if expected != found {
@@ -132,8 +132,8 @@ impl Tensor {
         Ok(Tensor { element_type: self.element_type, shape, data: self.data.clone() })
     }
 
-    /// The elements at `range` of the flattened tensor, as a 1-D tensor that shares their bytes. What `range` has beyond
-    /// the end is left out.
+    /// The elements at `range` of the flattened tensor, as a 1-D tensor that shares their bytes. `range` is clamped to
+    /// the tensor.
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Tensor {
         let end = range.end.min(self.len());
@@ -186,7 +186,7 @@ impl Tensor {
         }
     }
 
-    /// About how many bytes the elements take in memory, written out.
+    /// The approximate memory of the elements in bytes, written out.
     pub fn size(&self) -> usize {
         let text = |text: &Arc<str>| text.len() + 2 * size_of::<Arc<str>>();
         match &self.data {
@@ -195,7 +195,7 @@ impl Tensor {
         }
     }
 
-    /// Whether there is no element.
+    /// True if the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

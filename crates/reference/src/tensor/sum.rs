@@ -1,9 +1,9 @@
-//! Sums and products whose rounding errors are carried along: nearly as good as twice the precision of `f64`.
+//! Sums and products that carry their rounding errors: nearly as accurate as twice the precision of `f64`.
 //!
-//! For `double` inputs `f64` is not wide, so every accumulation over them goes through here. Where a sum is infinite or
-//! NaN, it is what the plain additions give.
+//! For `double` inputs `f64` is not wider, so every accumulation over them uses this module. An infinite or NaN result
+//! is that of plain additions.
 
-/// A running sum by Neumaier's method.
+/// Running sum by Neumaier's method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompensatedSum {
     total: f64,
@@ -20,7 +20,7 @@ impl CompensatedSum {
         self.total = total;
     }
 
-    /// Adds the product of two numbers together with the part of it that rounding drops.
+    /// Adds the product of two numbers, including its rounding error.
     #[inline]
     pub fn add_product(&mut self, a: f64, b: f64) {
         let product = a * b;
@@ -51,7 +51,7 @@ pub fn dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     sum.value()
 }
 
-/// A running product that carries what each rounding drops.
+/// Running product that carries the rounding error of each step.
 #[derive(Clone, Copy, Debug)]
 pub struct CompensatedProduct {
     total: f64,

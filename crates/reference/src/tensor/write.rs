@@ -1,4 +1,4 @@
-//! Making tensors: room for the elements, filled once.
+//! Construction of tensors: allocated space that is filled once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::tensor::reservation::Reservation;
 use crate::tensor::shape::element_count;
 use crate::tensor::{Tensor, TensorError};
 
-/// The elements that are written between two looks at the clock.
+/// Number of elements written between two checks of the clock.
 const BLOCK: usize = 1 << 12;
 
-/// Room for a tensor that is still to be filled. The executor hands it out within its limits; every filling method
-/// takes exactly as many elements as the shape has.
+/// Allocated space for a tensor that is not yet filled. The executor provides it within its limits; every filling method takes
+/// exactly as many elements as the shape has.
 #[derive(Debug)]
 pub struct TensorBuilder {
     element_type: ElementType,
@@ -26,7 +26,7 @@ pub struct TensorBuilder {
     deadline: Deadline,
 }
 
-/// A vector that returns its reservation when the last tensor over it goes.
+/// A vector that releases its reservation when the last tensor over it is dropped.
 struct Reserved(Vec<u8>, #[expect(dead_code, reason = "held for its Drop")] Reservation);
 
 impl AsRef<[u8]> for Reserved {
@@ -35,26 +35,26 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-/// The iterator as it is, for which the code is compiled that consumes it.
+/// Returns the iterator itself, for which consuming code is specialized.
 #[cfg(not(target_arch = "wasm32"))]
 fn plain<I: Iterator>(values: I) -> I {
     values
 }
 
-/// The iterator behind a pointer: in a browser the code that consumes one is there once, since it is loaded before it runs.
+/// Boxes the iterator: the browser build then has a single copy of the consuming code, which keeps the download small.
 #[cfg(target_arch = "wasm32")]
 fn plain<'a, I: Iterator + 'a>(values: I) -> Box<dyn Iterator<Item = I::Item> + 'a> {
     Box::new(values)
 }
 
 impl TensorBuilder {
-    /// Room without a limit, for values that come from outside a model run.
+    /// Space without a limit, for values from outside a model run.
     pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, TensorError> {
         let len = element_count(&shape)?;
         Ok(TensorBuilder { element_type, shape, len, reservation: None, deadline: Deadline::never() })
     }
 
-    /// Room whose bytes are counted by `reservation`, filled until the deadline.
+    /// Space whose bytes are counted by `reservation`, to be filled before the deadline.
     pub fn new(
         element_type: ElementType,
         shape: Vec<usize>,
@@ -70,18 +70,17 @@ impl TensorBuilder {
         self.len
     }
 
-    /// Whether there is nothing to fill.
+    /// True if there are no elements to fill.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The element type of the tensor to be.
+    /// The element type of the tensor.
     pub fn element_type(&self) -> ElementType {
         self.element_type
     }
 
-    /// Rounds each number once into the element type; integers truncate toward zero and wrap, `bool` is whether it
-    /// differs from zero.
+    /// Rounds each number once to the element type. Integers truncate toward zero and wrap; `bool` is `x != 0`.
     pub fn floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
         let values = plain(values.into_iter());
         match self.element_type.kind() {
@@ -90,7 +89,7 @@ impl TensorBuilder {
         }
     }
 
-    /// Wraps each integer into the element type, or rounds it once into a floating one.
+    /// Wraps each integer to the element type, or rounds it once to a floating type.
     pub fn integers(self, values: impl IntoIterator<Item = i128>) -> Result<Tensor, TensorError> {
         let (element, values) = (self.element_type, plain(values.into_iter()));
         match element.kind() {
@@ -100,7 +99,7 @@ impl TensorBuilder {
         }
     }
 
-    /// Rounds both parts of each number once; a real element type takes the real part.
+    /// Rounds both parts of each number once; a real element type uses the real part only.
     pub fn complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
         let values = plain(values.into_iter());
         match self.element_type.kind() {
@@ -133,12 +132,12 @@ impl TensorBuilder {
         }
     }
 
-    /// Writes truth values as 1 and 0 of the element type.
+    /// Writes booleans as 1 and 0 of the element type.
     pub fn bools(self, values: impl IntoIterator<Item = bool>) -> Result<Tensor, TensorError> {
         self.integers(values.into_iter().map(i128::from))
     }
 
-    /// Writes stored bits as they are, the low bytes of each.
+    /// Writes the low bytes of stored bits unchanged.
     pub fn bits(self, values: impl IntoIterator<Item = u64>) -> Result<Tensor, TensorError> {
         let values = plain(values.into_iter());
         #[expect(clippy::cast_possible_truncation, reason = "the element's bits stand in the low bytes")]
@@ -151,12 +150,12 @@ impl TensorBuilder {
         }
     }
 
-    /// Takes strings. Their texts are counted as if no other tensor shared them.
+    /// Takes strings, which are counted as if no other tensor shared them.
     pub fn strings(mut self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
         if self.element_type != ElementType::String {
             return Err(TensorError::Storage(self.element_type));
         }
-        // One string too many is enough to find that there are too many.
+        // One extra string is enough to detect that there are too many.
         let values = plain(values.into_iter()).take(self.len.saturating_add(1));
         // bounded: by the reservation, which counts the strings.
         let mut strings = Vec::with_capacity(self.len);
@@ -176,7 +175,7 @@ impl TensorBuilder {
         if self.deadline.is_over() { Err(TensorError::Deadline) } else { Ok(()) }
     }
 
-    /// Takes bytes that are already laid out.
+    /// Takes the bytes of all elements as they are stored.
     pub fn bytes(self, bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let bytes = match self.reservation {
             Some(reservation) => Bytes::from_owner(Reserved(bytes, reservation)),
@@ -185,7 +184,7 @@ impl TensorBuilder {
         Tensor::from_bytes(self.element_type, self.shape, bytes)
     }
 
-    /// Has the one element of `value` everywhere.
+    /// Repeats the only element of `value`.
     pub fn repeat(self, value: &Tensor) -> Result<Tensor, TensorError> {
         if value.element_type() != self.element_type {
             return Err(TensorError::Storage(value.element_type()));
@@ -193,12 +192,12 @@ impl TensorBuilder {
         Tensor::repeating(value, self.shape, self.reservation.map(Arc::new))
     }
 
-    /// Copies elements of `source`, which has the same element type, from the positions given.
+    /// Copies elements of `source`, which has the same element type, from the given positions.
     pub fn gather(self, source: &Tensor, positions: impl IntoIterator<Item = usize>) -> Result<Tensor, TensorError> {
         self.gather_from(&[source], positions.into_iter().map(|position| (0, position)))
     }
 
-    /// Copies elements of several tensors of the same element type, from (which, position).
+    /// Copies elements of several tensors of the same element type; each item is (source, position).
     pub fn gather_from(
         self,
         sources: &[&Tensor],
@@ -235,8 +234,8 @@ impl TensorBuilder {
         }
     }
 
-    /// Copies runs of neighbouring elements of several tensors of the same element type, from (which, positions).
-    /// An empty tensor takes no run.
+    /// Copies runs of adjacent elements of several tensors of the same element type; each item is (source, positions). If the
+    /// result is empty, `runs` is not read.
     pub fn gather_runs(
         self,
         sources: &[&Tensor],
@@ -297,7 +296,7 @@ impl TensorBuilder {
         if all_inside { Ok(tensor) } else { Err(outside) }
     }
 
-    /// Lays out groups of bytes, one an element, and insists on as many as the shape has.
+    /// Writes groups of bytes, one per element, and fails unless their number matches the shape.
     fn fill<const N: usize>(self, groups: impl IntoIterator<Item = [u8; N]>) -> Result<Tensor, TensorError> {
         let mut bytes = vec![0u8; self.len * N];
         let (slots, _) = bytes.as_chunks_mut::<N>();
@@ -324,17 +323,17 @@ impl TensorBuilder {
 }
 
 impl Tensor {
-    /// A tensor of numbers, each rounded once. For values that come from outside a model run.
+    /// Creates a tensor of numbers, each rounded once. For values from outside a model run.
     pub fn of_floats(element: ElementType, shape: &[usize], values: &[f64]) -> Result<Tensor, TensorError> {
         TensorBuilder::unlimited(element, shape.to_vec())?.floats(values.iter().copied())
     }
 
-    /// A tensor of integers, each wrapped. For values that come from outside a model run.
+    /// Creates a tensor of integers, each wrapped. For values from outside a model run.
     pub fn of_integers(element: ElementType, shape: &[usize], values: &[i128]) -> Result<Tensor, TensorError> {
         TensorBuilder::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
     }
 
-    /// One zero, or one empty string: what operators fill gaps with.
+    /// One zero, or one empty string: the value with which operators pad.
     pub fn zero(element: ElementType) -> Result<Tensor, TensorError> {
         match element {
             ElementType::String => Tensor::of_strings(&[1], &[""]),
@@ -342,7 +341,7 @@ impl Tensor {
         }
     }
 
-    /// A tensor of strings. For values that come from outside a model run.
+    /// Creates a tensor of strings. For values from outside a model run.
     pub fn of_strings(shape: &[usize], values: &[&str]) -> Result<Tensor, TensorError> {
         Tensor::from_strings(shape.to_vec(), values.iter().map(|&text| Arc::from(text)).collect())
     }

@@ -1,4 +1,4 @@
-//! Element types, against `half`, Rust's own conversions, and the order of numbers.
+//! Properties of element types, compared with `half`, with Rust's conversions, and with the order of numbers.
 
 use half::{bf16, f16};
 use onnx_conformance_reference::dtype::ElementType;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::config;
 
-/// A number of any bits, or one of few bits and of a size that narrow types have, which is often a tie.
+/// Generates a number of arbitrary bits, or one with few bits in the range of narrow types, which is often a tie.
 fn number() -> impl Strategy<Value = f64> {
     let tie = (-160..140, 0..1_u32 << 14, any::<bool>()).prop_map(|(exponent, fraction, is_negative)| {
         let magnitude = libm::ldexp(1.0 + f64::from(fraction) / f64::from(1 << 14), exponent);
@@ -20,7 +20,7 @@ fn types(is_one: fn(ElementType) -> bool) -> impl Strategy<Value = ElementType> 
     proptest::sample::select(ElementType::ALL.into_iter().filter(|element| is_one(*element)).collect::<Vec<_>>())
 }
 
-/// As `element` stores a number, and as `theirs` does: the same, but for the bits of a NaN.
+/// True if `element` stores the number as `theirs` does, up to the bits of a NaN.
 fn is_stored_as(element: ElementType, x: f64, theirs: u64) -> bool {
     let ours = element.encode(x);
     ours == theirs || x.is_nan() && element.decode_f64(ours).is_nan() && element.decode_f64(theirs).is_nan()
@@ -46,7 +46,7 @@ proptest! {
 
     #[test]
     fn sixteen_bits_hold_a_float_as_half_does(x in number()) {
-        // From an f32: half rounds an f64 twice on some processors.
+        // Converts from an f32, because half rounds an f64 twice on some processors.
         #[expect(clippy::cast_possible_truncation, reason = "a float is what is tried")]
         let x = x as f32;
         prop_assert!(is_stored_as(ElementType::Float16, x.into(), f16::from_f32(x).to_bits().into()));
@@ -66,7 +66,7 @@ proptest! {
         x in number(),
         y in number(),
     ) {
-        // Without a sign there is no order below zero.
+        // A type without a sign has no order below zero.
         let (x, y) = if element == ElementType::Float8e8m0 { (x.abs(), y.abs()) } else { (x, y) };
         let round = |x: f64| element.decode_f64(element.encode_saturating(x));
         let (low, high) = if x <= y { (round(x), round(y)) } else { (round(y), round(x)) };

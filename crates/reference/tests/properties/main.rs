@@ -1,6 +1,6 @@
-//! What holds of any numbers, shapes and texts: properties, each tried on values that are drawn for it.
+//! Property tests over random numbers, shapes and texts.
 //!
-//! The draws are the same in every run; `PROPTEST_RNG_SEED` gives others, and `PROPTEST_CASES` more.
+//! The values are the same in every run; `PROPTEST_RNG_SEED` changes them, and `PROPTEST_CASES` their number.
 
 mod dtype;
 mod tensor;
@@ -8,7 +8,8 @@ mod text;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// As many draws as take no time, from a fixed seed. What fails is printed in full, so nothing is kept for the next run.
+/// A number of cases that runs quickly, from a fixed seed. Failures are printed in full, so nothing is stored for the
+/// next run.
 pub(crate) fn config() -> Config {
     let given = Config::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { given.cases } else { 128 };

@@ -1,4 +1,4 @@
-//! Tensors of Rust's numbers, and walks over shapes against indices computed one by one.
+//! Tensors of Rust's numbers, and walks over shapes, compared with indices computed one by one.
 
 use half::{bf16, f16};
 use onnx_conformance_reference::tensor::index::{StridedIter, for_each_index};
@@ -9,12 +9,12 @@ use proptest::prelude::*;
 
 use crate::config;
 
-/// A shape of up to 5 axes and 4 elements an axis.
+/// Generates a shape of up to 5 axes with up to 4 elements each.
 fn shape() -> impl Strategy<Value = Vec<usize>> {
     vec(0_usize..5, 0..6)
 }
 
-/// A shape, and one that broadcasts to it: without some of its first axes, and with 1 in place of some others.
+/// Generates a shape, and one that broadcasts to it: some leading axes are removed, and some others are 1.
 fn broadcasting() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     (shape(), 0_usize..6, any::<u8>()).prop_map(|(target, left_out, ones)| {
         let kept = target.iter().enumerate().skip(left_out);
@@ -23,7 +23,7 @@ fn broadcasting() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     })
 }
 
-/// A shape, and its axes in another order.
+/// Generates a shape and a permutation of its axes.
 fn permuted() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     shape().prop_flat_map(|shape| {
         let axes: Vec<usize> = (0..shape.len()).collect();
@@ -31,17 +31,17 @@ fn permuted() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     })
 }
 
-/// The index of an element of a shape, by division.
+/// Computes the index of an element of a shape, by division.
 fn index_of(shape: &[usize], position: usize) -> Vec<usize> {
     strides(shape).iter().zip(shape).map(|(stride, dim)| position / stride % dim).collect()
 }
 
-/// The position of the element at an index.
+/// Computes the position of the element at an index.
 fn position_of(shape: &[usize], index: &[usize]) -> usize {
     strides(shape).iter().zip(index).map(|(stride, index)| stride * index).sum()
 }
 
-/// A tensor of these numbers has them and their bytes, under whatever shape, and gives them back one by one.
+/// Checks that a tensor of these numbers has them and their bytes in any shape, and returns them one by one.
 fn check<T: Native + bytemuck::AnyBitPattern>(values: &[T], bytes: &[u8], floats: &[f64]) -> Result<(), TestCaseError> {
     let tensor = Tensor::from_vec(vec![1, values.len()], values.to_vec()).unwrap();
     prop_assert_eq!(tensor.bytes(), bytes);
@@ -57,7 +57,7 @@ fn check<T: Native + bytemuck::AnyBitPattern>(values: &[T], bytes: &[u8], floats
     Ok(())
 }
 
-/// Tries [`check`] with the types that bits make numbers of.
+/// Calls [`check`] with each type whose numbers can be made from bits.
 macro_rules! check_all {
     ($bits:expr, $($unsigned:ty => $number:ty, $of:expr, $wide:expr;)*) => {$(
         let values: Vec<$number> = $bits.iter().map(|&bits| $of(bits as $unsigned)).collect();

@@ -1,4 +1,4 @@
-//! ONNX's text syntax: a model that is written out is read as the same model, and no text ends the program.
+//! ONNX's text syntax: a written model parses to the same model, and no text crashes the parser.
 
 use std::fmt::{Display, Write as _};
 
@@ -21,7 +21,7 @@ use proptest::sample::select;
 
 use crate::config;
 
-/// A text in quotes.
+/// Quotes a string.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -70,7 +70,7 @@ fn write_value(value: &ValueInfoProto) -> String {
     of + &quoted(value.name())
 }
 
-/// The values of a tensor of strings, or of 64-bit integers.
+/// Writes the values of a tensor of strings or of 64-bit integers.
 fn write_tensor(tensor: &TensorProto) -> String {
     let values = match &tensor.raw_data {
         Some(bytes) => {
@@ -169,7 +169,7 @@ fn identifier() -> impl Strategy<Value = String> {
     "[a-zA-Z_][a-zA-Z0-9_]{0,4}"
 }
 
-/// The shape of a value; nothing where the rank is not known.
+/// Generates the shape of a value; `None` if the rank is unknown.
 fn value_shape() -> impl Strategy<Value = Option<TensorShapeProto>> {
     let dimension = option::of(prop_oneof![
         any::<i64>().prop_map(dimension::Value::DimValue),
@@ -217,7 +217,7 @@ fn values() -> impl Strategy<Value = Vec<ValueInfoProto>> {
     vec(value, 0..3)
 }
 
-/// A tensor with a name of its own, so that no value has it.
+/// Generates a tensor whose name differs from that of every value.
 fn tensor() -> impl Strategy<Value = TensorProto> {
     let of = |element: ElementType, count: usize| TensorProto {
         data_type: Some(element.code()),
@@ -277,9 +277,9 @@ fn nodes(graph: BoxedStrategy<GraphProto>) -> impl Strategy<Value = Vec<NodeProt
     vec(node, 0..3)
 }
 
-/// A graph whose nodes have graphs of these, or an empty one.
+/// Generates a graph; the subgraphs in its nodes come from `inner`.
 fn graph_of(inner: BoxedStrategy<GraphProto>) -> impl Strategy<Value = GraphProto> {
-    // No type and no word for a number begins so.
+    // No type and no float word begins like this.
     let name = identifier().prop_map(|name| format!("g_{name}"));
     (name, values(), values(), values(), vec(tensor(), 0..2), nodes(inner)).prop_map(
         |(name, input, output, value_info, initializer, node)| GraphProto {
@@ -354,7 +354,7 @@ fn model() -> impl Strategy<Value = ModelProto> {
     )
 }
 
-/// Reads a text as everything that it may be.
+/// Parses a text as each of the supported constructs.
 fn read(text: &str) -> [bool; 5] {
     [
         parse_model(text).is_ok(),

@@ -1,4 +1,4 @@
-//! What `convert` was counted to do with every case: `records/conversions.txt`, which `tests/convert` writes and holds.
+//! Counts of `convert` on every case: `records/conversions.txt`, which `tests/convert` writes and checks.
 
 use std::fmt;
 
@@ -8,30 +8,29 @@ use onnx_conformance_cases::suite::Filter;
 
 const TEXT: &str = include_str!("../../records/conversions.txt");
 
-/// What became of the cases of an operator version at an opset. None of them gave other outputs than it must: where one does, nothing
-/// is recorded.
+/// Conversion of the cases of an operator version to an opset. All outputs stay correct: nothing is recorded if one does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversions {
-    /// The version that the cases are of.
+    /// Version of the cases.
     pub version: OperatorVersion,
-    /// The opset that they were brought to.
+    /// Target opset.
     pub opset: u32,
-    /// How many run there as they are.
+    /// Number of cases that run there unchanged.
     pub same: usize,
-    /// How many were edited.
+    /// Number of edited cases.
     pub edited: usize,
-    /// How many were refused, each for a stated reason.
+    /// Number of refused cases, each for a stated reason.
     pub refused: usize,
 }
 
 impl Conversions {
-    /// Those of the versions that the filter chooses.
+    /// Returns the conversions of the versions that the filter selects.
     pub fn chosen(filter: &Filter) -> Vec<Conversions> {
         let all = TEXT.lines().filter(|line| !line.starts_with('#')).filter_map(parse);
         all.filter(|conversions| filter.touches(&conversions.version.qualified())).collect()
     }
 
-    /// The sums of several: `12 pairs: 30 cases as they are, 4 edited, 3 refused, 0 wrong`.
+    /// Formats the sums: `12 pairs: 30 cases as they are, 4 edited, 3 refused, 0 wrong`.
     pub fn summary(all: &[Conversions]) -> String {
         let sum = |count: fn(&Conversions) -> usize| all.iter().map(count).sum::<usize>();
         let (same, edited, refused) = (sum(|it| it.same), sum(|it| it.edited), sum(|it| it.refused));

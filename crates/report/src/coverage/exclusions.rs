@@ -1,4 +1,4 @@
-//! `specs/exclusions.yaml`: what no case can reach, and why.
+//! `specs/exclusions.yaml`: items that no case can reach, with reasons.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::coverage::item::CoverageItem;
 
-/// What no case can reach, and why.
+/// Items that no case can reach, with reasons.
 #[derive(Debug, Default)]
 pub struct Exclusions {
     entries: Vec<Entry>,
@@ -17,7 +17,7 @@ pub struct Exclusions {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// The closed list of reasons, by a short name.
+    /// The closed list of reasons, by short name.
     reasons: BTreeMap<String, String>,
     exclusions: Vec<Entry>,
 }
@@ -26,22 +26,22 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     reason: String,
-    /// As the list of what is missing calls them, behind their group; a last `*` stands for anything.
+    /// Item names as in the list of missing items, after their group. A trailing `*` matches anything.
     items: Vec<String>,
-    /// `ai.onnx/Abs` for all versions, `ai.onnx/Abs-13` for one.
+    /// `ai.onnx/Abs` for all versions, or `ai.onnx/Abs-13` for one.
     operators: Vec<String>,
 }
 
 const PATH: &str = "exclusions.yaml";
 
 impl Exclusions {
-    /// Those that the program was built with.
+    /// Returns the embedded exclusions.
     pub fn embedded() -> Result<Exclusions, Box<YamlError>> {
         let text = Specs::embedded().file(PATH).unwrap_or("{reasons: {}, exclusions: []}");
         Exclusions::read(&format!("specs/{PATH}"), text)
     }
 
-    /// Reads the file; `path` is what errors call it.
+    /// Parses the file. `path` is its name in errors.
     pub fn read(path: &str, text: &str) -> Result<Exclusions, Box<YamlError>> {
         let file: File = yaml::read(path, text)?;
         for entry in &file.exclusions {
@@ -56,7 +56,7 @@ impl Exclusions {
         Ok(Exclusions { entries: file.exclusions })
     }
 
-    /// The reason why a item of a version cannot be reached, if there is one.
+    /// Returns the reason why an item of a version cannot be reached, if there is one.
     pub fn reason(&self, version: &OperatorVersion, item: &CoverageItem) -> Option<&str> {
         let (operator, version) = (format!("{}/{}", version.domain, version.name), version.qualified());
         let name = format!("{} {item}", item.kind.group());

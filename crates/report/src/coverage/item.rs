@@ -1,4 +1,4 @@
-//! What there is to reach of an operator version, as its signature says.
+//! Coverage items of an operator version, derived from its signature.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use onnx_conformance_reference::spec::Enums;
 
-/// A kind of item: a line of the totals.
+/// Kind of coverage item: one line of the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the title of each says what it is")]
 pub enum CoverageKind {
@@ -76,7 +76,7 @@ impl CoverageKind {
         CoverageKind::Refusal,
     ];
 
-    /// What the totals call it.
+    /// Returns the title in the totals.
     pub const fn title(self) -> &'static str {
         match self {
             CoverageKind::Executed => "operator versions that a case runs",
@@ -110,7 +110,7 @@ impl CoverageKind {
         }
     }
 
-    /// What is missing is listed by these.
+    /// Returns the group in the list of missing items.
     pub const fn group(self) -> &'static str {
         match self {
             CoverageKind::Executed | CoverageKind::LastOpset => "runs",
@@ -142,28 +142,28 @@ impl CoverageKind {
     }
 }
 
-/// Something of an operator version that a case can reach.
+/// A property of an operator version that a case can exercise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CoverageItem {
     /// The kind.
     pub kind: CoverageKind,
-    /// Of what; empty where the version has but one of the kind.
+    /// Name of the item; empty if the version has only one of the kind.
     pub of: String,
 }
 
 impl CoverageItem {
-    /// The item of a kind that a version has one of.
+    /// Creates an item of a kind that a version has once.
     pub fn new(kind: CoverageKind) -> CoverageItem {
         CoverageItem { kind, of: String::new() }
     }
 
-    /// The item of a kind that a version has several of.
+    /// Creates an item of a kind that a version has several times.
     pub fn of(kind: CoverageKind, of: impl Into<String>) -> CoverageItem {
         CoverageItem { kind, of: of.into() }
     }
 }
 
-/// How exclusions and lists of what is missing name an item, besides its group.
+/// Formats the name of an item without its group, as in exclusions and lists of missing items.
 impl fmt::Display for CoverageItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = &self.of;
@@ -195,7 +195,7 @@ impl fmt::Display for CoverageItem {
     }
 }
 
-/// What there is to reach of a version that is in use and means its operator up to the opset `last`.
+/// Returns the coverage items of a supported version that is current up to the opset `last`.
 pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<CoverageItem> {
     let mut items = BTreeSet::from([
         CoverageItem::new(CoverageKind::Executed),
@@ -263,8 +263,8 @@ fn can_be_absent(formal: &FormalParameter) -> bool {
     matches!(formal.presence, Presence::Optional | Presence::Variadic { min: 0, .. })
 }
 
-/// A parameter is left out together with all that follow it, where they can be, and but for the first output: a node has
-/// one.
+/// Adds the items of an optional or variadic parameter. A parameter can be left out only together with all that follow it. The
+/// first output cannot be left out, since a node has at least one output.
 fn presence(
     formal: &FormalParameter,
     kinds: [CoverageKind; 4],
@@ -290,7 +290,7 @@ fn presence(
     }
 }
 
-/// How often a variadic parameter is given; three stand for more.
+/// Formats the number of arguments of a variadic parameter; 3 also stands for more.
 pub(super) fn counted(name: &str, number: usize) -> String {
     if number < 3 { format!("{name} {number} times") } else { format!("{name} 3 times or more") }
 }
@@ -317,7 +317,7 @@ fn values(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
     }
 }
 
-/// The element types of the tensors that a parameter takes.
+/// Returns the element types of the tensors that a parameter accepts.
 pub(super) fn elements<'a>(spec: &'a OpSpec, formal: &'a FormalParameter) -> impl Iterator<Item = ElementType> + 'a {
     spec.allowed(&formal.kind).iter().filter_map(|value_type| match value_type {
         ValueType::Tensor(element) => Some(*element),
@@ -325,20 +325,20 @@ pub(super) fn elements<'a>(spec: &'a OpSpec, formal: &'a FormalParameter) -> imp
     })
 }
 
-/// Whether a type is a float of IEEE 754's kind; what 8 bits and less make of large numbers is their own.
+/// Returns true for IEEE 754 float types. Types of at most 8 bits have their own rules for large numbers.
 fn has_infinity(element: ElementType) -> bool {
     let format = element.float_format().filter(|format| format.has_infinity());
     element.is_float() && element.bits() >= 16 && format.is_some()
 }
 
-/// Whether integers are what the operator computes with, or moves, rather than counts, indices or shapes: those are of
-/// `int32` or `int64` alone.
+/// Returns true if integers are data that the operator computes with or moves, not counts, indices or shapes, which only allow
+/// `int32` or `int64`.
 pub(super) fn takes_integers_as_data(spec: &OpSpec, formal: &FormalParameter) -> bool {
     let is_index = |element: ElementType| matches!(element, ElementType::Int32 | ElementType::Int64);
     elements(spec, formal).any(ElementType::is_integer) && elements(spec, formal).any(|element| !is_index(element))
 }
 
-/// What the signature alone excludes, as the ids of refusals name it.
+/// Adds the refusals that follow from the signature alone, named as in case ids.
 fn refusals(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
     let mut add = |name: String| items.insert(CoverageItem::of(CoverageKind::Refusal, name));
     for formal in &spec.inputs {
@@ -369,7 +369,7 @@ fn refusals(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
     }
 }
 
-/// The item of a refusal by the end of its id; nothing where it does not follow from the signature.
+/// Returns the item of a refusal by the end of its id; `None` if it does not follow from the signature.
 pub(super) fn refused(spec: &OpSpec, name: &str) -> Option<CoverageItem> {
     let (rule, of) = name.split_once('=').unwrap_or((name, ""));
     let item = match rule {

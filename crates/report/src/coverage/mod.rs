@@ -1,4 +1,4 @@
-//! What the cases reach of what there is to reach: versions, types, attributes, inputs, values, refusals.
+//! Coverage: which versions, types, attributes, inputs, values and refusals the cases exercise.
 
 mod conversions;
 mod exclusions;

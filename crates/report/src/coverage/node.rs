@@ -1,4 +1,4 @@
-//! The nodes of a model with the operator versions that they mean.
+//! Nodes of a model with their operator versions.
 
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{
@@ -6,14 +6,15 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::spec::{AttributeSpec, DefaultValue, OpSpec, Specs, canonical_domain};
 
-/// A node, the version that it means, and the opset by which it does.
+/// A node, its operator version, and the opset that selects the version.
 pub(super) struct Node<'a> {
     pub(super) proto: &'a NodeProto,
     pub(super) spec: &'a OpSpec,
     pub(super) opset: i64,
 }
 
-/// Shows `visit` every node of a model, those of subgraphs and functions included; none if it is no model.
+/// Calls `visit` with every node of a model, including those of subgraphs and functions. Does nothing if the bytes are not a
+/// model.
 pub(super) fn visit(model: &Bytes, specs: &Specs, visit: &mut dyn FnMut(&Node<'_>)) {
     let Ok(model) = decode::model(model.clone()) else { return };
     let mut walk = Walk { specs, functions: &model.functions, opsets: &model.opset_import, visit };
@@ -58,7 +59,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether an attribute of a node has the value that it would have if it were left out.
+/// Returns true if an attribute of a node has its default value.
 pub fn is_default(spec: &AttributeSpec, attribute: &AttributeProto) -> bool {
     let same_bits = |a: &f32, b: &f32| a.to_bits() == b.to_bits();
     match &spec.default {

@@ -1,4 +1,4 @@
-//! What a case reaches.
+//! Coverage of a single case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::coverage::node::{self, Node};
 use crate::coverage::value::{expects_infinity, extreme_integers, special_floats, tensors};
 use onnx_conformance_cases::case::{Case, CaseId, Cell, DataSet};
 
-/// Goals, each of a version.
+/// Coverage items, each of a version.
 pub(super) type Reached = BTreeSet<(OperatorVersion, CoverageItem)>;
 
-/// What a case reaches that passes, having gone through these cells.
+/// Returns the items that a passing case reaches, given the cells it executed.
 pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
     let mut reached = Reached::new();
     if case.refusal.is_some() {
@@ -35,7 +35,7 @@ pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
     reached
 }
 
-/// What the nodes of a case reach.
+/// Returns the items that the nodes of a case reach.
 fn of_nodes(case: &Case, specs: &Specs) -> Reached {
     let mut reached = Reached::new();
     node::visit(&case.model, specs, &mut |node| {
@@ -51,7 +51,7 @@ fn of_nodes(case: &Case, specs: &Specs) -> Reached {
     reached
 }
 
-/// A refusal reaches its rule, and what it leaves out or empties unlike its control.
+/// Adds the items of a refusal: its rule, and absent or empty things that its control does not have.
 fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
     let id = CaseId::parse(&case.id);
     let (Some(version), name) = (id.version(), id.name()) else { return };
@@ -65,7 +65,7 @@ fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
     }
 }
 
-/// Whether an kind is about what is not there.
+/// Returns true if a kind is about something absent or empty.
 fn says_nothing(kind: CoverageKind) -> bool {
     matches!(
         kind,
@@ -85,7 +85,7 @@ fn attributes(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
             items.insert(CoverageItem::of(CoverageKind::AttributeLeftOut, name));
             continue;
         };
-        // In a function, an attribute may stand for one of the call.
+        // In a function, an attribute may refer to one of the call.
         if !attribute.ref_attr_name().is_empty() {
             continue;
         }
@@ -105,7 +105,7 @@ fn texts(attribute: &AttributeProto) -> impl Iterator<Item = String> + '_ {
     attribute.s.iter().chain(&attribute.strings).map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-/// Optional and variadic parameters, given and not.
+/// Adds optional and variadic parameters, given or not.
 fn parameters(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
     let proto = node.proto;
     let sides = [
@@ -146,7 +146,7 @@ fn parameters(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
     }
 }
 
-/// What is special in the values of a node's inputs, as far as they are inputs of the case.
+/// Adds the special values of a node's inputs that are also inputs of the case.
 fn values(node: &Node<'_>, data: &DataSet, items: &mut BTreeSet<CoverageItem>) {
     let known: BTreeMap<&str, &Value> = data.inputs.iter().map(|input| (input.name.as_str(), &input.value)).collect();
     let (mut floats, mut count) = (BTreeSet::new(), 0);
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use onnx_conformance_cases::generate::{OperatorCatalog, cases};
 
-    /// Whether the cases of a version whose ids begin so reach a item.
+    /// Checks if the cases of a version with this id prefix reach an item.
     fn check(version: &str, beginning: &str, item: &CoverageItem, expected: bool) {
         let version: OperatorVersion = version.parse().unwrap();
         let wanted = |id: &str| id.starts_with(&format!("{}/{beginning}", version.qualified()));

@@ -1,33 +1,33 @@
-//! How large the values of the cases are.
+//! Histogram of the value sizes of cases.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use onnx_conformance_cases::case::{Case, CaseId};
 
-/// The most elements of each column but the last.
+/// Maximum number of elements of each column except the last.
 const UP_TO: [usize; 4] = [32, 256, 4096, 65_536];
 
-/// How many cases of an operator have how many elements in their largest value.
+/// Number of cases of an operator by the element count of their largest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     columns: [usize; UP_TO.len() + 1],
     largest: usize,
 }
 
-/// A histogram of the largest value of each generated case that runs, by operator.
+/// Histogram of the largest value of each generated case that runs, by operator.
 #[derive(Debug, Default)]
 pub(super) struct Sizes(BTreeMap<String, Row>);
 
 impl Sizes {
-    /// Counts a case, unless it is to be refused or not of an operator.
+    /// Counts a case, unless it must be refused or does not belong to an operator.
     pub(super) fn add(&mut self, case: &Case) {
         let Some(version) = CaseId::parse(&case.id).version().filter(|_| case.refusal.is_none()) else { return };
         let row = self.0.entry(format!("{}/{}", version.domain, version.name)).or_default();
         row.add(largest(case));
     }
 
-    /// A line for each operator, and one for all of them.
+    /// Formats a line per operator, and one for all of them.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut all = Row::default();
         for row in self.0.values() {
@@ -61,7 +61,7 @@ impl Row {
     }
 }
 
-/// The elements of the largest tensor that goes in or comes out.
+/// Returns the element count of the largest input or output tensor.
 fn largest(case: &Case) -> usize {
     let inputs = case.data.iter().flat_map(|data| &data.inputs);
     let inputs = inputs.filter_map(|input| Some(input.value.as_tensor()?.len()));

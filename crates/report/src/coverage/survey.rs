@@ -1,4 +1,4 @@
-//! Collecting what the cases of a run reach.
+//! Collector of the coverage of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_reference::spec::Enums;
 
-/// Collects what the cases of a run reach, from any thread.
+/// Collects the coverage of a run's cases, from any thread.
 #[derive(Debug)]
 pub struct CoverageCollector<'a> {
     specs: &'a Specs,
@@ -28,7 +28,7 @@ pub struct CoverageCollector<'a> {
 }
 
 impl<'a> CoverageCollector<'a> {
-    /// Nothing yet, of the versions that a filter chooses by name; of all where it chooses none by name.
+    /// Creates an empty collector of the versions that a filter selects by name, or of all if it selects none by name.
     pub fn new(
         specs: &'a Specs,
         operators: &OperatorCatalog,
@@ -60,14 +60,14 @@ impl<'a> CoverageCollector<'a> {
         Ok(CoverageCollector { specs, exclusions, items: by_version, deprecated, versions: Vec::new(), tally })
     }
 
-    /// The survey with the versions of the runtimes that confirm cases.
+    /// Returns the collector with the versions of the confirming runtimes.
     #[must_use]
     pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes<'_>) -> CoverageCollector<'a> {
         self.versions = runtimes.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
         self
     }
 
-    /// Notes what a case reaches; one that does not pass reaches nothing.
+    /// Records the coverage of a case. A case that does not pass reaches nothing.
     pub fn record(&self, case: &Case, result: &CaseResult) {
         let mut items = Reached::new();
         if result.outcome == Outcome::Pass {
@@ -93,14 +93,14 @@ impl<'a> CoverageCollector<'a> {
             cases.unjudged += 1;
         } else if !unconfirmed.is_empty() {
             let id = CaseId::parse(&case.id);
-            // Where something confirms the other outputs, those without evidence are named.
+            // If the other outputs are confirmed, those without evidence are named.
             let is_partial = unconfirmed.len() < case.judged_outputs().len();
             let outputs = if is_partial { format!(" ({})", unconfirmed.join(", ")) } else { String::new() };
             cases.unconfirmed.entry(id.group().to_owned()).or_default().insert(format!("{}{outputs}", id.name()));
         }
     }
 
-    /// What was reached.
+    /// Returns the collected coverage.
     pub fn finish(self) -> Coverage<'a> {
         let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
         Coverage {
@@ -112,8 +112,8 @@ impl<'a> CoverageCollector<'a> {
         }
     }
 
-    /// The rule that a generated case keeps or breaks, as items of the operator's newest version. The control of a refusal
-    /// passes too, and keeps what the refusal breaks.
+    /// Returns the rule that a generated case keeps or violates, as items of the operator's newest version. The control of a
+    /// refusal passes, too, and keeps the rule that the refusal violates.
     fn constraint(&self, case: &Case) -> Vec<(OperatorVersion, CoverageItem)> {
         let (Some(version), Some(rule)) = (CaseId::parse(&case.id).version(), &case.rule) else { return Vec::new() };
         let version = newest(self.specs, &version);
@@ -123,7 +123,8 @@ impl<'a> CoverageCollector<'a> {
     }
 }
 
-/// That a case keeps each rule, and that one breaks it where the file has refusals: others only promise something.
+/// Returns the constraint items: a case keeps each rule, and another violates it if the file has refusals for it. Other rules are
+/// only promises.
 fn constraints(file: &OperatorFile) -> impl Iterator<Item = CoverageItem> {
     let refused: BTreeSet<&str> = file.refuse.iter().filter_map(|refusal| refusal.constraint.as_deref()).collect();
     file.constraints.keys().flat_map(move |id| {

@@ -1,4 +1,4 @@
-//! What all cases of a run reach together, counted and listed.
+//! Total coverage of a run, counted and listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use crate::coverage::reach::Reached;
 use crate::coverage::sizes::Sizes;
 use onnx_conformance_cases::case::{Evidence, Level};
 
-/// How many type cells may be excused.
+/// Maximum number of type cells that may be excluded.
 const MOST_EXCUSED_CELLS: usize = 60;
 
-/// What all cases of a run reach together, of what there is to reach.
+/// Total coverage of a run.
 #[derive(Debug)]
 pub struct Coverage<'a> {
     pub(super) exclusions: &'a Exclusions,
@@ -24,7 +24,7 @@ pub struct Coverage<'a> {
     pub(super) tally: CoverageTotals,
 }
 
-/// What the cases reached so far, and how many there were of which kind.
+/// Items reached so far, and case counts by kind.
 #[derive(Debug, Default)]
 pub(super) struct CoverageTotals {
     pub(super) reached: Reached,
@@ -32,32 +32,32 @@ pub(super) struct CoverageTotals {
     pub(super) sizes: Sizes,
 }
 
-/// How many cases there are of which kind.
+/// Case counts by kind.
 #[derive(Debug, Default)]
 pub(super) struct Cases {
     pub(super) passed: usize,
     pub(super) other: usize,
     pub(super) by_evidence: BTreeMap<Evidence, usize>,
-    /// Those whose outputs are judged and that nothing confirms, by the name that their operator version has in ids.
+    /// Cases with judged outputs that nothing confirms, by operator version as in ids.
     pub(super) unconfirmed: BTreeMap<String, BTreeSet<String>>,
-    /// Those whose outputs are not judged beyond type and shape, or not at all.
+    /// Number of cases whose outputs are judged only by type and shape, or not at all.
     pub(super) unjudged: usize,
     pub(super) refusals: BTreeMap<Level, usize>,
 }
 
-/// How far an kind is reached.
+/// Coverage of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many items some case reaches.
+    /// Number of items that some case reaches.
     pub reached: usize,
-    /// How many more an excuse stands for.
+    /// Number of further items that are excluded.
     pub excused: usize,
-    /// How many there are.
+    /// Number of all items.
     pub all: usize,
 }
 
 impl Coverage<'_> {
-    /// What no case reaches and nothing excludes: a line for each version and group of items.
+    /// Returns the items that are neither reached nor excluded, a line per version and group.
     pub fn missing(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (version, items) in &self.items {
@@ -75,7 +75,7 @@ impl Coverage<'_> {
         lines
     }
 
-    /// The cases whose outputs nothing but the built-in executor confirms: a line for each operator version.
+    /// Returns the cases whose outputs only the built-in executor confirms, a line per operator version.
     pub fn unconfirmed(&self) -> Vec<String> {
         let line = |(version, names): (&String, &BTreeSet<String>)| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -84,12 +84,12 @@ impl Coverage<'_> {
         self.tally.cases.unconfirmed.iter().map(line).collect()
     }
 
-    /// How many elements the largest value of the cases of each operator has.
+    /// Returns the histogram of element counts per operator.
     pub fn sizes(&self) -> Vec<String> {
         self.tally.sizes.lines()
     }
 
-    /// How many cases each source confirms, and how many nothing; a case may count for several sources.
+    /// Returns the number of cases that each source confirms, and that nothing confirms. A case may count for several sources.
     pub fn evidence(&self) -> Vec<(String, usize)> {
         let cases = &self.tally.cases;
         let version = |evidence| self.versions.iter().find(|(other, _)| *other == evidence).map(|(_, version)| version);
@@ -104,7 +104,7 @@ impl Coverage<'_> {
         counts
     }
 
-    /// The items that an excuse stands for although a case reaches them.
+    /// Returns the items that are excluded although a case reaches them.
     pub fn unused_exclusions(&self) -> Vec<String> {
         let is_needless = |version: &OperatorVersion, item: &CoverageItem| {
             self.is_reached(version, item) && self.exclusions.reason(version, item).is_some()
@@ -132,7 +132,7 @@ impl Coverage<'_> {
         }
     }
 
-    /// How far each kind is reached.
+    /// Returns the coverage of each kind.
     pub fn counts(&self) -> BTreeMap<CoverageKind, Count> {
         let mut counts: BTreeMap<CoverageKind, Count> = CoverageKind::ALL.map(|kind| (kind, Count::default())).into();
         for (version, items) in &self.items {
@@ -149,7 +149,7 @@ impl Coverage<'_> {
         counts
     }
 
-    /// The totals, a line each, with their denominators.
+    /// Formats the totals, one per line, with their denominators.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         for (kind, count) in self.counts() {
@@ -165,7 +165,7 @@ impl Coverage<'_> {
         text
     }
 
-    /// The cases by what confirms them.
+    /// Formats the number of cases by evidence.
     pub fn cases_line(&self) -> String {
         let cases = &self.tally.cases;
         let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
@@ -179,7 +179,7 @@ impl Coverage<'_> {
         )
     }
 
-    /// The totals as a section of a markdown page.
+    /// Formats the totals as a section of a markdown page.
     pub fn markdown(&self) -> String {
         let mut text =
             "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \

@@ -1,4 +1,4 @@
-//! What is special in the values of a case.
+//! Special values in the data of a case.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use onnx_conformance_reference::value::Value;
 use crate::coverage::item::CoverageKind;
 use onnx_conformance_cases::case::Expected;
 
-/// The tensors of a value: itself, its items, what it holds.
+/// Returns the tensors of a value: the tensor itself, or those of its items and contents.
 pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {
     match value {
         Value::Tensor(tensor) => vec![tensor],
@@ -20,7 +20,7 @@ pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {
     }
 }
 
-/// The special numbers of a tensor of floats.
+/// Returns the kinds of special values in a float tensor.
 pub(super) fn special_floats(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     let element = tensor.element_type();
     if !element.is_float() {
@@ -37,12 +37,12 @@ pub(super) fn special_floats(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     tensor.floats().into_iter().filter_map(of).collect()
 }
 
-/// The smallest positive number that has its full precision.
+/// Returns the smallest positive number with full precision.
 fn smallest_normal(element: ElementType) -> f64 {
     element.float_format().map_or(0.0, |format| libm::ldexp(1.0, 1 - format.bias))
 }
 
-/// The extremes of its type that a tensor of integers holds.
+/// Returns the extremes of its type that an integer tensor contains.
 pub(super) fn extreme_integers(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     let element = tensor.element_type();
     if !element.is_integer() {
@@ -56,7 +56,7 @@ pub(super) fn extreme_integers(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     tensor.integers().into_iter().filter_map(of).collect()
 }
 
-/// Whether an expected output holds an infinity.
+/// Returns true if an expected output contains an infinity.
 pub(super) fn expects_infinity(expected: &Expected) -> bool {
     let is_infinite =
         |tensor: &Tensor| tensor.element_type().is_float() && tensor.floats().iter().any(|value| value.is_infinite());

@@ -1,4 +1,4 @@
-//! Checked models as one page without scripts that needs nothing but a browser.
+//! Checked models as a single self-contained HTML page without scripts.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use onnx_conformance_harness::escape::html;
 
 const STYLE: &str = include_str!("models.css");
 
-/// A page with a section for each model, worst first.
+/// Creates a page with a section per model, worst first.
 pub fn page(reports: &[ModelReport]) -> String {
     let mut sorted: Vec<&ModelReport> = reports.iter().collect();
     sorted.sort_by_key(|report| (std::cmp::Reverse(report.status), &report.file));
@@ -56,7 +56,7 @@ pub fn page(reports: &[ModelReport]) -> String {
     text
 }
 
-/// A table of the kinds of nodes with a column a runtime.
+/// Adds a table of node kinds with a column per runtime.
 fn runtimes(text: &mut String, report: &ModelReport) {
     if report.runtimes.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Checked models as markdown, as for a comment on a pull request.
+//! Checked models as markdown, for example for a pull request comment.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use crate::model_reports::text::{facts, kind_rows};
 use crate::models::ModelReport;
 use onnx_conformance_harness::escape::{markdown, markdown_cell_code, markdown_code};
 
-/// Findings of a model that are listed; more are counted.
+/// Maximum number of listed findings per model. Further ones are counted.
 const SHOWN: usize = 50;
 
-/// A table of all models, then each with its findings.
+/// Creates a table of all models, followed by the findings of each.
 pub fn markdown_report(reports: &[ModelReport]) -> String {
     let mut text = "# Models\n\n| model | is | says |\n|---|---|---|\n".to_owned();
     for report in reports {
@@ -56,7 +56,7 @@ pub fn markdown_report(reports: &[ModelReport]) -> String {
     text
 }
 
-/// A table of the kinds of nodes with a column a runtime.
+/// Creates a table of node kinds with a column per runtime.
 fn runtimes_table(report: &ModelReport) -> String {
     if report.runtimes.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! What a check found of models, for people and for machines.
+//! Reports on checked models, for people and for programs.
 
 mod html;
 mod markdown;

@@ -1,4 +1,4 @@
-//! Checked models as SARIF 2.1.0, which code hosts and editors show.
+//! Checked models as SARIF 2.1.0 for code hosts and editors.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use onnx_conformance_harness::measure::NodeVerdict;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// One run with the rules that are broken, and a result for each finding and for each node that stands against a target.
+/// Creates one run with the violated rules, and a result per finding and per node that prevents a conversion.
 pub fn sarif(reports: &[ModelReport]) -> Value {
     let mut rules: Vec<RuleId> = reports.iter().flat_map(|report| &report.findings).map(|it| it.rule).collect();
     rules.sort_unstable();
@@ -61,7 +61,7 @@ pub fn sarif(reports: &[ModelReport]) -> Value {
     })
 }
 
-/// A result for each kind of node that a runtime does not compute right.
+/// Returns a result for each kind of node that a runtime does not compute correctly.
 fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
     report.runtimes.iter().flat_map(move |runtime| {
         let kinds = runtime.kinds.iter().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
@@ -112,7 +112,7 @@ fn of_finding(report: &ModelReport, finding: &Finding) -> Value {
     })
 }
 
-/// A place in a binary file: the byte, where it is known, and the place in the graph by name.
+/// Formats a place in a binary file: the byte if known, and the place in the graph by name.
 fn location(report: &ModelReport, place: &str, offset: Option<u64>) -> Value {
     let mut physical = json!({"artifactLocation": {"uri": uri(&report.file)}});
     if let Some(offset) = offset {
@@ -121,13 +121,13 @@ fn location(report: &ModelReport, place: &str, offset: Option<u64>) -> Value {
     json!({"physicalLocation": physical, "logicalLocations": [{"fullyQualifiedName": escape::line(place)}]})
 }
 
-/// A path as a relative reference: what has a meaning in one is percent-encoded.
+/// Formats a path as a relative URI reference, percent-encoded.
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.replace('\\', "/").bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => uri.push(char::from(byte)),
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             other => drop(write!(uri, "%{other:02X}")),
         }
     }

@@ -1,4 +1,4 @@
-//! Checked models for people at a terminal.
+//! Checked models as terminal text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::models::{KindReport, ModelReport, RuntimeReport, SavedNode, Status, T
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::measure::NodeVerdict;
 
-/// Findings of one rule and operator that are shown; more are counted.
+/// Maximum number of findings to show per rule and operator. Further ones are counted.
 const SHOWN: usize = 5;
 
 fn style(level: Level) -> Style {
@@ -25,7 +25,7 @@ fn style(level: Level) -> Style {
     }
 }
 
-/// A report of one model, worst first. Every text of the model is escaped; the colours are the report's own.
+/// Formats the report on a model, worst first. All text from the model is escaped; the colours are the report's own.
 pub fn text(report: &ModelReport) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}:", escape::line(&report.file));
     match &report.runtimes[..] {
@@ -59,7 +59,7 @@ pub fn text(report: &ModelReport) -> String {
     text
 }
 
-/// A table of the kinds of nodes with a column a runtime, the worst first, and below it the cases that show it.
+/// Adds a table of node kinds with a column per runtime, worst first, followed by the cases that show it.
 fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
     let rows = kind_rows(runtimes);
     let runs = |row: &KindRow<'_>| row.answers.iter().all(|kind| kind.answer.verdict == NodeVerdict::Runs);
@@ -87,7 +87,7 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
     }
 }
 
-/// A kind of nodes with what each runtime does.
+/// A kind of node with the answer of each runtime.
 pub(super) struct KindRow<'a> {
     pub(super) kind: &'a str,
     pub(super) settings: &'a str,
@@ -97,7 +97,7 @@ pub(super) struct KindRow<'a> {
     pub(super) answers: Vec<&'a KindReport>,
 }
 
-/// The kinds of nodes of a model, those first that are the worst on any runtime.
+/// Returns the kinds of nodes of a model, sorted by the worst answer of any runtime.
 pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
     let Some(first) = runtimes.first() else { return Vec::new() };
     let row = |kind: &'a KindReport| {
@@ -123,7 +123,7 @@ fn verdict_style(verdict: NodeVerdict) -> Style {
     }
 }
 
-/// The findings in their order, those of one rule and operator together.
+/// Groups the findings by rule and operator, in their order.
 fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     let key = |finding: &Finding| (finding.rule, finding.place.node.as_ref().map(|node| node.operator.clone()));
@@ -169,7 +169,7 @@ fn push_target(text: &mut String, target: &TargetReport) {
     shown(text, "edit", &target.edits);
 }
 
-/// What is worth knowing of a model besides its findings.
+/// Returns noteworthy facts about a model besides its findings.
 pub(super) fn facts(report: &ModelReport) -> Vec<String> {
     if report.status == Status::Unreadable {
         return Vec::new();
@@ -198,7 +198,7 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
     lines
 }
 
-/// The nodes that were written as models of their own.
+/// Lists the nodes that were written as models of their own.
 fn saved(report: &ModelReport) -> Vec<String> {
     let Some(saved) = &report.saved else { return Vec::new() };
     if saved.is_empty() {
@@ -211,7 +211,7 @@ fn saved(report: &ModelReport) -> Vec<String> {
     saved.iter().map(line).collect()
 }
 
-/// One line a model: worst first.
+/// Formats a table of models, one per line, worst first.
 pub fn table(reports: &[ModelReport]) -> String {
     let mut sorted: Vec<&ModelReport> = reports.iter().collect();
     sorted.sort_by_key(|report| (std::cmp::Reverse(report.status), &report.file));

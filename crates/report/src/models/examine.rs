@@ -1,4 +1,4 @@
-//! The check of a model file, and what becomes of the model elsewhere.
+//! Checks a model file, including its behaviour at other opsets and on runtimes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -18,19 +18,19 @@ use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVer
 use crate::models::single_node::Origin;
 use crate::models::wanted::Wanted;
 
-/// The most nodes of a model that is tried at every opset.
+/// Maximum number of nodes of a model that is tried at every opset.
 const MOST_TRIED: usize = 20_000;
 
-/// Checks a model file. What cannot be read is a report, too, and so is a file on which this program panics: it says nothing
-/// of other files.
+/// Checks a model file. Always returns a report, even if the file cannot be read or the program panics on it, so that other files
+/// are still checked.
 pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
     let file = path.display().to_string();
     catching(&file, || examine_file(path, wanted, limits))
 }
 
-/// The report, or one that says that the program failed.
+/// Returns the report, or one that says that the program failed.
 fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
-    // What is shared with other files are measurements, which are not changed, and hosts, which have locks of their own.
+    // Files share only the measurements, which are immutable, and hosts, which have their own locks.
     std::panic::catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(ToString::to_string);
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -52,8 +52,8 @@ fn examine_file(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
     examine_source(&file, &source, Some(&ModelFolder::of(path)), wanted, limits)
 }
 
-/// Checks a model whose bytes are read from `source`; `file` is what it is called. Without a folder nothing is said of the files
-/// that external data is in.
+/// Checks a model whose bytes are read from `source`. `file` is its name in the report. Without a folder, the files with external
+/// data are not checked.
 pub fn examine_source(
     file: &str,
     source: &dyn Source,
@@ -120,7 +120,7 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
     }
 }
 
-/// What the runtimes that are asked about do with a valid model.
+/// Reports what the requested runtimes do with a valid model.
 fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, wanted: &Wanted) -> Vec<RuntimeReport> {
     let nodes = NodeKinds::of(origin.inferred);
     let measured = wanted.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
@@ -144,10 +144,10 @@ fn target_of(model: &ModelProto, wanted: &Wanted, limits: &Limits) -> TargetRepo
     TargetReport { label: wanted.label.clone(), answer, edits, reasons }
 }
 
-/// The place of edits that are about the numbers at the head of the file.
+/// Place of edits to the opset and IR version numbers of the file.
 const MODEL: &str = "model";
 
-/// By domain, the opsets at which every node means the same operator version.
+/// Returns the range of opsets per domain at which every node has the same operator version.
 fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
     let specs = Specs::embedded();
     let mut ranges: BTreeMap<String, [i64; 2]> = BTreeMap::new();
@@ -167,7 +167,7 @@ fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
     ranges
 }
 
-/// By domain, the opsets at which no node has to change, the other domains staying as they are.
+/// Returns the range of opsets per domain at which no node has to change, if the other domains keep their opset.
 fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap<String, [i64; 2]> {
     let mut ranges = BTreeMap::new();
     if facts.nodes > MOST_TRIED {
@@ -188,11 +188,11 @@ fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap
             ranges.insert(canonical_domain(domain).to_owned(), [first, last]);
         }
     }
-    // A range that was not tried to its end would say too little.
+    // A range that was cut short by the deadline would be too small.
     if limits.deadline.is_over() { BTreeMap::new() } else { ranges }
 }
 
-/// The answer in a line.
+/// Summarizes the report in one line.
 fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
     let errors = report.count(Level::Error);
     if let Some(first) = report.findings.first().filter(|_| errors > 0) {
@@ -234,13 +234,13 @@ fn target_verdict(target: &TargetReport) -> String {
     }
 }
 
-/// How many nodes edits or reasons are about; one that is about the file alone counts as one, too.
+/// Counts the nodes that edits or reasons are about. At least 1, for edits of the file alone.
 fn places(items: &[(String, String)]) -> usize {
     let places: BTreeSet<&str> = items.iter().map(|(place, _)| place.as_str()).collect();
     places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
-/// Whether a file can be of an IR version, and because of what not.
+/// Tells if a file can have an IR version, and if not, why.
 fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
     let lowest = ir.lowest;
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();

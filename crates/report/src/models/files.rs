@@ -1,4 +1,4 @@
-//! Model files and the folders that they stand in.
+//! Model files and their folders.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 
 use onnx_conformance_cases::case::open_regular;
 
-/// A file whose bytes are read where a check needs them.
+/// A model file whose bytes are read on demand.
 #[derive(Debug)]
 pub struct ModelFile {
     file: RefCell<File>,
@@ -37,19 +37,19 @@ impl Source for ModelFile {
     }
 }
 
-/// The folder of a model, for the sizes of files of external data.
+/// Folder of a model, to look up the sizes of external data files.
 #[derive(Debug)]
 pub struct ModelFolder(PathBuf);
 
 impl ModelFolder {
-    /// The folder that a model file stands in.
+    /// Returns the folder of a model file.
     pub fn of(model: &Path) -> ModelFolder {
         ModelFolder(model.parent().map(Path::to_owned).unwrap_or_default())
     }
 }
 
 impl Folder for ModelFolder {
-    /// A link is not followed: it may lead out of the folder.
+    /// Links are not followed, because they may lead out of the folder.
     fn size_of(&self, location: &str) -> Option<u64> {
         let mut path = self.0.clone();
         for part in Path::new(location).components() {
@@ -63,7 +63,7 @@ impl Folder for ModelFolder {
     }
 }
 
-/// A path that names no model.
+/// A path without a model.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The file or folder cannot be read.
@@ -71,15 +71,15 @@ pub enum FilesError {
     Unreadable {
         /// The path.
         path: String,
-        /// Why.
+        /// The error message.
         error: String,
     },
-    /// The folder holds no model.
+    /// The folder contains no model.
     #[error("{0}: holds no file that ends in .onnx; name a file, whatever it is called")]
     Nothing(String),
 }
 
-/// The model files that paths name: a file itself, whatever it is called, and all below a folder that end in `.onnx`.
+/// Returns the model files in these paths: a path to a file as it is, and all files below a folder that end in `.onnx`.
 pub fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
     let mut files = Vec::new();
     for path in paths {

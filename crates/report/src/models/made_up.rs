@@ -1,4 +1,4 @@
-//! Inputs that are made up from what a model declares of them.
+//! Made-up inputs, generated from the declarations of a model.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_cases::generate::Random;
 
-/// The most elements that one made-up input has.
+/// Maximum number of elements of a made-up input.
 const MOST_ELEMENTS: usize = 1 << 22;
 
-/// A tensor for each input of the declared type, the same for the same number; or why there is none. A dimension without a size
-/// is 1 to 4, the same wherever its name stands.
+/// Returns a value of the declared type for each input, or the reason why there is none. The same number gives the same values.
+/// An unknown dimension gets a size of 1 to 4, the same for every use of its name.
 pub fn made_up_inputs(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<Vec<Named>, String> {
     let (mut sizes, mut inputs, mut bytes) = (BTreeMap::new(), Vec::new(), 0_usize);
     for input in wanted {
@@ -64,7 +64,7 @@ fn made_up(input: &ValueInfoProto, mut random: Random, sizes: &mut BTreeMap<Stri
     filled(element, &shape, count, &mut random).map_err(|error| format!("input '{name}': {error}"))
 }
 
-/// Small numbers: floats are multiples of 1/8 from -8 to 8, integers 0 to 3.
+/// Fills a tensor with small numbers: floats are multiples of 1/8 from -8 to 8, integers are 0 to 3.
 fn filled(element: ElementType, shape: &[usize], count: usize, random: &mut Random) -> Result<Value, String> {
     let error = |error: TensorError| error.to_string();
     let tensor = match element.kind() {

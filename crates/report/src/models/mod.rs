@@ -1,4 +1,4 @@
-//! Models that users have: their files, and what a check of them finds.
+//! Users' models: their files, and the results of checking them.
 
 mod examine;
 mod files;

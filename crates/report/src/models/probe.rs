@@ -1,4 +1,4 @@
-//! Probing: a node of which no measurement says anything is run on the runtime itself, and compared with the built-in executor.
+//! Probing: runs a node that no measurement covers on the runtime itself, and compares it with the built-in executor.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,28 +21,27 @@ use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
-/// On how many made-up inputs of any sizes a node is tried until the built-in executor runs it.
+/// Number of made-up inputs with random sizes to try before giving up on the built-in executor.
 const TRIALS: usize = 8;
 
-/// The most dimensions that sizes are taken from for more trials.
+/// Maximum number of known sizes to use for more trials.
 const MOST_SIZES: usize = 16;
 
-/// How long the built-in executor may take.
+/// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How near an element must be, relative to it: upstream's rule.
+/// Relative tolerance of an element, as in ONNX's own tests.
 const RELATIVE: f64 = 1e-3;
 
-/// How far an element may be beyond that, in unit roundoffs of the type and relative to the largest element: what is left where
-/// terms cancel.
+/// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
 const ROUNDOFFS: f64 = 32.0;
 
-/// A runtime that was started, and what was measured of it.
+/// A started runtime and its measurement.
 #[derive(Clone)]
 pub struct RuntimeProbe {
     /// The runtime.
     pub host: Arc<dyn Host + Send>,
-    /// The measurement of its version, or of its newest version that was measured.
+    /// Measurement of its version, or else of its newest measured version.
     pub measurement: Option<&'static Measurement>,
 }
 
@@ -52,16 +51,16 @@ impl fmt::Debug for RuntimeProbe {
     }
 }
 
-/// What a probe showed.
+/// Result of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Probed {
-    /// What became of the node, and why.
+    /// Verdict on the node, and the reason.
     Verdict(NodeVerdict, Option<String>),
-    /// Why the node could not be tried.
+    /// Reason why the node could not be tried.
     NotProbed(String),
 }
 
-/// Runs the model of one node on a runtime.
+/// Runs a single-node model on a runtime.
 pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     let Some(graph) = &model.graph else { return Probed::NotProbed("the model has no graph".to_owned()) };
     let bytes = Bytes::from(model.encode_to_vec());
@@ -86,11 +85,11 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     Probed::Verdict(verdict, Some(ended.message().to_owned()))
 }
 
-/// Inputs that the built-in executor takes, and the outputs that it gives.
+/// Returns inputs that the built-in executor accepts, and its outputs for them.
 fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), String> {
     let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
     let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
-    // First every dimension that is not known has a size of its own, then all have one that is known somewhere in the node.
+    // The first trials give every unknown dimension its own size. Later ones give all of them one size known from the node.
     let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
     let mut why = String::new();
     for (number, size) in sizes.enumerate() {
@@ -109,7 +108,7 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
     Err(format!("the built-in executor does not run it on made-up inputs: {why}"))
 }
 
-/// The sizes of dimensions of inputs and initializers, each once.
+/// Returns the distinct sizes of the dimensions of inputs and initializers.
 fn known_sizes(graph: &GraphProto) -> BTreeSet<i64> {
     let of_inputs = graph.input.iter().flat_map(|input| {
         let dims = tensor_dims(input).unwrap_or_default();
@@ -128,7 +127,7 @@ fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
     }
 }
 
-/// A declaration in which each dimension without a size has this one, where there is one.
+/// Sets each unknown dimension of a declaration to this size, if there is one.
 fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
     let mut info = info.clone();
     if let (Some(size), Some(type_proto::Value::TensorType(tensor))) =
@@ -173,7 +172,7 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
     Probed::Verdict(NodeVerdict::Runs, note)
 }
 
-/// Whether a node, or one in its subgraphs, draws numbers.
+/// Returns true if a node, or a node in its subgraphs, generates random numbers.
 fn draws(node: &NodeProto) -> bool {
     let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
     RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(draws))
@@ -186,7 +185,7 @@ fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
     (!is_same).then(|| format!("{} where {} is expected", described(actual), described(expected)))
 }
 
-/// Upstream's rule, with room for what cancels.
+/// Tolerance of ONNX's own tests, widened for cancellation.
 fn accuracy(expected: &Value) -> Accuracy {
     let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float());
     let slack = tensor.map_or(0.0, |tensor| {
@@ -196,13 +195,13 @@ fn accuracy(expected: &Value) -> Accuracy {
     Accuracy::Close { relative: RELATIVE, absolute: slack.max(1e-7) }
 }
 
-/// The largest magnitude of a tensor of floats.
+/// Returns the largest finite magnitude of a float tensor.
 fn largest(tensor: &Tensor) -> f64 {
     let finite = tensor.floats().into_iter().filter(|value| value.is_finite());
     finite.fold(0.0, |largest, value| largest.max(value.abs()))
 }
 
-/// Whether integers are at most 1 away: rounding to a step of a quantization may fall either way.
+/// Returns true if integers differ by at most 1: rounding to a quantization step may go either way.
 fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
     let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return false };
     let is_same_kind = expected.element_type() == actual.element_type() && expected.shape() == actual.shape();
@@ -218,7 +217,7 @@ mod tests {
     use super::*;
     use onnx_conformance_subject::{Declaration, Ran};
 
-    /// The built-in executor, behind something that spoils what it says.
+    /// The built-in executor with tampered answers.
     struct Spoilt(fn(Vec<Value>) -> Ended);
 
     impl Host for Spoilt {

@@ -1,6 +1,6 @@
-//! The proof of a conversion: the model before and after runs on the same inputs, and gives the same.
+//! Proof of a conversion: the original and the converted model run on the same inputs and give the same outputs.
 //!
-//! One of the two models is in memory at a time: the runs of the one before come first, and their outputs are kept.
+//! Only one of the two models is in memory at a time. The original runs first, and its outputs are kept.
 
 use std::collections::HashSet;
 
@@ -17,73 +17,73 @@ use crate::models::made_up::made_up_inputs;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_cases::compare::{Accuracy, compare};
 
-/// How near an element that is not the same must be: upstream's rule, relative and absolute.
+/// Relative and absolute tolerance of elements, as in ONNX's own tests.
 const CLOSE: (f64, f64) = (1e-3, 1e-7);
 
-/// The steps of a type of 16 bits that an element may be away besides, each of the size that it has at the greatest element: a
-/// conversion may round between two nodes where one node did not.
+/// Additional tolerance of 16-bit types, in steps (ULPs) of the largest element. A conversion may round between two nodes where a
+/// single node did not.
 const STEPS: f64 = 2.0;
 
-/// What the trials showed.
+/// Result of the trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Both models gave the same.
+    /// Both models gave the same outputs.
     Same(String),
-    /// Nothing could be compared, because of this.
+    /// Nothing could be compared, for this reason.
     NotVerified(String),
     /// Some output differs.
     Differs(String),
 }
 
 impl Proof {
-    /// Nothing could be compared, because of this.
+    /// Creates the result for a comparison that was not possible.
     pub fn not_verified(why: &str) -> Proof {
         Proof::NotVerified(format!("not verified: {why}"))
     }
 }
 
-/// Why a run gave no outputs, in words.
+/// Reason why a run gave no outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunFailure {
-    /// The time or the memory of all runs is used up.
+    /// The time or memory limit of all runs is exceeded.
     Limit(String),
     /// The model does not run on the inputs.
     Model(String),
 }
 
-/// The time or the memory of all runs is used up, in words.
+/// The time or memory limit of all runs is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OverLimit(pub String);
 
-/// Inputs of a run, with what they are called.
+/// Inputs of a run, with a description.
 pub type TrialInputs = (String, Vec<Named>);
 
-/// Runs a model, given as its bytes, on inputs, while so many bytes are held besides.
+/// Runs a model, given as bytes, on inputs, while this many other bytes are held.
 pub type RunModel<'a> = &'a dyn Fn(&Bytes, &[Named], usize) -> Result<Vec<Value>, RunFailure>;
 
-/// The runs of a proof.
+/// Runs of a proof.
 pub struct Trials<'a> {
-    /// How many runs there are.
+    /// Number of runs.
     pub count: usize,
-    /// The inputs of a run by its number, the same at every call.
+    /// Returns the inputs of a run by its number, the same on every call.
     pub inputs: &'a dyn Fn(usize) -> Result<TrialInputs, RunFailure>,
     /// Runs a model.
     pub run: RunModel<'a>,
 }
 
-/// What the model before gave.
+/// Outputs of the original model.
 pub struct Expectation {
-    /// The outputs of each run; nothing where it failed.
+    /// Outputs of each run; `None` for a failed run.
     outputs: Vec<Option<Vec<Value>>>,
-    /// Why the last run failed that did.
+    /// Reason of the last failure.
     why: String,
-    /// The bytes of all outputs.
+    /// Total bytes of the outputs.
     held: usize,
 }
 
 impl Trials<'_> {
-    /// Runs the model before its conversion.
+    /// Runs the original model.
     pub fn before(&self, model: &Bytes) -> Result<Expectation, OverLimit> {
         let mut expected = Expectation { outputs: Vec::new(), why: String::new(), held: 0 };
         for number in 0..self.count {
@@ -104,7 +104,7 @@ impl Trials<'_> {
         Ok(expected)
     }
 
-    /// Runs the model after its conversion, and compares.
+    /// Runs the converted model, and compares.
     pub fn after(&self, expected: &Expectation, model: &Bytes) -> Result<Proof, OverLimit> {
         if self.count == 0 {
             return Ok(Proof::not_verified("no inputs were asked for"));
@@ -148,12 +148,12 @@ impl Trials<'_> {
     }
 }
 
-/// The first rule that the model in a file breaks, where it breaks one.
+/// Returns the first rule that the model in a file violates, if any.
 pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
     check(file, None, limits).findings.into_iter().find(|finding| finding.level == Level::Error)
 }
 
-/// How near the elements of an output must be, and its element type where it has 16 bits.
+/// Returns the tolerance of an output's elements, and its element type if it has 16 bits.
 fn accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
     let (relative, absolute) = CLOSE;
     let element = expected.value_type().element_type();
@@ -162,18 +162,18 @@ fn accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
         return (Accuracy::Close { relative, absolute }, None);
     };
     let sizes = tensor.stream(Tensor::floats).map(f64::abs).filter(|size| size.is_finite());
-    // The distance of two neighbours is twice the roundoff.
+    // The distance between neighbouring values is twice the roundoff.
     let distance = STEPS * 2.0 * format.unit_roundoff() * sizes.fold(0.0, f64::max);
     (Accuracy::Close { relative, absolute: absolute + distance }, Some(element))
 }
 
-/// The inputs of a graph that no initializer gives a default.
+/// Returns the graph inputs that have no default from an initializer.
 pub fn inputs_to_give(graph: &GraphProto) -> Vec<&ValueInfoProto> {
     let defaults: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
     graph.input.iter().filter(|input| !defaults.contains(input.name())).collect()
 }
 
-/// Inputs that are made up, the same at every call; or why none can be.
+/// Returns made-up inputs, the same on every call, or the reason why there are none.
 pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
     match made_up_inputs(wanted, number, limits) {
         Ok(inputs) => Ok((format!("made-up input {number}"), inputs)),

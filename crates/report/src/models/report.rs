@@ -1,4 +1,4 @@
-//! What a check found of a model file, and what becomes of it elsewhere.
+//! Report on a model file: the findings of its check, conversions, and runtimes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,48 +12,48 @@ use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
 use crate::models::saved::SavedNode;
 use onnx_conformance_harness::measure::NodeVerdict;
 
-/// What a check found of a model file.
+/// Report on a model file.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelReport {
-    /// The file, as it was named.
+    /// File name as given.
     pub file: String,
-    /// The worst of it.
+    /// Overall status.
     pub status: Status,
-    /// The answer in a line, the cause first.
+    /// Summary in one line, the cause first.
     pub verdict: String,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// What the model is made of.
+    /// Facts about the model's contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<ModelFacts>,
-    /// By domain, the opsets at which every node means the same operator version.
+    /// Range of opsets per domain at which every node has the same operator version.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub same_operators: BTreeMap<String, [i64; 2]>,
-    /// By domain, the opsets at which no node has to change.
+    /// Range of opsets per domain at which no node has to change.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unedited: BTreeMap<String, [i64; 2]>,
-    /// What becomes of it at the opsets that were asked about.
+    /// Conversion to the requested opsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetReport>,
-    /// What measured runtimes do with it.
+    /// Results on measured runtimes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runtimes: Vec<RuntimeReport>,
-    /// The nodes that were written as models of their own; nothing where none were to be.
+    /// Nodes written as models of their own; `None` if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<Vec<SavedNode>>,
 }
 
-/// What there is to say of a model file.
+/// Status of a model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It breaks no rule, and can be what was asked for.
+    /// Violates no rule, and can be converted as requested.
     Valid,
-    /// It breaks a rule, or cannot be what was asked for.
+    /// Violates a rule, or cannot be converted as requested.
     Findings,
-    /// It holds no model.
+    /// Contains no model.
     Unreadable,
-    /// This program failed on it, which is a fault of the program.
+    /// This program failed on it, which is a bug in the program.
     Failed,
 }
 
@@ -68,44 +68,44 @@ impl fmt::Display for Status {
     }
 }
 
-/// What becomes of a model at other opsets or in another IR version.
+/// Conversion of a model to other opsets or another IR version.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetReport {
-    /// What was asked for: `opset 12`, `ONNX 1.12`.
+    /// The request: `opset 12`, `ONNX 1.12`.
     pub label: String,
     /// The answer.
     pub answer: Answer,
-    /// The edits that it takes, each with its place.
+    /// Required edits, each with its place.
     pub edits: Vec<(String, String)>,
-    /// What stands against it, each with its place.
+    /// Obstacles, each with its place.
     pub reasons: Vec<(String, String)>,
 }
 
-/// Whether a model can be what was asked for.
+/// Answer to a requested conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The numbers of opsets and IR version change, and no node.
+    /// Only the opset and IR version numbers change.
     RelabelOnly,
-    /// Nodes change, and the model means the same.
+    /// Nodes change, and the model keeps its meaning.
     Edits,
-    /// Nothing there means the same.
+    /// No equivalent exists there.
     Cannot,
 }
 
 impl ModelReport {
-    /// How many findings have this level.
+    /// Returns the number of findings of this level.
     pub fn count(&self, level: Level) -> usize {
         self.findings.iter().filter(|finding| finding.level == level).count()
     }
 
-    /// Whether of some node on some runtime nothing is known.
+    /// Returns true if the result of some node on some runtime is unknown.
     pub fn has_unknown(&self) -> bool {
         let kinds = self.runtimes.iter().flat_map(|runtime| &runtime.kinds);
         kinds.into_iter().any(|kind| kind.answer.verdict == NodeVerdict::Unknown)
     }
 
-    /// Whether the report fails a check that is to fail on findings of this level.
+    /// Returns true if the report fails a check that fails on findings of this level.
     pub fn fails_on(&self, level: Level) -> bool {
         let answer = self.target.as_ref().map(|target| target.answer);
         let by_target = match answer {

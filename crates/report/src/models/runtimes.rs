@@ -1,4 +1,4 @@
-//! What measured runtimes do with a model, node by node.
+//! Results of a model on measured runtimes, node by node.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::models::single_node::Origin;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
 
-/// What a measured runtime does with a model.
+/// Results of a model on a measured runtime.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuntimeReport {
     /// The runtime.
@@ -24,38 +24,38 @@ pub struct RuntimeReport {
     /// The day of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Where it was made.
+    /// Platform of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The version that was started to try nodes of which no measurement says anything.
+    /// Version that was started to try nodes that no measurement covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// The worst of it.
+    /// Overall verdict.
     pub verdict: RuntimeVerdict,
-    /// Why the file is not taken.
+    /// Reason why the runtime does not accept the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// The nodes, by kind, the worst first.
+    /// The nodes by kind, worst first.
     pub kinds: Vec<KindReport>,
 }
 
-/// What becomes of a model on a runtime, the best first.
+/// Verdict on a model for a runtime, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeVerdict {
-    /// Cases like every node pass.
+    /// Similar cases pass for every node.
     Runs,
-    /// The same, though of some nodes no case has all settings.
+    /// Like `Runs`, although for some nodes no case has all settings.
     LikelyRuns,
-    /// Of some nodes nothing is known.
+    /// Some nodes are unknown.
     Unknown,
-    /// Some cases like a node are declined or fail, others pass.
+    /// Some cases similar to a node are declined or fail, others pass.
     MayFail,
-    /// Some node is computed otherwise than the standard says, or crashes the runtime.
+    /// Some node gives a result that violates the standard, or crashes the runtime.
     WrongSomewhere,
-    /// Every case like a node fails, and not all of them are declined.
+    /// Every case similar to a node fails, and not all of them are declined.
     FailsWhenRun,
-    /// The file is not taken, or every case like some node is declined.
+    /// The file is not accepted, or every case similar to some node is declined.
     WillNotLoad,
 }
 
@@ -80,38 +80,38 @@ pub struct KindReport {
     pub kind: String,
     /// The settings: `mode=cubic antialias rank=4`.
     pub settings: String,
-    /// How many nodes are of the kind.
+    /// Number of nodes of the kind.
     pub nodes: usize,
-    /// The first of them.
+    /// Name of the first node.
     pub first: String,
-    /// The same, to look it up.
+    /// Id of the first node.
     #[serde(skip)]
     pub(super) id: Option<NodeId>,
-    /// What the measurement says of them, or what was tried.
+    /// Answer of the measurement, or of the probe.
     #[serde(flatten)]
     pub answer: NodeAnswer,
-    /// The finding that the answer's case shows.
+    /// Finding for the answer's case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<FindingReport>,
 }
 
-/// A finding, in words.
+/// Summary of a finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct FindingReport {
     /// Its id with the runtime: `onnxruntime/gather-strings`.
     pub id: String,
-    /// What the runtime does.
+    /// Behaviour of the runtime.
     pub does: String,
 }
 
-/// The nodes of a model by kind, and calls of what is no operator of ONNX.
+/// Nodes of a model by kind, and calls of operators that ONNX does not have.
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
     kinds: BTreeMap<NodeKind, Alike>,
     others: BTreeMap<String, Alike>,
 }
 
-/// Nodes of one kind: how many there are, and the first.
+/// Group of nodes of one kind: their number and the first one.
 #[derive(Debug)]
 struct Alike {
     count: usize,
@@ -120,7 +120,7 @@ struct Alike {
 }
 
 impl NodeKinds {
-    /// Those of a model.
+    /// Groups the nodes of a model.
     pub(super) fn of(inferred: &Inferred<'_>) -> NodeKinds {
         let mut all = NodeKinds::default();
         for id in inferred.nodes() {
@@ -141,11 +141,11 @@ impl NodeKinds {
     }
 }
 
-/// A runtime that is asked about.
+/// A requested runtime.
 pub(super) enum AskedRuntime<'a> {
-    /// By what was measured alone.
+    /// From measurements alone.
     Measured(&'a Measurement),
-    /// By what was measured, and by trying it.
+    /// From measurements, and by running nodes on it.
     Started(&'a RuntimeProbe),
 }
 
@@ -157,7 +157,7 @@ impl<'a> AskedRuntime<'a> {
         }
     }
 
-    /// What becomes of the nodes of a kind: what was measured, or else what the first of them shows.
+    /// Returns the answer for a kind of node: measured, or else probed with its first node.
     fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>) -> NodeAnswer {
         let measured = self.measurement().map_or_else(NodeAnswer::unknown, |measurement| measurement.answer(kind));
         match self {
@@ -180,7 +180,7 @@ impl<'a> AskedRuntime<'a> {
     }
 }
 
-/// The place of a node, without the main graph.
+/// Formats the place of a node, without the main graph.
 fn short_place(place: &Place) -> String {
     match (&place.path[..], &place.node) {
         ([PathStep::Graph(_)], Some(node)) => node.to_string(),
@@ -189,7 +189,7 @@ fn short_place(place: &Place) -> String {
 }
 
 impl RuntimeReport {
-    /// What a runtime does with a model.
+    /// Creates the report on a model for a runtime.
     pub(super) fn new(
         runtime: &AskedRuntime<'_>,
         facts: &ModelFacts,
@@ -240,7 +240,7 @@ impl RuntimeReport {
         }
     }
 
-    /// The answer in a line, the cause first.
+    /// Summarizes the report in one line, the cause first.
     pub fn line(&self) -> String {
         let cause = self.refused.clone().or_else(|| {
             let worst = self.kinds.first().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues)?;
@@ -255,7 +255,7 @@ impl RuntimeReport {
 }
 
 impl KindReport {
-    /// What is measured, in words: `wrong in 2 of 25 cases like it`.
+    /// Describes the answer: `wrong in 2 of 25 cases like it`.
     pub fn says(&self) -> String {
         let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
         let rank = if *other_ranks { " but of other ranks" } else { "" };
@@ -278,7 +278,8 @@ impl KindReport {
     }
 }
 
-/// The finding that the case of an answer shows, where that case fails and is not just declined. The case of an unknown node fails.
+/// Returns the finding for an answer's case, if that case fails and is not just declined. The case of an unknown node is a
+/// failure.
 fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
     let fails = matches!(
         answer.verdict,
@@ -293,7 +294,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
     Some(FindingReport { id: finding.full_id(), does: finding.does.clone() })
 }
 
-/// Why a runtime does not take the file at all.
+/// Returns the reason why a runtime does not accept the file at all.
 fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     let accepts = measurement.accepts()?;
     if let Some(ir) = facts.ir.declared.filter(|ir| !accepts.ir.contains(*ir)) {

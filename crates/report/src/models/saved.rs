@@ -1,4 +1,4 @@
-//! Nodes that are written as models of their own.
+//! Nodes written as models of their own.
 
 use std::fmt::Write as _;
 use std::fs::Metadata;
@@ -19,52 +19,54 @@ use crate::models::single_node::Origin;
 use onnx_conformance_harness::measure::NodeVerdict;
 use onnx_conformance_harness::whole_file::write_whole;
 
-/// The longest name of a model, a function or a subgraph in a file's name.
+/// Maximum length of the name of a model, function or subgraph in a file name.
 const MAX_NAME: usize = 80;
 
-/// The longest part of a file's name that says where a node is.
+/// Maximum length of the place of a node in a file name.
 const MAX_PLACE: usize = 120;
 
-/// The most bytes of all files together: each node that reads a weight has a copy of it.
+/// Maximum total size of all files. Each node that reads a weight has its own copy.
 const MAX_TOTAL: u64 = 512 << 20;
 
-/// Which nodes are written, and where.
+/// The nodes to write, and the destination.
 #[derive(Clone, Debug)]
 pub struct Saving {
     folder: PathBuf,
     nodes: Vec<String>,
     is_single: bool,
-    /// The bytes that may still be written.
+    /// Number of bytes that may still be written.
     left: Arc<AtomicU64>,
 }
 
-/// A node that was to be written.
+/// A node that was requested.
 #[derive(Clone, Debug, Serialize)]
 pub struct SavedNode {
-    /// The node, as findings name it.
+    /// The node, as named in findings.
     pub node: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Why there is no file.
+    /// Reason why there is no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether the file could not be written.
+    /// True if writing the file failed.
     #[serde(skip)]
     pub has_failed: bool,
-    /// The names that asked for it.
+    /// The requested names that matched it.
     #[serde(skip)]
     pub asked: Vec<String>,
 }
 
 impl Saving {
-    /// Writes below a folder, which is made. `nodes` has names, positions in the main graph or outputs of nodes, or `all`; those
-    /// nodes are written that stand out where it has none. Where one model is checked, its name alone names its files.
+    /// Writes below a folder, which is created. `nodes` has names, positions in the main graph or outputs of nodes, or `all`. If
+    /// it is empty, the conspicuous nodes are written. For a single model, file names begin with the model's name without its
+    /// folder.
     pub fn new(folder: PathBuf, nodes: Vec<String>, is_single: bool) -> Saving {
         Saving { folder, nodes, is_single, left: Arc::new(AtomicU64::new(MAX_TOTAL)) }
     }
 
-    /// Writes the nodes of a model that were named, or else those that stand out: on a runtime, or by a finding.
+    /// Writes the named nodes of a model, or else the conspicuous ones: with a problem on a runtime, or with a finding if no
+    /// runtime is requested.
     pub(super) fn save(
         &self,
         file: &Path,
@@ -107,7 +109,7 @@ impl Saving {
         saved
     }
 
-    /// The bytes, where they are within the limit. After those that are not, no further node is written.
+    /// Returns the bytes if they are within the limit. After the first excess, no more nodes are written.
     fn counted(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         let size = bytes.len() as u64;
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
@@ -117,7 +119,7 @@ impl Saving {
         })
     }
 
-    /// What the names of a model's files begin with.
+    /// Returns the common prefix of a model's file names.
     fn prefix(&self, file: &Path) -> String {
         let named = if self.is_single { file.file_stem().map_or(file, Path::new) } else { file };
         let text = named.to_string_lossy();
@@ -126,7 +128,7 @@ impl Saving {
     }
 }
 
-/// The nodes with these names, positions or outputs, each with the names that asked for it.
+/// Returns the nodes with these names, positions or outputs, each with the names that matched.
 fn named(origin: &Origin<'_>, names: &[String]) -> Vec<(NodeId, Vec<String>)> {
     let bodies = &origin.inferred.bodies;
     let asked = |id: NodeId| {
@@ -144,7 +146,7 @@ fn named(origin: &Origin<'_>, names: &[String]) -> Vec<(NodeId, Vec<String>)> {
     origin.inferred.nodes().filter_map(asked).collect()
 }
 
-/// The nodes of which an error or a warning speaks.
+/// Returns the nodes with an error or a warning.
 fn with_findings(origin: &Origin<'_>, findings: &[Finding]) -> Vec<NodeId> {
     let is_about = |place: &Place, finding: &&Finding| {
         finding.level <= Level::Warning && finding.place.node == place.node && finding.place.path == place.path
@@ -156,7 +158,7 @@ fn with_findings(origin: &Origin<'_>, findings: &[Finding]) -> Vec<NodeId> {
     if findings.is_empty() { Vec::new() } else { origin.inferred.nodes().filter(has_finding).collect() }
 }
 
-/// The first node of each kind of which no runtime was measured to compute it right, special values aside.
+/// Returns the first node of each kind that some runtime is not known to compute correctly, special values aside.
 fn not_plainly_fine(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
     let kinds = runtimes.iter().flat_map(|runtime| &runtime.kinds);
     let worse = kinds.filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
@@ -166,7 +168,7 @@ fn not_plainly_fine(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
     ids
 }
 
-/// A place as a part of a file's name: `12-then_branch.4-Add`.
+/// Formats a place as part of a file name: `12-then_branch.4-Add`.
 fn file_part(place: &Place) -> String {
     let step = |step: &PathStep| match step {
         PathStep::Graph(_) | PathStep::Call(_) => None,
@@ -186,27 +188,27 @@ fn over() -> String {
     format!("all files together would be over the limit of {MAX_TOTAL} bytes; name this node alone by --node")
 }
 
-/// Text that every file system takes in a name.
+/// Replaces characters that some file systems do not allow in names.
 fn plain(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     shortened(text, MAX_NAME).chars().map(plain).collect()
 }
 
-/// A text of at most so many characters, the last of which are a digest of the whole where it is longer.
+/// Truncates a text to at most `most` characters. A truncated text ends with a digest of the whole.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
     let mut digest = String::new();
     for byte in Sha256::digest(text).iter().take(8) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(digest, "{byte:02x}");
     }
     let start: String = text.chars().take(most.saturating_sub(digest.len() + 1)).collect();
     format!("{start}-{digest}")
 }
 
-/// Writes a file that may be there with the same bytes, and with no others.
+/// Writes a file. An existing file with the same bytes is kept, any other is an error.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -240,7 +242,7 @@ mod tests {
         let saving = Saving::new(PathBuf::new(), Vec::new(), true);
         saving.left.store(10, Ordering::Relaxed);
         assert!(saving.counted(vec![0; 8]).is_ok());
-        // Those of another model count, too.
+        // Bytes of another model count, too.
         assert!(saving.clone().counted(vec![0; 3]).unwrap_err().contains("over the limit of 536870912 bytes"));
         assert!(saving.counted(vec![0; 1]).is_err());
     }

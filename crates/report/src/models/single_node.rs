@@ -1,4 +1,4 @@
-//! A node of a model as a model of its own, which shows on any runtime what becomes of the node.
+//! Single-node models: a node extracted from a model, to reproduce its behaviour on any runtime.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,21 +16,21 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::types::ValueType;
 
-/// The most bytes of a tensor that are read to be in the model of a node.
+/// Maximum number of bytes of a tensor that is copied into a single-node model.
 const MOST_WEIGHTS: u64 = 256 << 20;
 
-/// The IR version from which initializers need not be inputs.
+/// First IR version in which initializers need not be inputs.
 const PLAIN_INITIALIZERS: i64 = 4;
 
-/// A checked model, from which nodes are taken.
+/// A checked model to extract nodes from.
 pub(super) struct Origin<'a> {
     pub(super) scan: &'a Scan,
     pub(super) inferred: &'a Inferred<'a>,
-    /// The file, for the elements of tensors that were passed over.
+    /// The file, to read the elements of tensors that the scan skipped.
     pub(super) file: &'a dyn Source,
 }
 
-/// What is put together for the model of a node.
+/// Parts of a single-node model.
 #[derive(Default)]
 struct Parts {
     inputs: Vec<ValueInfoProto>,
@@ -38,8 +38,8 @@ struct Parts {
 }
 
 impl Origin<'_> {
-    /// The model of a node: its inputs are graph inputs with the types and shapes that are known, or initializers where the values
-    /// are known before the model runs; opsets, IR version and called functions are those of the model. Or why there is none.
+    /// Returns the model of a node, or the reason why there is none. Its inputs are graph inputs with the known types and shapes,
+    /// or initializers if their values are known before the model runs. Opsets, IR version and called functions are the model's.
     pub(super) fn single_node(&self, id: NodeId) -> Result<ModelProto, String> {
         let mut node = self.inferred.bodies.node(id).ok_or("there is no such node")?.clone();
         self.complete(&mut node)?;
@@ -80,7 +80,7 @@ impl Origin<'_> {
         })
     }
 
-    /// Adds a value that the node reads: as an initializer where it is known, or else as an input.
+    /// Adds a value that the node reads: as an initializer if it is known, else as an input.
     fn add(&self, parts: &mut Parts, name: &str, value: ValueId) -> Result<(), String> {
         let fact = self.inferred.fact(value).cloned().unwrap_or_default();
         if let Some(tensor) = self.stored(value) {
@@ -94,7 +94,7 @@ impl Origin<'_> {
         Ok(())
     }
 
-    /// The tensor of an initializer that is no input, or of a `Constant`, whole.
+    /// Returns the whole tensor of an initializer that is not an input, or of a `Constant`.
     fn stored(&self, value: ValueId) -> Option<TensorProto> {
         let bodies = &self.inferred.bodies;
         let site = bodies.site(value)?;
@@ -111,7 +111,7 @@ impl Origin<'_> {
         self.whole(tensor)
     }
 
-    /// A tensor with its elements, where they stand in the model's file.
+    /// Returns a tensor with its elements, if they are stored in the model's file.
     fn whole(&self, tensor: &TensorProto) -> Option<TensorProto> {
         if tensor.data_location() == DataLocation::External {
             return None;
@@ -127,7 +127,7 @@ impl Origin<'_> {
             let mut part = vec![0; usize::try_from(length).ok()?];
             self.file.read_at(offset, &mut part).ok()?;
             if !is_singles {
-                // The key of a field with a length, then the length.
+                // The tag of a length-delimited field, then the length.
                 push_varint(&mut encoded, field.field as u64 * 8 + 2);
                 push_varint(&mut encoded, length);
             }
@@ -138,7 +138,7 @@ impl Origin<'_> {
         Some(whole)
     }
 
-    /// Puts the elements of tensors back that the scan passed over, in attributes and subgraphs.
+    /// Restores the tensor elements that the scan skipped, in attributes and subgraphs.
     fn complete(&self, node: &mut NodeProto) -> Result<(), String> {
         for attribute in &mut node.attribute {
             if !attribute.ref_attr_name().is_empty() {
@@ -179,7 +179,7 @@ impl Parts {
     }
 }
 
-/// What is known of a value, as a declaration.
+/// Declares a value with its known type and shape.
 fn described(name: &str, fact: &ValueFact, what: &str) -> Result<ValueInfoProto, String> {
     let known = fact.value_type.as_ref().ok_or_else(|| format!("the type of {what} '{name}' is not known"))?;
     let mut declared = encode::value_type(known, None);
@@ -197,7 +197,7 @@ fn described(name: &str, fact: &ValueFact, what: &str) -> Result<ValueInfoProto,
     Ok(ValueInfoProto { name: Some(name.to_owned()), r#type: Some(declared), ..ValueInfoProto::default() })
 }
 
-/// The names that a node reads: its inputs, and what its subgraphs take from outside of them.
+/// Returns the names that a node reads: its inputs, and the outer names that its subgraphs use.
 fn names_read(node: &NodeProto) -> Vec<String> {
     let mut names = Vec::new();
     push_names_read(node, &mut vec![HashSet::new()], &mut names);
@@ -227,7 +227,7 @@ fn has_graphs(node: &NodeProto) -> bool {
     node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty())
 }
 
-/// Appends an integer as protobuf encodes it.
+/// Appends an integer as a protobuf varint.
 fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(u8::try_from(number & 0x7f).unwrap_or(0) | 0x80);

@@ -1,4 +1,4 @@
-//! What is asked of models besides whether they are valid.
+//! Questions about models besides their validity.
 
 use std::collections::BTreeMap;
 
@@ -10,39 +10,39 @@ use crate::models::probe::RuntimeProbe;
 use crate::models::saved::Saving;
 use onnx_conformance_harness::measure::Measurement;
 
-/// The opsets and the IR version that models are held to, or brought to, and the runtimes that are asked about.
+/// Opsets and IR version that models are checked against or converted to, and the requested runtimes.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The opset of each domain.
     pub opsets: BTreeMap<String, i64>,
     /// The IR version.
     pub ir: Option<i64>,
-    /// A release of ONNX that is to know the opsets and the IR version: what is newer is lowered.
+    /// ONNX release that must support the opsets and the IR version. Newer numbers are lowered.
     pub release: Option<Release>,
-    /// What was asked for, as it is answered: `opset 12`.
+    /// Label of the request in answers: `opset 12`.
     pub label: String,
-    /// Whether edits of nodes do not count as an answer.
+    /// True if edits of nodes do not count as an answer.
     pub relabel_only: bool,
-    /// The measurements that models are held against.
+    /// Measurements that models are compared with.
     pub runtimes: Vec<&'static Measurement>,
-    /// Runtimes that are started to try nodes of which no measurement says anything.
+    /// Runtimes that are started to try nodes that no measurement covers.
     pub probes: Vec<RuntimeProbe>,
-    /// Which nodes are written as models of their own.
+    /// Nodes to write as models of their own.
     pub save: Option<Saving>,
 }
 
 impl Wanted {
-    /// Whether runtimes are asked about.
+    /// Returns true if there are requested runtimes.
     pub(super) fn asks_of_runtimes(&self) -> bool {
         !self.runtimes.is_empty() || !self.probes.is_empty()
     }
 
-    /// Whether other opsets or another IR version are asked about.
+    /// Returns true if other opsets or another IR version are requested.
     pub fn is_something(&self) -> bool {
         !self.opsets.is_empty() || self.ir.is_some() || self.release.is_some()
     }
 
-    /// What a model is to become.
+    /// Returns the conversion target of a model.
     pub fn target(&self, model: &ModelProto) -> Target {
         let mut target = Target { opsets: self.opsets.clone(), ir: self.ir, relabel_only: self.relabel_only };
         if let Some(release) = &self.release {

@@ -1,25 +1,25 @@
-//! The id of a case behind its operator version, taken apart: behaviour, alternatives, types.
+//! Parser of case names (ids without the operator version): behaviour, alternatives, types.
 
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
-/// The name of a case: `refuse/empty`, `slice/start=-1,end=10/T=float`, `literal/T=float@opset=28`.
+/// Name of a case: `refuse/empty`, `slice/start=-1,end=10/T=float`, `literal/T=float@opset=28`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CaseName<'a> {
-    /// What the case tries, without alternatives and types: `slice`, `large/many_elements`, `refuse/empty`.
+    /// The behaviour, without alternatives and types: `slice`, `large/many_elements`, `refuse/empty`.
     pub(crate) behaviour: &'a str,
-    /// The type of each type parameter that the name gives, as ids spell it.
+    /// Types of the type parameters in the name, in the spelling of ids.
     pub(crate) types: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> CaseName<'a> {
-    /// Takes a name apart.
+    /// Parses a name.
     pub(crate) fn parse(name: &'a str, spec: &OpSpec) -> CaseName<'a> {
         let plain = name.split_once('@').map_or(name, |(plain, _)| plain);
         let end = behaviour_end(plain);
         let (behaviour, rest) = plain.split_at(end);
         let last = rest.rsplit('/').next().unwrap_or_default();
-        // The comma also separates alternatives, and `=` their names from values.
+        // Commas also separate alternatives, and `=` their names from their values.
         let pairs: Option<Vec<(&str, &str)>> = last.split(',').map(|pair| pair.split_once('=')).collect();
         let is_parameter = |(name, _): &(&str, &str)| spec.types.contains_key(*name);
         let types = pairs.filter(|pairs| pairs.iter().all(is_parameter)).unwrap_or_default();
@@ -28,7 +28,7 @@ impl<'a> CaseName<'a> {
     }
 }
 
-/// Where the name of the behaviour ends.
+/// Returns the end position of the behaviour name.
 fn behaviour_end(plain: &str) -> usize {
     let mut ends = plain.match_indices('/').map(|(at, _)| at).chain([plain.len()]);
     let first = ends.next().unwrap_or(plain.len());
@@ -36,7 +36,7 @@ fn behaviour_end(plain: &str) -> usize {
     if has_folder { ends.next().unwrap_or(plain.len()) } else { first }
 }
 
-/// A type as ids spell it: a tensor by its element type, containers in the characters of an id.
+/// Formats a type as in ids: a tensor by its element type, containers with characters that ids allow.
 pub(crate) fn type_label(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => element.to_string(),

@@ -1,4 +1,4 @@
-//! The columns of the site: each version of a runtime that was measured, and each results file beside them.
+//! Columns of the site: one per measured version of a runtime, and one per results file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,71 +12,71 @@ use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
 use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
 use onnx_conformance_subject::{Accepted, Opsets};
 
-/// The most ids that a remark names.
+/// Maximum number of ids in a remark.
 const MOST_NAMED: usize = 5;
-/// The most other cases that an operator's page names.
+/// Maximum number of other cases on an operator's page.
 const MOST_USES: usize = 40;
 
-/// What one version of a runtime did.
+/// Results of one version of a runtime.
 #[derive(Debug)]
 pub struct Column {
-    /// The name in addresses, unique among the columns.
+    /// Name in addresses, unique among the columns.
     pub(crate) key: String,
     /// The runtime.
     pub(crate) runtime: String,
     /// Its version.
     pub(crate) version: String,
-    /// The results file, where the column comes from one.
+    /// Results file of the column, if it has one.
     pub(crate) file: Option<String>,
-    /// When it was measured.
+    /// Date of the measurement.
     pub(crate) date: Option<String>,
-    /// Where it was measured.
+    /// Platform of the measurement.
     pub(crate) platform: Option<String>,
-    /// The digest of the suite, where it is known.
+    /// Digest of the suite, if known.
     pub(crate) digest: Option<String>,
-    /// Which files the runtime takes.
+    /// Files that the runtime accepts.
     pub(crate) accepts: Option<Accepted>,
-    /// What a reader is told about the measurement.
+    /// Remarks about the measurement for readers.
     pub(crate) remarks: Vec<String>,
-    /// Other cases than an operator's own that went through it, by operator, as far as results say it.
+    /// Cases of other operators that executed an operator, by operator, as reported in results.
     pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
     origin: Origin,
 }
 
-/// Where the outcomes of a column are from.
+/// Source of the outcomes of a column.
 #[derive(Debug)]
 enum Origin {
-    /// A measurement that comes with the program.
+    /// An embedded measurement.
     Committed(&'static Measurement),
-    /// A results file of this suite, by id without a variant.
+    /// A results file of this suite, by id without the variant.
     Results(HashMap<String, CaseResult>),
-    /// A results file of another suite: nothing of it is shown beside others.
+    /// A results file of another suite, which is not shown beside other columns.
     OtherSuite { outcomes: BTreeMap<Outcome, usize> },
 }
 
-/// What a results file adds to the outcome of a case.
+/// Details of a case from a results file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Detail {
     /// The message.
     #[serde(rename = "m", skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
-    /// The largest distance.
+    /// Largest distance.
     #[serde(rename = "u", skip_serializing_if = "Option::is_none")]
     pub(crate) ulps: Option<u64>,
 }
 
 impl Column {
-    /// The runtime.
+    /// Returns the runtime.
     pub fn runtime(&self) -> &str {
         &self.runtime
     }
 
-    /// Its version.
+    /// Returns its version.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The committed measurements, by runtime and version.
+    /// Returns the committed measurements, by runtime and version.
     pub fn committed() -> Result<Vec<Column>, ExpectationError> {
         let of = |measurement: &'static Measurement| Column {
             key: key(&format!("{}-{}", measurement.runtime(), measurement.version())),
@@ -96,7 +96,7 @@ impl Column {
         Ok(Measurements::embedded().all()?.into_iter().map(of).collect())
     }
 
-    /// A results file, called `path`, beside the suite of this digest.
+    /// Creates a column from a results file called `path`, for the suite with this digest.
     pub fn of_results(path: &str, read: &Read, digest: &str) -> Column {
         let header = &read.header;
         let mut remarks = Vec::new();
@@ -127,7 +127,7 @@ impl Column {
             key: key(&format!("{}-{}", header.runtime.name, header.runtime.version)),
             runtime: header.runtime.name.clone(),
             version: header.runtime.version.clone(),
-            // Pages are shown to others, whom the folder does not concern.
+            // Pages are published, so the folder is removed.
             file: Some(path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()),
             date: None,
             platform: Some(format!(
@@ -145,7 +145,7 @@ impl Column {
         }
     }
 
-    /// What the runtime did with a case.
+    /// Returns the outcome of a case.
     pub(crate) fn measured(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
         match &self.origin {
             Origin::Committed(measurement) => measurement.outcome(version, case),
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// The message and the distance of a case that a results file has.
+    /// Returns the message and the distance of a case in a results file.
     pub(crate) fn detail(&self, id: &str) -> Option<Detail> {
         let Origin::Results(results) = &self.origin else { return None };
         let result = results.get(id).filter(|result| result.outcome != Outcome::Pass)?;
@@ -166,12 +166,12 @@ impl Column {
         Some(Detail { message, ulps: result.ulps })
     }
 
-    /// Whether the column is shown beside others.
+    /// Returns true if the column is shown beside others.
     pub(crate) fn is_shown(&self) -> bool {
         !matches!(self.origin, Origin::OtherSuite { .. })
     }
 
-    /// The outcomes of a results file of another suite, counted.
+    /// Returns the outcome counts of a results file of another suite.
     pub(crate) fn outcomes_elsewhere(&self) -> Vec<(&'static str, usize)> {
         match &self.origin {
             Origin::OtherSuite { outcomes } => {
@@ -181,12 +181,12 @@ impl Column {
         }
     }
 
-    /// What a reader is told about the measurement.
+    /// Returns the remarks about the measurement for readers.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The name for people.
+    /// Returns the title.
     pub fn title(&self) -> String {
         match &self.file {
             Some(file) => format!("{} {} ({file})", self.runtime, self.version),
@@ -194,7 +194,7 @@ impl Column {
         }
     }
 
-    /// Whether the runtime takes the opsets and the IR version of a case.
+    /// Returns true if the runtime accepts the opsets and the IR version of a case.
     fn takes(&self, version: &OperatorVersion, case: &RecordedCase) -> bool {
         let Some(accepts) = &self.accepts else { return true };
         let needs = case.facts.needs(version, CaseId::parse(&case.id));
@@ -205,7 +205,7 @@ impl Column {
     }
 }
 
-/// Gives columns of one runtime and version keys of their own, and says that there are several.
+/// Gives columns of the same runtime and version unique keys, and adds a remark about the others.
 pub(crate) fn tell_apart(columns: &mut [Column]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for index in 0..columns.len() {
@@ -222,14 +222,14 @@ pub(crate) fn tell_apart(columns: &mut [Column]) {
     }
 }
 
-/// The results of cases that the suite has, by id without the variant; the others are remarked on.
+/// Returns the results of cases in the suite, by id without the variant. The others are mentioned in a remark.
 fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<String, CaseResult> {
     let suite = Generated::embedded();
     let mut known: BTreeMap<&str, HashSet<String>> = BTreeMap::new();
     let (mut results, mut unknown) = (HashMap::new(), Vec::new());
     for result in &read.results {
         let id = CaseId::parse(&result.id);
-        // The tests of ONNX's releases are about no operator version.
+        // Tests of ONNX's releases belong to no operator version.
         if id.version().is_none() {
             continue;
         }
@@ -250,7 +250,7 @@ fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<
     results
 }
 
-/// Other cases than an operator's own that went through it, the first of them by id.
+/// Returns the first cases by id of other operators that executed an operator, by operator.
 fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for result in &read.results {
@@ -270,14 +270,14 @@ fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
-/// Which files the runtime of a results file says that it takes.
+/// Returns the files that the runtime declares to accept in a results file.
 fn declared(read: &Read) -> Option<Accepted> {
     let runtime = &read.header.runtime;
     let (opsets, ir) = (runtime.opsets.clone()?, runtime.ir.unwrap_or(Opsets::UpTo(u32::MAX)));
     Some(Accepted { ir, opsets })
 }
 
-/// The features of a processor behind a platform: ` (avx2, fma)`; nothing where they were not detected.
+/// Formats processor features as a suffix of a platform: ` (avx2, fma)`; empty if they were not detected.
 fn of_processor(features: Option<&ProcessorFeatures>) -> String {
     match features {
         None => String::new(),
@@ -286,7 +286,7 @@ fn of_processor(features: Option<&ProcessorFeatures>) -> String {
     }
 }
 
-/// A name of letters, digits and `.`, `_`, `-`.
+/// Formats a name with letters, digits and `.`, `_`, `-` only.
 fn key(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
 }

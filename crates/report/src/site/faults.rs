@@ -1,5 +1,4 @@
-//! What each column does wrong, behaviour by behaviour; what changed since the release before; where runtimes agree against the
-//! text.
+//! Faults of each column by behaviour, changes since the previous release, and behaviours where runtimes agree against the text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,7 @@ use crate::site::table::VersionTable;
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 
-/// How a behaviour that is not right ends on a column, in the versions in which it ends alike.
+/// A wrong behaviour on a column, for all versions with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
     /// The operator, such as `ai.onnx/Conv`.
@@ -23,40 +22,40 @@ pub(crate) struct Fault {
     pub(crate) b: String,
     /// The letter of the worst severity.
     pub(crate) s: char,
-    /// Whether the standard requires it.
+    /// True if the standard requires it.
     pub(crate) required: bool,
-    /// How many cases end so, and how many are judged.
+    /// Number of cases that end like this, and number of judged cases.
     pub(crate) n: (usize, usize),
-    /// The worst outcome, by its letter.
+    /// Letter of the worst outcome.
     pub(crate) o: char,
-    /// The types of the cases that end so: those of the first type parameter.
+    /// Types of these cases, for the first type parameter.
     pub(crate) t: BTreeSet<String>,
 }
 
-/// A behaviour that ends otherwise than in the release before.
+/// A behaviour with a different outcome than in the previous release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Changed {
     pub(crate) op: String,
     pub(crate) since: u32,
     pub(crate) b: String,
-    /// The letters before and now.
+    /// Letters before and after.
     pub(crate) from: char,
     pub(crate) to: char,
 }
 
-/// A behaviour on which several runtimes end alike, and not as the text says; or one that is open.
+/// A behaviour on which several runtimes agree against the text, or one that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Disagreement {
     pub(crate) op: String,
-    /// The versions in which each runtime does the same.
+    /// Versions in which each runtime does the same.
     pub(crate) v: Vec<u32>,
     pub(crate) b: String,
     pub(crate) open: bool,
-    /// The letter of the worst outcome of each runtime that was measured, by the key of its column.
+    /// Letter of the worst outcome per measured runtime, by column key.
     pub(crate) ends: BTreeMap<String, char>,
 }
 
-/// What the faults of an operator add to the pages of runtimes.
+/// Faults of an operator, for the pages of runtimes.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFaults {
     /// By column.
@@ -66,7 +65,7 @@ pub(crate) struct OperatorFaults {
     pub(crate) disagreements: Vec<Disagreement>,
 }
 
-/// A behaviour on a column.
+/// Outcome of a behaviour on a column.
 struct End {
     worst: Severity,
     worst_measured: Measured,
@@ -75,7 +74,7 @@ struct End {
 }
 
 impl OperatorFaults {
-    /// Collects the faults of an operator. `before` is the column of the release before, where there is one.
+    /// Collects the faults of an operator. `before` has the column of the previous release, if there is one.
     pub(crate) fn new(tables: &[VersionTable], columns: &[Column], before: &[Option<usize>], newest: &[usize]) -> Self {
         let mut all = OperatorFaults {
             faults: columns.iter().map(|_| Vec::new()).collect(),
@@ -143,7 +142,7 @@ impl OperatorFaults {
     }
 }
 
-/// How a behaviour ends on a column; nothing where no case of it is judged.
+/// Returns the outcome of a behaviour on a column; `None` if no case of it is judged.
 fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
     let mut end: Option<End> = None;
     for (index, case) in table.cases.iter().enumerate().filter(|(_, case)| case.behaviour == position) {
@@ -167,7 +166,7 @@ fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
     end
 }
 
-/// The letter of the worst recorded outcome of an open behaviour.
+/// Returns the letter of the worst recorded outcome of an open behaviour.
 fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char> {
     let of_behaviour = table.cases.iter().filter(|case| case.behaviour == position);
     let ended = of_behaviour.filter_map(|case| match case.measured.get(column) {
@@ -177,7 +176,7 @@ fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char
     ended.max_by_key(|outcome| outcome.rank()).map(|outcome| letter(Measured::Ended(outcome)))
 }
 
-/// Adds a fault to the one of another version that is alike, where there is one.
+/// Merges a fault into an equal one of another version, or adds it.
 fn add_fault(faults: &mut Vec<Fault>, fault: Fault) {
     let is_alike = |known: &&mut Fault| (&known.b, known.s, known.o) == (&fault.b, fault.s, fault.o);
     match faults.iter_mut().find(is_alike) {
@@ -212,7 +211,7 @@ mod tests {
     use onnx_conformance_harness::run::{Header, Outcome, Read, Selected};
     use onnx_conformance_subject::Declaration;
 
-    /// What two runtimes do wrong of Abs, where each fails the cases that `fails` says.
+    /// Returns the faults of two runtimes for Abs, where each fails the cases that `fails` selects.
     fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
         let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
         let plain: Vec<VersionTable> =

@@ -1,4 +1,4 @@
-//! Findings beside the behaviours of an operator that show them.
+//! Findings, joined with the behaviours of an operator that show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,25 @@ use crate::site::table::{CaseRow, VersionTable};
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::Findings;
 
-/// A finding as pages have it.
+/// A finding for the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FindingData {
     pub(crate) runtime: &'static str,
     pub(crate) id: String,
-    /// The versions of the runtime in which it was measured.
+    /// Versions of the runtime in which it was measured.
     pub(crate) versions: String,
     pub(crate) title: String,
-    /// Sentence of the standard that decides, or what decides in its place.
+    /// Sentence of the standard that decides, or another proof.
     pub(crate) proof: String,
-    /// What follows from it.
+    /// Conclusion from the proof.
     pub(crate) text: String,
-    /// What the runtime does.
+    /// Behaviour of the runtime.
     pub(crate) does: String,
-    /// The behaviours that show it, by version.
+    /// Behaviours that show it, by version.
     pub(crate) behaviours: BTreeMap<u32, BTreeSet<String>>,
 }
 
-/// The findings that cases of these versions show.
+/// Returns the findings that cases of these versions show.
 pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<FindingData>, ExpectationError> {
     let mut found = Vec::new();
     for finding in findings.all() {

@@ -1,4 +1,4 @@
-//! The data of the front page: the columns, and the state of every operator version and type on each.
+//! Data of the front page: the columns, and the state of every operator version and type per column.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use crate::site::severity::CellState;
 use crate::site::table::{Levels, VersionTable, states};
 use onnx_conformance_subject::{Accepted, Opsets};
 
-/// The data of the front page. Positions stand for types, rows and domains.
+/// Data of the front page. Types, rows and domains are referenced by position.
 #[derive(Debug, Serialize)]
 pub(crate) struct Front {
-    /// The version of the suite, and the digest of its cases.
+    /// Version of the suite, and digest of its cases.
     pub(crate) suite: (&'static str, String),
     pub(crate) columns: Vec<ColumnData>,
-    /// The columns of other suites: title, remarks, outcomes.
+    /// Columns of other suites: title, remarks, outcomes.
     pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) domains: Vec<DomainData>,
-    /// The types, as ids spell them.
+    /// Types, in the spelling of ids.
     pub(crate) types: Vec<String>,
-    /// The states of every column, separated by spaces.
+    /// States of all columns, separated by spaces.
     pub(crate) rows: Vec<String>,
     pub(crate) operators: Vec<OperatorRow>,
-    /// For each opset of ONNX's own domain, the release that it came with, and the opsets of all domains in the newest release
+    /// For each opset of ONNX's own domain, the release that introduced it, and the opsets of all domains in the newest release
     /// that has it.
     pub(crate) releases: BTreeMap<u32, (String, BTreeMap<String, u32>)>,
-    /// How many cases there are.
+    /// Number of cases.
     pub(crate) cases: usize,
-    /// How far the suite reaches: of what, how many reached, excused, and in all.
+    /// Coverage of the suite per kind: number of items reached, excluded, and in total.
     pub(crate) reach: Vec<(&'static str, [usize; 3])>,
-    /// How many cases each source confirms.
+    /// Number of cases confirmed by each source.
     pub(crate) evidence: Vec<(String, usize)>,
-    /// How many files hold the program that computes in the browser; none where the site does not have it.
+    /// Number of files with the program that runs in the browser; 0 if the site does not have it.
     pub(crate) module: usize,
 }
 
@@ -56,10 +56,10 @@ pub(crate) struct ColumnData {
     platform: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    /// The oldest and the newest IR version that is taken.
+    /// Oldest and newest accepted IR version.
     #[serde(skip_serializing_if = "Option::is_none")]
     ir: Option<(u32, u32)>,
-    /// The oldest and the newest opset that is taken, by domain.
+    /// Oldest and newest accepted opset per domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     opsets: Option<BTreeMap<String, (u32, u32)>>,
     remarks: Vec<String>,
@@ -74,12 +74,12 @@ pub(crate) struct DomainData {
 /// An operator.
 #[derive(Debug, Serialize)]
 pub(crate) struct OperatorRow {
-    /// The position of the domain.
+    /// Position of the domain.
     d: usize,
     n: String,
-    /// The summary.
+    /// Summary.
     s: String,
-    /// The field.
+    /// Field.
     f: &'static str,
     v: Vec<VersionRow>,
 }
@@ -91,13 +91,13 @@ pub(crate) struct VersionRow {
     last: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deprecated: bool,
-    /// The rows of all its cases: what is required, and with what is recommended.
+    /// Rows of all its cases: required only, and including recommended.
     all: [usize; 2],
-    /// The position of each type, and its rows.
+    /// Position of each type, and its rows.
     types: Vec<[usize; 3]>,
 }
 
-/// What the operators of the front page have in common, while it is put together.
+/// Builder of the front page, with the data that operators share.
 #[derive(Debug, Default)]
 pub(crate) struct FrontBuilder {
     types: Interned,
@@ -106,7 +106,7 @@ pub(crate) struct FrontBuilder {
     cases: usize,
 }
 
-/// The states of an operator version, before rows are shared: made for many operators at once.
+/// States of an operator version, before equal rows are merged. Computed for many operators in parallel.
 #[derive(Debug)]
 pub(crate) struct VersionStates {
     since: u32,
@@ -118,7 +118,7 @@ pub(crate) struct VersionStates {
 }
 
 impl VersionStates {
-    /// Sums up a table.
+    /// Summarizes a table.
     pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
         let both =
             |of: &dyn Fn(Levels) -> Vec<CellState>| [Levels::Required, Levels::Recommended].map(|it| text(&of(it)));
@@ -137,7 +137,7 @@ impl VersionStates {
     }
 }
 
-/// States as the data has them, separated by spaces.
+/// Formats states separated by spaces.
 pub(crate) fn text(states: &[CellState]) -> String {
     states.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
@@ -172,7 +172,7 @@ impl FrontBuilder {
         });
     }
 
-    /// The whole front page.
+    /// Returns the complete front page.
     pub(crate) fn finish(self, columns: &[Column], elsewhere: &[Column], digest: &str) -> Result<Front, LookupError> {
         let specs = Specs::embedded();
         let mut releases: BTreeMap<u32, (String, BTreeMap<String, u32>)> = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! Texts that many places of a page share, each once.
+//! Interned texts: each shared text of a page is stored once.
 
 use std::collections::BTreeMap;
 
-/// Texts by position, in the order in which they are first needed.
+/// Texts by position, in order of first use.
 #[derive(Debug, Default)]
 pub(crate) struct Interned {
     texts: Vec<String>,
@@ -10,7 +10,7 @@ pub(crate) struct Interned {
 }
 
 impl Interned {
-    /// The position of a text.
+    /// Returns the position of a text.
     pub(crate) fn position(&mut self, text: String) -> usize {
         let next = self.texts.len();
         *self.positions.entry(text).or_insert_with_key(|text| {
@@ -19,7 +19,7 @@ impl Interned {
         })
     }
 
-    /// The texts by position.
+    /// Returns the texts by position.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts
     }

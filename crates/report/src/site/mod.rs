@@ -1,7 +1,7 @@
-//! The static site: what every measured runtime does with every operator version, opened from files, without a network.
+//! Static site: results of every measured runtime for every operator version. It opens from files and needs no network.
 //!
-//! `severity` and `case_name` are pure; `column` is where outcomes are from; `table` asks all columns about all cases of a version;
-//! the others are the data of one kind of page each, and `write` the files.
+//! `severity` and `case_name` are pure; `column` is the source of outcomes; `table` combines all columns and all cases of a
+//! version; the others are the data of one kind of page each, and `write` writes the files.
 
 mod case_name;
 mod column;

@@ -1,4 +1,4 @@
-//! A model in ONNX's text syntax, and a node as a call of `helper.make_node`. What the syntax cannot say gives nothing.
+//! Models in ONNX's text syntax, and nodes as calls of `helper.make_node`. Returns `None` for anything the syntax cannot express.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::tensor::Tensor;
 
-/// The most elements of a tensor in a text.
+/// Maximum number of tensor elements in a text.
 const MOST_ELEMENTS: usize = 64;
 
-/// The model as text, if the text reads back as the same nodes, inputs and outputs.
+/// Returns the model as text, if the text parses back to the same nodes, inputs and outputs.
 pub(crate) fn model(model: &ModelProto) -> Option<String> {
     let imports: Vec<String> =
         model.opset_import.iter().map(|import| format!("{:?} : {}", import.domain(), import.version())).collect();
@@ -26,7 +26,7 @@ pub(crate) fn model(model: &ModelProto) -> Option<String> {
     is_same(read.graph.as_ref()?, model.graph.as_ref()?).then_some(text)
 }
 
-/// Whether two graphs have the same nodes, inputs and outputs. Tensors are compared where they are decoded.
+/// Returns true if two graphs have the same nodes, inputs and outputs. Tensors are compared after decoding.
 fn is_same(a: &GraphProto, b: &GraphProto) -> bool {
     let names = |infos: &[ValueInfoProto]| infos.iter().map(|info| info.name().to_owned()).collect::<Vec<_>>();
     let types = |infos: &[ValueInfoProto]| infos.iter().map(|info| info.r#type.clone()).collect::<Vec<_>>();
@@ -161,7 +161,7 @@ fn tensor(proto: &TensorProto) -> Option<String> {
     tensor_text(&decode::tensor(proto, &decode::NoExternalData).ok()?)
 }
 
-/// A tensor with its values, `float[2] {1.0, 2.0}`; nothing where it has too many elements.
+/// Formats a tensor with its values, `float[2] {1.0, 2.0}`; `None` if it has too many elements.
 pub(super) fn tensor_text(tensor: &Tensor) -> Option<String> {
     if tensor.len() > MOST_ELEMENTS {
         return None;
@@ -187,7 +187,7 @@ fn float(value: f32) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }
 
-/// A name, in quotes where it needs them.
+/// Formats a name, quoted if necessary.
 pub(super) fn name(name: &str) -> String {
     let is_plain =
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
@@ -198,7 +198,8 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A node as `helper.make_node("Conv", ["X", "W"], ["Y"], group=2)`; nothing where it has a graph or more than numbers and text.
+/// Formats a node as `helper.make_node("Conv", ["X", "W"], ["Y"], group=2)`; `None` if it has a graph, or attributes other than
+/// numbers and text.
 pub(crate) fn make_node(node: &NodeProto) -> Option<String> {
     let names =
         |names: &[String]| format!("[{}]", names.iter().map(|name| python_string(name)).collect::<Vec<_>>().join(", "));
@@ -236,7 +237,7 @@ fn python_value(attribute: &AttributeProto) -> Option<String> {
     }
 }
 
-/// The elements of a tensor as Python's literals, where numpy has its type.
+/// Formats the elements of a tensor as Python literals, if numpy has its type.
 pub(crate) fn python_elements(tensor: &Tensor) -> Option<String> {
     if numpy_type(tensor.element_type()).is_none() || tensor.len() > MOST_ELEMENTS {
         return None;
@@ -256,7 +257,7 @@ pub(crate) fn python_elements(tensor: &Tensor) -> Option<String> {
     Some((0..tensor.len()).map(literal).collect::<Vec<_>>().join(", "))
 }
 
-/// The numpy type of an element type; nothing where numpy has none.
+/// Returns the numpy type of an element type; `None` if numpy has none.
 pub(crate) fn numpy_type(element: ElementType) -> Option<&'static str> {
     Some(match element {
         ElementType::Float => "np.float32",
@@ -278,7 +279,7 @@ pub(crate) fn numpy_type(element: ElementType) -> Option<&'static str> {
     })
 }
 
-/// A text as a literal of Python. A literal of JSON is one.
+/// Formats a text as a Python literal. A JSON literal is valid Python.
 pub(crate) fn python_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

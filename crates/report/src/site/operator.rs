@@ -1,4 +1,4 @@
-//! The data of an operator's page: what the standard fixes for each version, what changed, and what was measured.
+//! Data of an operator's page: the signature of each version, the changes, and the measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use onnx_conformance_cases::generate::OperatorFile;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::Outcome;
 
-/// The lines of the standard's text of each operator version, by its name.
+/// Lines of the standard's text of each operator version, by its name.
 pub type StandardTexts = BTreeMap<String, Vec<String>>;
 
 /// The data of an operator's page.
@@ -33,22 +33,22 @@ pub(crate) struct OperatorData<'a> {
     rules: Vec<RuleData<'a>>,
     versions: Vec<VersionData<'a>>,
     pairs: Vec<PairData>,
-    /// The states of every column, separated by spaces.
+    /// States of all columns, separated by spaces.
     rows: Vec<String>,
-    /// The outcome of every column, a letter each.
+    /// Outcomes of all columns, a letter each.
     outcomes: Vec<String>,
     /// The settings of nodes.
     settings: Vec<String>,
     behaviours: Vec<BehaviourData<'a>>,
     samples: BTreeMap<String, Sample>,
     findings: Vec<FindingData>,
-    /// Messages and distances of results files, by id and key of the column.
+    /// Messages and distances from results files, by id and column key.
     details: BTreeMap<String, BTreeMap<&'a str, Detail>>,
-    /// Other cases that went through the operator.
+    /// Other cases that executed the operator.
     also: BTreeSet<&'a str>,
 }
 
-/// A rule of the operator, with what shows it and what breaks it.
+/// A rule of the operator, with the cases that show it and that violate it.
 #[derive(Debug, Serialize)]
 struct RuleData<'a> {
     id: &'a str,
@@ -66,39 +66,39 @@ struct VersionData<'a> {
     inference: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     function: Option<String>,
-    /// The release of ONNX that it came with.
+    /// First ONNX release with this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<&'a str>,
-    /// The number of lines of the standard's text, and their digest.
+    /// Number of lines of the standard's text, and their digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<(usize, String)>,
     signature: String,
     lines: Vec<String>,
-    /// The lines of the standard's text, where they are at hand.
+    /// Lines of the standard's text, if available.
     #[serde(skip_serializing_if = "Option::is_none")]
     standard: Option<&'a [String]>,
-    /// Name, type, default, whether it is required.
+    /// Name, type, default, and true if required.
     attributes: Vec<(&'a str, String, Option<String>, bool)>,
     /// Name, type, presence.
     inputs: Vec<[String; 3]>,
     outputs: Vec<[String; 3]>,
     /// By type parameter.
     types: Vec<(&'a str, Vec<TypeData>)>,
-    /// The rows of the states of the whole version.
+    /// Rows of the states of the whole version.
     all: [usize; 2],
 }
 
-/// A type as ids and as ONNX spells it, and the rows of its states.
+/// A type as in ids and in ONNX's spelling, and the rows of its states.
 type TypeData = (String, String, [usize; 2]);
 
-/// What changed between two versions.
+/// Changes between two versions.
 #[derive(Debug, Serialize)]
 struct PairData {
     from: u32,
     to: u32,
     changes: Vec<(&'static str, String)>,
     rows: Vec<Row>,
-    /// How the standard's texts differ line by line, where they are at hand.
+    /// Diff of the standard's texts by line, if available.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Vec<Row>>,
 }
@@ -115,25 +115,25 @@ struct BehaviourData<'a> {
     v: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
 }
 
-/// What an operator's page is made of.
+/// Parts of an operator's page.
 pub(crate) struct OperatorParts<'a> {
     /// The operator's op.yaml.
     pub(crate) file: &'a OperatorFile,
     /// Its versions, oldest first.
     pub(crate) tables: &'a [VersionTable],
-    /// What is known of the standard's texts.
+    /// Index of the standard's texts.
     pub(crate) texts: &'a Texts,
-    /// The standard's texts themselves, where they are at hand.
+    /// The standard's texts themselves, if available.
     pub(crate) standard: Option<&'a StandardTexts>,
     /// The columns.
     pub(crate) columns: &'a [Column],
-    /// A case of each behaviour.
+    /// A sample case per behaviour.
     pub(crate) samples: BTreeMap<String, Sample>,
-    /// What is argued about the operator.
+    /// Findings about the operator.
     pub(crate) findings: Vec<FindingData>,
 }
 
-/// The data of an operator's page.
+/// Creates the data of an operator's page.
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
     let OperatorParts { file, tables, texts, standard, columns, samples, findings } = parts;
     let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
@@ -245,12 +245,12 @@ fn formals(formals: &[FormalParameter]) -> Vec<[String; 3]> {
     formals.iter().map(row).collect()
 }
 
-/// The lines of the standard's text of a version.
+/// Returns the lines of the standard's text of a version.
 fn lines_of<'a>(standard: Option<&'a StandardTexts>, version: &OperatorVersion) -> Option<&'a [String]> {
     standard?.get(&version.qualified()).map(Vec::as_slice)
 }
 
-/// Every version compared with every later one.
+/// Compares every version with every later one.
 fn pairs(tables: &[VersionTable], standard: Option<&StandardTexts>) -> Result<Vec<PairData>, DiffError> {
     let specs = Specs::embedded();
     let mut pairs = Vec::new();
@@ -304,7 +304,7 @@ fn behaviours<'a>(
     all.into_values().collect()
 }
 
-/// The letter of an outcome in the data of the pages; `CASES` in the script has the words.
+/// Letter of an outcome in the data of the pages. `CASES` in the script has the words.
 pub(crate) const fn letter(measured: Measured) -> char {
     match measured {
         Measured::NotAccepted => 'n',

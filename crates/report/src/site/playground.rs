@@ -1,4 +1,4 @@
-//! Inputs of a model as text that a reader edits, and values as text.
+//! Inputs of a model as text that readers can edit, and values as text.
 
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::decode;
@@ -8,8 +8,8 @@ use crate::describe_case::shown;
 use crate::site::onnx_text::{name, tensor_text};
 use onnx_conformance_cases::case::Named;
 
-/// Inputs in ONNX's text syntax, a line each: `float[2] x = {1.0, 2.0},`. Nothing where one is no tensor, is too long, or would not read
-/// back.
+/// Formats inputs in ONNX's text syntax, one per line: `float[2] x = {1.0, 2.0},`. Returns `None` if one is not a tensor, is too
+/// long, or would not parse back.
 pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
     let line = |input: &Named| {
         let Value::Tensor(tensor) = &input.value else { return None };
@@ -23,9 +23,9 @@ pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
     (read.len() == inputs.len() && read.iter().zip(inputs).all(is_same)).then_some(text)
 }
 
-/// Reads what `inputs_text` writes. The error names the place.
+/// Parses the text that `inputs_text` writes. Errors name the position.
 pub fn read_inputs(text: &str) -> Result<Vec<Named>, String> {
-    // As initializers of a graph, of which nothing else stands on their lines.
+    // Parsed as initializers of a graph, with nothing else on their lines.
     let model = format!(
         "<ir_version: 10, opset_import: [\"\" : 1]> inputs () => () <{}\n> {{}}",
         text.trim_end().trim_end_matches(',')
@@ -42,7 +42,7 @@ pub fn read_inputs(text: &str) -> Result<Vec<Named>, String> {
     graph.initializer.iter().map(named).collect()
 }
 
-/// A value as text: a tensor in ONNX's text syntax, where it is short.
+/// Formats a value: a short tensor in ONNX's text syntax.
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => tensor_text(tensor).unwrap_or_else(|| shown(value)),

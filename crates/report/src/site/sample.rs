@@ -1,4 +1,4 @@
-//! One case of each behaviour for the pages: its model, inputs and expected outputs, to read, to copy and to run.
+//! Sample cases for the pages, one per behaviour: model, inputs and expected outputs, to read, copy and run.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::Confirm as _;
 
-/// The largest model that a page holds, in bytes.
+/// Maximum size of a model on a page, in bytes.
 const MOST_BYTES: usize = 4_000;
-/// The largest input that a page holds as bytes.
+/// Maximum size of an input that a page stores as bytes.
 const MOST_INPUT: usize = 600;
 
-/// A case to read, to copy and to run.
+/// A case to read, copy and run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sample {
     /// The id.
     id: String,
-    /// The model, the inputs and what is expected, for people.
+    /// Text with the model, the inputs and the expected outputs.
     text: String,
-    /// What confirms the expected outputs.
+    /// Evidence for the expected outputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<String>,
-    /// The case that a refusal differs from.
+    /// Control case of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     control: Option<String>,
     /// The model in ONNX's text syntax.
@@ -44,7 +44,7 @@ pub(crate) struct Sample {
     /// The node as a call of `helper.make_node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
-    /// The model's bytes in base 64.
+    /// The model's bytes in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// The inputs of the first run as Python expressions, by name.
@@ -52,7 +52,7 @@ pub(crate) struct Sample {
     inputs: Option<Vec<(String, String)>>,
 }
 
-/// A sample of each behaviour in these versions: at the newest version that has it, in the types that come first.
+/// Returns a sample per behaviour in these versions: at the newest version that has it, with the first types.
 pub(crate) fn samples(
     catalog: &OperatorCatalog,
     tables: &[VersionTable],
@@ -108,7 +108,7 @@ fn sample(case: &Case) -> Sample {
     }
 }
 
-/// A value as an expression of Python: a numpy array, or a list of them. Types that numpy does not have are read by onnx.
+/// Formats a value as a Python expression: a numpy array, or a list of them. Types that numpy does not have are decoded by onnx.
 pub(crate) fn expression(value: &Value) -> Option<String> {
     match value {
         Value::Tensor(tensor) => {

@@ -1,4 +1,4 @@
-//! How bad the end of a case is, and what the cases of an operator version or of a type come to.
+//! Severity of an outcome, and the worst severity over the cases of an operator version or type.
 
 use std::fmt::{self, Write as _};
 
@@ -9,27 +9,27 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::Outcome;
 
-/// How bad the end of a judged case is; the order is from good to bad.
+/// Severity of the outcome of a judged case, in order from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
-    /// The outputs are right, or an invalid model is refused.
+    /// The outputs are correct, or an invalid model is refused.
     Right,
-    /// The runtime says that it does not support the case.
+    /// The runtime reports that it does not support the case.
     Declined,
-    /// It runs what it must refuse.
+    /// The runtime runs a model that it must refuse.
     TakesInvalid,
-    /// It fails on what it must run.
+    /// The runtime fails on a model that it must run.
     RefusesValid,
-    /// It gives a wrong output in a case of special values.
+    /// Wrong output in a case with special values.
     WrongSpecial,
-    /// It gives a wrong output.
+    /// Wrong output.
     Wrong,
-    /// It dies, hangs or takes more memory than allowed.
+    /// The runtime crashes, hangs or exceeds the memory limit.
     Crash,
 }
 
 impl Severity {
-    /// All, from the best to the gravest.
+    /// All severities, from best to worst.
     pub(crate) const ALL: [Severity; 7] = [
         Severity::Right,
         Severity::Declined,
@@ -40,7 +40,7 @@ impl Severity {
         Severity::Crash,
     ];
 
-    /// The severity of an outcome; nothing for one that says nothing.
+    /// Returns the severity of an outcome; `None` if it is inconclusive.
     pub(crate) fn of(outcome: Outcome, is_edge: bool) -> Option<Severity> {
         Some(match outcome {
             Outcome::NotApplicable | Outcome::NotDeclared => return None,
@@ -54,7 +54,7 @@ impl Severity {
         })
     }
 
-    /// The letter of the severity in the data of the pages.
+    /// Returns the letter of the severity in the data of the pages.
     pub(crate) const fn letter(self) -> char {
         match self {
             Severity::Right => 'r',
@@ -68,21 +68,21 @@ impl Severity {
     }
 }
 
-/// What a column says of one case.
+/// Result of one case in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The case was judged.
     Judged(Severity),
-    /// The standard leaves the result open: it is recorded.
+    /// The standard leaves the result open, so it is only recorded.
     Recorded,
-    /// The runtime does not take the opset or the IR version.
+    /// The runtime does not accept the opset or the IR version.
     NotAccepted,
     /// Nothing is known.
     Unknown,
 }
 
 impl Ending {
-    /// What a measurement says of a case of this level.
+    /// Returns the ending of a measured case of this level.
     pub(crate) fn of(measured: Measured, level: Level, is_edge: bool) -> Ending {
         match measured {
             Measured::NotAccepted => Ending::NotAccepted,
@@ -96,25 +96,25 @@ impl Ending {
     }
 }
 
-/// The state of an operator version, or of a type in it, on one runtime: behaviours are counted, which are the names of cases.
+/// State of an operator version, or of one of its types, on one runtime. Counts behaviours, which are the names of cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellState {
-    /// No case says anything.
+    /// No case is conclusive.
     Untested,
-    /// Only cases that the standard leaves open ended.
+    /// Only cases that the standard leaves open have outcomes.
     Recorded,
-    /// The runtime does not take the opset or the IR version.
+    /// The runtime does not accept the opset or the IR version.
     NotAccepted,
-    /// Every behaviour is right.
+    /// Every behaviour is correct.
     Right(usize),
     /// Every case is declined.
     DeclinedAll(usize),
-    /// The worst severity, the number of behaviours that are so, and of all that are judged.
+    /// Worst severity, number of behaviours with it, and number of judged behaviours.
     Worst(Severity, usize, usize),
 }
 
 impl CellState {
-    /// Sums up cases, each with the number of its behaviour; cases of one behaviour follow each other.
+    /// Summarizes cases, each with the number of its behaviour. Cases of the same behaviour must be adjacent.
     pub(crate) fn of(endings: impl IntoIterator<Item = (usize, Ending)>) -> CellState {
         let (mut worst, mut bad, mut total) = (Severity::Right, 0, 0);
         let (mut any_other, mut recorded, mut refused) = (false, false, false);
@@ -162,7 +162,7 @@ impl CellState {
     }
 }
 
-/// The colour of the state on a terminal.
+/// Returns the terminal colour of the state.
 pub(crate) fn colour_of(state: &CellState) -> Style {
     match state {
         CellState::Untested | CellState::Recorded | CellState::NotAccepted | CellState::DeclinedAll(_) => DIM,
@@ -173,12 +173,12 @@ pub(crate) fn colour_of(state: &CellState) -> Style {
     }
 }
 
-/// The state as a letter: that of [`CellState`]'s text.
+/// Returns the state as a letter: the first of [`CellState`]'s text.
 pub(crate) fn letter_of(state: &CellState) -> char {
     state.to_string().chars().next().unwrap_or('?')
 }
 
-/// The state in words: `wrong in 1 of 25 behaviours`.
+/// Describes the state: `wrong in 1 of 25 behaviours`.
 pub(crate) fn words_of(state: &CellState) -> String {
     let words = |severity: &Severity| match severity {
         Severity::Right => "right",
@@ -200,7 +200,7 @@ pub(crate) fn words_of(state: &CellState) -> String {
 }
 
 impl fmt::Display for CellState {
-    /// The state as the data of the pages has it: `r24`, `w1/25`, `n`. `p` is partly declined, `d` wholly.
+    /// Formats the state as in the data of the pages: `r24`, `w1/25`, `n`. `p` is partly declined, `d` entirely.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CellState::Untested => f.write_char('?'),

@@ -1,4 +1,4 @@
-//! What the columns say of an operator version: its cases, the behaviours that they try, and the types that they try them in.
+//! Table of an operator version: its cases, their behaviours and types, and the results of all columns.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -12,66 +12,66 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use onnx_conformance_harness::measure::Measured;
 
-/// An operator version with what every column says of its cases.
+/// An operator version with the results of every column.
 #[derive(Debug)]
 pub(crate) struct VersionTable {
-    /// Which.
+    /// The version.
     pub(crate) version: OperatorVersion,
-    /// What the standard fixes for it.
+    /// Its definition in the standard.
     pub(crate) spec: &'static OpSpec,
-    /// The opsets at which a model means it.
+    /// Opsets that select it.
     pub(crate) opsets: RangeInclusive<u32>,
     /// The behaviours, by name.
     pub(crate) behaviours: Vec<Behaviour>,
-    /// The cases, those of a behaviour together.
+    /// The cases, grouped by behaviour.
     pub(crate) cases: Vec<CaseRow>,
-    /// The type that most cases have, for each type parameter.
+    /// Most frequent type of each type parameter.
     plain: BTreeMap<String, String>,
 }
 
-/// What some cases of a version try, in any types and with any alternatives.
+/// A behaviour tested by some cases of a version, with any types and alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Behaviour {
     /// The name: `literal`, `large/many_elements`, `refuse/empty`.
     pub(crate) name: String,
-    /// Whether the cases must be refused.
+    /// True if the cases must be refused.
     pub(crate) is_refusal: bool,
-    /// The least binding level of its cases.
+    /// Least binding level of its cases.
     pub(crate) level: Level,
-    /// Whether it is about special values.
+    /// True if it is about special values.
     pub(crate) is_edge: bool,
 }
 
 /// A case.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseRow {
-    /// The position of the behaviour.
+    /// Position of the behaviour.
     pub(crate) behaviour: usize,
-    /// The id behind the version's name.
+    /// The id without the version.
     pub(crate) name: String,
-    /// How binding it is.
+    /// The level.
     pub(crate) level: Level,
-    /// The types by type parameter, as ids spell them.
+    /// Types by type parameter, in the spelling of ids.
     pub(crate) types: Vec<(String, String)>,
-    /// The settings of the node under test: `axis=1 rank=3`.
+    /// Settings of the node under test: `axis=1 rank=3`.
     pub(crate) settings: String,
-    /// What each column says.
+    /// Outcome per column.
     pub(crate) measured: Vec<Measured>,
-    /// The same, as far as it is judged.
+    /// Judged ending per column.
     pub(crate) endings: Vec<Ending>,
 }
 
-/// Which levels count.
+/// Levels that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Levels {
-    /// What the standard requires.
+    /// Required cases only.
     Required,
-    /// What it recommends, too.
+    /// Recommended cases, too.
     Recommended,
 }
 
 impl VersionTable {
-    /// Asks every column about every case of a version.
+    /// Collects the results of every column for every case of a version.
     pub(crate) fn new(version: &OperatorVersion, columns: &[Column]) -> Result<VersionTable, LookupError> {
         let spec = Specs::embedded().get(version)?;
         let recorded = recorded_cases(version);
@@ -108,13 +108,13 @@ impl VersionTable {
         })
     }
 
-    /// The state of the whole version for each column.
+    /// Returns the state of the whole version for each column.
     pub(crate) fn states(&self, levels: Levels, columns: usize) -> Vec<CellState> {
         let all: Vec<&CaseRow> = self.cases.iter().collect();
         states(&all, levels, columns)
     }
 
-    /// The types that the version allows, as ids spell them, each with the parameters that allow it.
+    /// Returns the types that the version allows, in the spelling of ids, each with the parameters that allow it.
     pub(crate) fn types(&self) -> BTreeMap<String, Vec<&'static str>> {
         let mut types: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
         for (parameter, allowed) in &self.spec.types {
@@ -125,9 +125,9 @@ impl VersionTable {
         types
     }
 
-    /// The cases that say something of a type of a type parameter: those in which the other parameters have their plain
-    /// types, so that a fault of another type is not held against this one. A behaviour without such cases says something of
-    /// the types that are not plain.
+    /// Returns the cases that test a type of a type parameter. The other parameters must have their most frequent types, so that
+    /// a fault of another type does not count against this one. For a less frequent type, a behaviour without such cases
+    /// contributes all its cases with the type.
     pub(crate) fn cases_of(&self, parameter: &str, label: &str) -> Vec<&CaseRow> {
         let has = |case: &&CaseRow| case.types.iter().any(|(name, known)| name == parameter && known == label);
         let with_type: Vec<&CaseRow> = self.cases.iter().filter(has).collect();
@@ -146,7 +146,7 @@ impl VersionTable {
         chosen
     }
 
-    /// The cases that say something of a type in any type parameter, those of a behaviour together.
+    /// Returns the cases that test a type in any type parameter, grouped by behaviour.
     pub(crate) fn cases_of_type(&self, parameters: &[&str], label: &str) -> Vec<&CaseRow> {
         let mut chosen: Vec<&CaseRow> =
             parameters.iter().flat_map(|parameter| self.cases_of(parameter, label)).collect();
@@ -156,7 +156,7 @@ impl VersionTable {
     }
 }
 
-/// The type that most cases have, for each type parameter.
+/// Returns the most frequent type of each type parameter.
 fn plain_types(cases: &[CaseRow]) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (parameter, label) in cases.iter().flat_map(|case| &case.types) {
@@ -169,7 +169,7 @@ fn plain_types(cases: &[CaseRow]) -> BTreeMap<String, String> {
     counts.into_iter().filter_map(most).collect()
 }
 
-/// The state of cases for each column.
+/// Returns the state of cases for each column.
 pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<CellState> {
     let counts = |case: &&&CaseRow| levels == Levels::Recommended || case.level != Level::Recommended;
     (0..columns)
@@ -194,7 +194,7 @@ fn case_row(spec: &OpSpec, behaviour: usize, name: &CaseName<'_>, case: &Recorde
     let mut types: Vec<(String, String)> =
         name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
     if case.facts.refusal.is_none() {
-        // Ids leave out type parameters of one type.
+        // Ids omit type parameters that allow a single type.
         let single = spec.types.iter().filter_map(|(parameter, allowed)| match allowed.as_slice() {
             [only] => Some((parameter.clone(), type_label(only))),
             _ => None,
@@ -213,7 +213,7 @@ mod tests {
     use onnx_conformance_harness::run::{Header, Outcome, Selected};
     use onnx_conformance_subject::Declaration;
 
-    /// The table of a version where a results file has these outcomes and passes of all other cases.
+    /// Creates the table of a version for a results file with these outcomes, where all other cases pass.
     fn table(version: &str, outcomes: &[(&str, Outcome)]) -> VersionTable {
         let version: OperatorVersion = version.parse().unwrap();
         let results: Vec<_> = recorded_cases(&version)

@@ -1,4 +1,4 @@
-//! The files of the site.
+//! Files of the site.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ use onnx_conformance_harness::expectations::{ExpectationError, version_key};
 use onnx_conformance_harness::findings::{FindingError, Findings};
 use onnx_conformance_harness::whole_file::write_whole;
 
-/// The files that do not depend on any measurement.
+/// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
     ("index.html", include_str!("assets/index.html")),
     ("site.css", include_str!("assets/site.css")),
@@ -45,10 +45,10 @@ const ASSETS: &[(&str, &str)] = &[
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
-/// The bytes of the program for browsers that a file holds, in base 64: no file of the site has more than 2 MB.
+/// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.
 const MODULE_PART: usize = 1_350_000;
 
-/// A site that cannot be written.
+/// An error while writing the site.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// A file cannot be written.
@@ -56,15 +56,15 @@ pub enum SiteError {
     Io {
         /// The file or folder.
         path: String,
-        /// Why.
+        /// The cause.
         error: std::io::Error,
     },
-    /// The data of a page is none.
+    /// The data of a page cannot be written as JSON.
     #[error("{path}: {error}")]
     Json {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         error: serde_json::Error,
     },
     /// The cases cannot be planned.
@@ -79,41 +79,41 @@ pub enum SiteError {
     /// The list of texts cannot be read.
     #[error(transparent)]
     Texts(#[from] Box<YamlError>),
-    /// A file of findings is wrong.
+    /// A findings file is invalid.
     #[error(transparent)]
     Findings(#[from] FindingError),
-    /// An expectation file is wrong.
+    /// An expectation file is invalid.
     #[error(transparent)]
     Expectations(#[from] ExpectationError),
 }
 
-/// What the front page says of the suite itself.
+/// Information about the suite itself on the front page.
 #[derive(Debug, Default)]
 pub struct Extra {
-    /// How far the suite reaches: of what, how many reached, excused, and in all.
+    /// Coverage of the suite per kind: number of items reached, excluded, and in total.
     pub reach: Vec<(&'static str, [usize; 3])>,
-    /// How many cases each source confirms.
+    /// Number of cases confirmed by each source.
     pub evidence: Vec<(String, usize)>,
-    /// The standard's texts, from an installed package, to show how they differ.
+    /// The standard's texts, from an installed package, to show their differences.
     pub texts: Option<StandardTexts>,
-    /// The program that computes in the browser, as WebAssembly; without it the pages say that they cannot.
+    /// The program that runs in the browser, as WebAssembly. Without it the pages say that they cannot compute.
     pub module: Option<Vec<u8>>,
 }
 
-/// A site that is written.
+/// A written site.
 #[derive(Debug)]
 pub struct Written {
     /// Its front page.
     pub page: PathBuf,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
     /// The size of the largest file, in bytes.
     pub largest: usize,
-    /// What a reader is told about measurements.
+    /// Remarks about measurements for readers.
     pub remarks: Vec<String>,
 }
 
-/// What an operator adds to the site.
+/// Contribution of an operator to the site.
 struct OperatorPages {
     domain: String,
     name: String,
@@ -124,11 +124,11 @@ struct OperatorPages {
     data: String,
 }
 
-/// The data of a runtime's page.
+/// Data of a runtime's page.
 #[derive(Serialize)]
 struct RuntimeData<'a> {
     faults: Vec<&'a Fault>,
-    /// The key of the column of the release before.
+    /// Column key of the previous release.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
     changes: Vec<&'a Changed>,
@@ -136,9 +136,9 @@ struct RuntimeData<'a> {
     findings: Vec<(String, &'a FindingData)>,
 }
 
-/// Writes the site into a folder, which is made where it is missing. `digest` is that of the suite.
+/// Writes the site into a folder, which is created if it is missing. `digest` is the digest of the suite.
 pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
-    // What is shown has the plain name where something that is not shown has the same.
+    // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
     tell_apart(&mut columns);
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
@@ -186,7 +186,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         let io = |error| SiteError::Io { path: "data/module".to_owned(), error };
         for part in packed(module).map_err(io)?.chunks(MODULE_PART) {
             let path = format!("data/module/{}.js", front.module);
-            // A page that is opened from a file may read scripts alone, which are text.
+            // A page opened from a file may only load scripts, which are text.
             out.json(&path, &serde_json::json!({ "gzip": BASE64.encode(part) }))?;
             front.module += 1;
         }
@@ -196,7 +196,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     Ok(Written { page, files: out.files, largest: out.largest, remarks })
 }
 
-/// What pages are made from.
+/// Common sources of the pages.
 struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
@@ -239,7 +239,7 @@ impl Parts<'_> {
     }
 }
 
-/// The column of the release before, for each committed column.
+/// Returns the column of the previous release, for each committed column.
 fn before(columns: &[Column]) -> Vec<Option<usize>> {
     let earlier = |column: &Column| {
         let older = columns.iter().enumerate().filter(|(_, other)| {
@@ -252,7 +252,7 @@ fn before(columns: &[Column]) -> Vec<Option<usize>> {
     columns.iter().map(earlier).collect()
 }
 
-/// The column of the newest version of each runtime, a results file before a committed measurement.
+/// Returns the column of the newest version of each runtime. A results file takes precedence over a committed measurement.
 fn newest(columns: &[Column]) -> Vec<usize> {
     let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, column) in columns.iter().enumerate() {
@@ -286,7 +286,7 @@ fn runtime_data<'a>(
     }
 }
 
-/// A folder that files are written into.
+/// An output folder.
 struct Output {
     folder: PathBuf,
     files: usize,
@@ -299,7 +299,7 @@ impl Output {
         self.data(path, &text)
     }
 
-    /// Data as a script, since a page that is opened from a file may not read other files.
+    /// Writes data as a script, since a page opened from a file may not read other files.
     fn data(&mut self, path: &str, json: &str) -> Result<(), SiteError> {
         let name = path.strip_prefix("data/").and_then(|path| path.strip_suffix(".js")).unwrap_or(path);
         let name = serde_json::Value::from(name).to_string();
@@ -325,7 +325,7 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
     encoder.finish()
 }
 
-/// JSON that is also an expression of JavaScript, and that no parser takes for the end of a script.
+/// Escapes JSON so that it is also a JavaScript expression and cannot end a script element.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

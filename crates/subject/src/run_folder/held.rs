@@ -1,4 +1,4 @@
-//! A folder that a run holds for as long as it lives.
+//! Folder that a run locks for its lifetime.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,32 +9,32 @@ use tempfile::Builder;
 
 use crate::run_folder::remove;
 
-/// Beginning of the names of such folders. A folder of this name that no process holds is left behind.
+/// Name prefix of these folders. A folder with it that no process holds is abandoned.
 const PREFIX: &str = "onnx-conformance-run-";
 
-/// The longest that the folder of a run is emptied at its end.
+/// Time limit for emptying the folder of a run at its end.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// The longest that folders of earlier runs are removed; the rest is left to the next run.
+/// Time limit for removing folders of earlier runs. The rest is left to the next run.
 const LONGEST_OLD: Duration = Duration::from_secs(10);
 
-/// How many folders are made until one can be held: another run may take a new one for one that is left behind.
+/// Number of attempts to create a folder and lock it. Another run may take a new folder for an abandoned one.
 const ATTEMPTS: usize = 16;
 
-/// A folder for the files of a run, which is removed with the value. Nobody but its owner may look into it.
+/// A folder for the files of a run, removed when the value is dropped. Only its owner can access it.
 ///
-/// The system lets go of it when the process ends, however it ends, and the next run removes what nobody holds. On Windows a folder
-/// cannot be held, and what a killed run has left there stays.
+/// The system releases the lock when the process ends, in any way, and the next run removes folders that nobody holds.
+/// Windows has no such locks, and the folder of a killed run stays there.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// The folder, open and locked; nothing where the file system has no locks.
+    /// The folder, open and locked; `None` if the file system has no locks.
     #[expect(dead_code, reason = "it is held as long as it is open")]
     held: Option<File>,
 }
 
 impl RunFolder {
-    /// Makes a folder in `place`, and removes those there that dead runs have left behind.
+    /// Creates a folder in `place`, and removes those that killed runs have left there.
     pub fn new_in(place: &Path) -> io::Result<RunFolder> {
         remove_abandoned(place);
         for _ in 0..ATTEMPTS {
@@ -51,12 +51,12 @@ impl RunFolder {
         Err(io::Error::other(format!("in {} no folder stays in its place", place.display())))
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the folder before its time, and says what keeps it.
+    /// Removes the folder early, and returns an error if it cannot.
     pub fn remove(&self) -> io::Result<()> {
         remove(&self.path, Instant::now() + LONGEST)
     }
@@ -64,17 +64,17 @@ impl RunFolder {
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        // What stays is left to the next run.
+        // The rest is left to the next run.
         let _ = self.remove();
     }
 }
 
-/// Whether a folder could be held.
+/// Result of locking a folder.
 enum Held {
     Yes(File),
     /// Another process holds it, or has removed it.
     No,
-    /// The system or the file system cannot tell.
+    /// The system or the file system does not support it.
     Unknown,
 }
 
@@ -89,7 +89,7 @@ fn hold(path: &Path) -> Held {
         Ok(()) => {}
     }
     let place = |found: fs::Metadata| (found.dev(), found.ino());
-    // A link leads elsewhere, and what was removed meanwhile is not in its place.
+    // The path may be a link by now, or the folder may have been removed or replaced.
     match (folder.metadata().map(place), fs::symlink_metadata(path).map(place)) {
         (Ok(held), Ok(there)) if held == there => Held::Yes(folder),
         _ => Held::No,
@@ -109,7 +109,7 @@ fn remove_abandoned(place: &Path) {
             && entry.metadata().is_ok_and(|found| found.is_dir() && is_own(&found))
             && let Held::Yes(_held) = hold(&entry.path())
         {
-            // What cannot be removed is tried again by the next run.
+            // The next run tries again.
             let _ = remove(&entry.path(), until);
         }
     }

@@ -1,4 +1,5 @@
-//! Folders for the files of a run, which end with it: named, held, removed, and looked for by the next run where a run was killed.
+//! Folders for the files of a run, which end with it. They are named and locked, and the next run removes those of
+//! killed runs.
 
 mod held;
 mod removal;

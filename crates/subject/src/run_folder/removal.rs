@@ -1,14 +1,14 @@
-//! Removal of a folder with all that is in it, however deep, wide or protected that is.
+//! Removal of a folder with all its contents, however deep, wide or protected.
 
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Removes what a path names, with all that is in it: a link itself, never what it leads to. What is not there is removed already.
+/// Removes a file, a link or a folder with all its contents. Links are not followed. A missing path counts as removed.
 ///
-/// Folders within folders are moved up before they are emptied, so that a few are open at once and every path is one name. What is
-/// protected from its owner is made changeable first. The removal gives up at `until`: somebody may fill a folder as fast as it is
-/// emptied.
+/// Folders within folders are moved up before they are emptied, so that few folders are open at a time and every path
+/// is a single name. Protection from the owner is lifted first. The removal stops at `until`, since another process may
+/// fill a folder as fast as it is emptied.
 pub fn remove(path: &Path, until: Instant) -> io::Result<()> {
     implementation::remove(path, until)
 }
@@ -58,7 +58,7 @@ mod implementation {
     }
 
     impl Entry<'_> {
-        /// Whether it is a folder, and no link to one; `known` is what the list of its folder says.
+        /// Returns true if it is a folder, and not a link to one. `known` is the type in the directory listing.
         fn is_folder(&self, known: FileType) -> bool {
             if known != FileType::Unknown {
                 return known == FileType::Directory;
@@ -67,7 +67,7 @@ mod implementation {
             found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
         }
 
-        /// Removes an entry that is no folder.
+        /// Removes an entry that is not a folder.
         fn unlink(&self) -> Result<(), Errno> {
             self.forced(|| unlinkat(self.parent, self.name, AtFlags::empty()))
         }
@@ -82,7 +82,7 @@ mod implementation {
             self.forced(|| renameat(self.parent, self.name, into, name))
         }
 
-        /// Does something with the entry, a second time without its protection where that is what forbids it.
+        /// Acts on the entry, and tries again without its protection if that is the obstacle.
         fn forced(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
             match act() {
                 Err(Errno::NOENT) => Ok(()),
@@ -97,7 +97,7 @@ mod implementation {
             }
         }
 
-        /// Opens the folder, to its owner for reading and writing.
+        /// Opens the folder, and makes it readable and writable for its owner.
         fn open(&self) -> Result<OwnedFd, Errno> {
             let folder = match openat(self.parent, self.name, FOLDER, Mode::empty()) {
                 Err(Errno::ACCESS) => {
@@ -114,20 +114,21 @@ mod implementation {
             Ok(folder)
         }
 
-        /// Takes away what keeps the owner from removing the entry. Where it fails, so does what it is done for.
+        /// Lifts protection that keeps the owner from removing the entry. If this fails, so does the removal.
         fn unprotect(&self) {
             let file = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             if let Ok(file) = openat(self.parent, self.name, file, Mode::empty()) {
                 make_changeable(file.as_fd());
             }
-            // Links have no mode of their own; whoever exchanges the folder for a link now may change what that leads to himself.
+            // Links have no mode of their own. A user who replaces the folder by a link now could change its target
+            // anyway.
             if self.is_folder(FileType::Unknown) {
                 let _ = chmodat(self.parent, self.name, Mode::RWXU, AtFlags::empty());
             }
         }
     }
 
-    /// Takes the flags away that forbid a change of a file or a folder.
+    /// Clears the flags that forbid changes of a file or a folder.
     #[cfg(target_os = "linux")]
     fn make_changeable(file: BorrowedFd<'_>) {
         use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
@@ -142,16 +143,16 @@ mod implementation {
     #[cfg(not(target_os = "linux"))]
     fn make_changeable(_file: BorrowedFd<'_>) {}
 
-    /// The removal of one folder, into which the folders within it are lifted under numbers.
+    /// The removal of one folder. Folders within it are moved up to its top level, under numbered names.
     struct Removal {
         until: Instant,
-        /// How many have been lifted.
+        /// Number of folders moved up.
         lifted: u64,
-        /// How many of these have been emptied.
+        /// Number of these that have been emptied.
         emptied: u64,
-        /// A part of their names that nobody foresees.
+        /// A part of their names that nobody can predict.
         salt: u64,
-        /// How many entries have been removed.
+        /// Number of entries removed.
         removed: u64,
     }
 
@@ -169,7 +170,7 @@ mod implementation {
                 let before = self.removed;
                 let emptied = self.empty(folder.as_fd());
                 if self.removed == before {
-                    // Entries that stay, and none that went: another look would find the same.
+                    // Nothing was removed, so another pass would find the same entries.
                     emptied?;
                     return entry.remove_empty().map_err(io::Error::from);
                 }
@@ -177,7 +178,7 @@ mod implementation {
             }
         }
 
-        /// Removes what is listed in the folder, as far as it can be. The first error is returned.
+        /// Removes the entries listed in the folder as far as possible, and returns the first error.
         fn empty(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
             let mut ended = Ok(());
             for found in Dir::read_from(folder)? {
@@ -206,7 +207,7 @@ mod implementation {
             Ok(())
         }
 
-        /// Removes a folder within the one that is removed, whose own folders are lifted to its side.
+        /// Removes a folder within the removed one. Its own subfolders are moved up next to it.
         fn inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
             if entry.remove_empty().is_err() {
                 let folder = match entry.open() {
@@ -248,7 +249,7 @@ mod implementation {
     }
 }
 
-/// What the standard library does: on Windows without recursion.
+/// Removal by the standard library, which on Windows does not recurse.
 #[cfg(not(unix))]
 mod implementation {
     use std::fs;
@@ -275,12 +276,12 @@ mod tests {
 
     use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
-    /// A folder in memory, where there is such: disks take their time for many folders.
+    /// Creates a folder in memory if possible, since disks are slow for many folders.
     fn temporary() -> tempfile::TempDir {
         tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
     }
 
-    /// Removes what `make` has made in a folder, beside which `kept/file` stays.
+    /// Removes the entries that `make` creates in a folder, and checks that `kept/file` outside it remains.
     fn check(make: impl FnOnce(&Path)) {
         let home = temporary();
         let (kept, folder) = (home.path().join("kept/file"), home.path().join("folder"));

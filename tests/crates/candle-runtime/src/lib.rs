@@ -9,7 +9,7 @@ use onnx_conformance_subject::adapter::{blamed_attribute, blamed_operator, eleme
 use onnx_conformance_subject::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType};
 use prost::Message as _;
 
-/// candle-onnx, which evaluates the nodes of a model one after another.
+/// candle-onnx, which evaluates the nodes of a model in order.
 pub struct Candle;
 
 impl Runtime for Candle {
@@ -49,10 +49,10 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     Ok(Response::outputs(asked.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The answer for a failure. candle looks operators up by name alone, when it comes to them, and says of attributes in words of each
-/// operator what it does not have.
+/// Returns the response for an error. candle looks up operators by name alone, at evaluation, and words missing attributes
+/// differently per operator.
 fn failure(request: &Request<'_>, message: &str) -> Response {
-    // The message goes on with the whole node, whose own name it may hold.
+    // The message continues with the whole node, which may contain its own name.
     let operator = message.split_once("unsupported op_type ").and_then(|(_, rest)| rest.split(' ').next());
     if let Some(operator) = operator {
         return match blamed_operator(request.model, operator) {
@@ -63,7 +63,7 @@ fn failure(request: &Request<'_>, message: &str) -> Response {
             None => Response::load_error(format!("unsupported op_type {operator}")),
         };
     }
-    // With `RUST_BACKTRACE` the message goes on with a backtrace.
+    // With `RUST_BACKTRACE` the message continues with a backtrace.
     let message = message.split_once("\n   0: ").map_or(message, |(said, _)| said);
     let says_so = ["nsupported", "not supported", "only support", "not support", " only "]
         .iter()
@@ -78,7 +78,7 @@ fn failure(request: &Request<'_>, message: &str) -> Response {
     }
 }
 
-/// The type that a message says an operation of candle does not have: "unsupported dtype I64 for op exp".
+/// Returns the type that a candle operation does not support, from the message "unsupported dtype I64 for op exp".
 fn missing_dtype(message: &str) -> Option<&'static str> {
     let (_, rest) = message.split_once("unsupported dtype ")?;
     match rest.split(|c: char| !c.is_ascii_alphanumeric()).next()? {
@@ -92,7 +92,7 @@ fn missing_dtype(message: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether candle-onnx takes the type of a model's input. What candle has besides, as bfloat16, the evaluator refuses.
+/// Returns true if candle-onnx accepts the type of a model's input. The evaluator rejects candle's other types, such as bfloat16.
 fn has(value_type: &ValueType) -> bool {
     use ElementType as E;
     let ValueType::Tensor(element) = value_type else { return false };
@@ -109,14 +109,14 @@ fn tensor(given: &Value) -> Result<Tensor, Response> {
         ElementType::Float16 => Tensor::from_vec(elements(tensor, f16::from_le_bytes), shape, device),
         ElementType::Int64 => Tensor::from_vec(elements(tensor, i64::from_le_bytes), shape, device),
         ElementType::Uint32 => Tensor::from_vec(elements(tensor, u32::from_le_bytes), shape, device),
-        // candle has a bool as a uint8.
+        // candle stores a bool as a uint8.
         ElementType::Uint8 | ElementType::Bool => Tensor::from_vec(elements(tensor, u8::from_le_bytes), shape, device),
         _ => return Err(unsupported()),
     };
     made.map_err(|error| Response::run_error(error.to_string()))
 }
 
-/// The ONNX value of an output, with the type that candle gave it. Where the model declares a bool, a uint8 stands for it.
+/// Converts an output to an ONNX value with candle's type. If the model declares a bool, a uint8 is converted to it.
 fn value(output: &Tensor, declared: &ValueType) -> Result<Value, Response> {
     let element = match (output.dtype(), declared) {
         (DType::U8, ValueType::Tensor(ElementType::Bool)) => ElementType::Bool,

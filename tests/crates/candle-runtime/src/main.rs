@@ -1,4 +1,4 @@
-//! The adapter of candle: `adapters/candle` starts this program.
+//! Adapter of candle, started by `adapters/candle`.
 
 use std::process::ExitCode;
 

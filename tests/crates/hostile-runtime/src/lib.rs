@@ -1,4 +1,4 @@
-//! A runtime that computes `Abs` and `Identity`, and does its worst on some other operators.
+//! A runtime that computes `Abs` and `Identity`, and misbehaves on some other operators.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use onnx_conformance_harness::reference::proto::{Message as _, ModelProto};
 use onnx_conformance_harness::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value};
 
-/// A runtime for models of one node.
+/// A runtime for single-node models.
 pub struct Hostile;
 
 impl Runtime for Hostile {
@@ -52,7 +52,7 @@ fn identity(request: &Request<'_>) -> Response {
     }
 }
 
-/// The absolute values of floats.
+/// Returns the absolute values of floats.
 fn abs(request: &Request<'_>) -> Response {
     let tensor = request.inputs.first().and_then(|input| input.value.as_tensor());
     let Some(tensor) = tensor else { return Response::load_error("there is no tensor") };
@@ -67,14 +67,14 @@ fn abs(request: &Request<'_>) -> Response {
     }
 }
 
-/// Calls itself until the stack is full.
+/// Recurses until the stack overflows.
 #[expect(unconditional_recursion, reason = "that the stack overflows is what is tested")]
 fn overflow(depth: u64) -> u64 {
     let frame = black_box([depth; 512]);
     overflow(depth + 1) + black_box(frame)[0]
 }
 
-/// Takes more memory than it may, and keeps it.
+/// Allocates more memory than allowed, and keeps it.
 fn leak() -> ! {
     let mut taken = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The suite on a runtime that does its worst: the whole test file of a runtime's crate.
+//! The suite on a misbehaving runtime: the whole test file of a runtime's crate.
 
 use std::process::ExitCode;
 use std::time::Duration;

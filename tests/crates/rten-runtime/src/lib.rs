@@ -11,7 +11,7 @@ use rten::{DataType, Model, ModelOptions, NodeId, Sequence, Value, ValueOrView};
 use rten_tensor::Tensor;
 use rten_tensor::prelude::*;
 
-/// rten, as it optimizes and runs a model.
+/// rten, which optimizes and runs a model.
 pub struct Rten;
 
 impl Runtime for Rten {
@@ -54,7 +54,7 @@ fn load(request: &Request<'_>) -> Result<Model, Response> {
         let message = error.to_string();
         let operator = || blamed_operator(request.model, &message);
         if message.contains("operator not supported or not enabled") {
-            // rten looks operators up by name alone.
+            // rten looks up operators by name alone.
             let Some(version) = operator() else { return Response::load_error(message) };
             return Response::unsupported(format!("operator {}/{}", version.domain, version.name), message);
         }
@@ -72,14 +72,14 @@ fn load(request: &Request<'_>) -> Result<Model, Response> {
     })
 }
 
-/// The files beside a model, which may hold its external data.
+/// Returns the files next to a model, which may have its external data.
 fn external_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let files = entries.filter(|entry| entry.path().is_file());
     files.filter_map(|entry| Some((entry.file_name().into_string().ok()?, fs::read(entry.path()).ok()?))).collect()
 }
 
-/// The attribute that a message says is not supported, or a value of which is not.
+/// Returns the attribute in a message about an unsupported attribute or value.
 fn attribute(message: &str) -> Option<&str> {
     let quoted = message.split_once("error in attribute \"").and_then(|(_, rest)| rest.split_once('"'));
     let listed = message
@@ -89,8 +89,8 @@ fn attribute(message: &str) -> Option<&str> {
     valued.or(listed.map(str::trim))
 }
 
-/// The answer for a failure of a run. Where an operator has no kernel of a type, that is the one type of its inputs that is neither
-/// float nor, where there is another, int64, of which indices are.
+/// Returns the response for a runtime error. If an operator has no kernel for a type, it is the only input type that is not
+/// float. int64, the index type, is ignored if there is another.
 fn failure(request: &Request<'_>, message: &str) -> Response {
     let says_so = message.contains("unsupported input type") || message.contains("expected tensor with type");
     let (float, int64) = (ValueType::Tensor(ElementType::Float), ValueType::Tensor(ElementType::Int64));
@@ -110,7 +110,7 @@ fn failure(request: &Request<'_>, message: &str) -> Response {
     }
 }
 
-/// Whether rten has values of the type, or a stand-in that its documentation names: `int32` of `int64` and of `bool`.
+/// Returns true if rten has the type, or a substitute named in its documentation: `int32` for `int64` and `bool`.
 fn has(value_type: &ValueType) -> bool {
     use ElementType as E;
     match value_type {
@@ -163,7 +163,8 @@ fn tensor(given: &OnnxTensor) -> Result<Value, Response> {
     })
 }
 
-/// The ONNX value of an output. rten has no `int64` and no `bool`: where the model declares one of them, an `int32` stands for it.
+/// Converts an output to an ONNX value. rten has no `int64` and no `bool`: if the model declares one of them, an `int32` is
+/// converted to it.
 fn onnx_value(output: &Value, declared: &ValueType) -> Result<OnnxValue, Response> {
     let run_error = |error: &dyn std::fmt::Display| Response::run_error(error.to_string());
     let element = declared.element_type();

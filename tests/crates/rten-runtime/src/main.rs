@@ -1,4 +1,4 @@
-//! The adapter of rten: `adapters/rten` starts this program.
+//! Adapter of rten, started by `adapters/rten`.
 
 use std::process::ExitCode;
 

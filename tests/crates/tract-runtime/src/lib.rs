@@ -12,7 +12,7 @@ use tract_onnx::model::ParseResult;
 use tract_onnx::prelude::tract_ndarray::ArrayD;
 use tract_onnx::prelude::*;
 
-/// tract, as it optimizes and runs a model.
+/// tract, which optimizes and runs a model.
 pub struct Tract;
 
 impl Runtime for Tract {
@@ -46,7 +46,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     }
     let names: Vec<String> =
         model.input_outlets().map_err(load_error)?.iter().map(|outlet| model.node(outlet.node).name.clone()).collect();
-    // A graph input that has an initializer is a constant to tract.
+    // tract treats a graph input with an initializer as a constant.
     if let Some(given) = request.inputs.iter().find(|given| !names.contains(&given.name)) {
         return Err(Response::load_error(format!("the initializer of input '{}' is taken for a constant", given.name)));
     }
@@ -69,13 +69,13 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     Ok(Response::outputs(asked.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// What tract does not have, before it reads the model: an operator, which it looks up by name alone, or a type of the values
-/// that go in and out.
+/// Returns a missing feature before tract reads the model: an operator, which it looks up by name alone, or a type of the inputs
+/// and outputs.
 fn missing(onnx: &tract_onnx::Onnx, request: &Request<'_>) -> Option<Response> {
     missing_operator(request.model, |name| onnx.op_register.0.contains_key(name)).or_else(|| missing_type(request, has))
 }
 
-/// Whether tract has values of the type.
+/// Returns true if tract has the type.
 fn has(value_type: &ValueType) -> bool {
     use ElementType as E;
     let ValueType::Tensor(element) = value_type else { return false };
@@ -109,7 +109,7 @@ fn tensor(input: &Named) -> Result<Tensor, Response> {
     made.map_err(|error| Response::load_error(error.to_string()))
 }
 
-/// A tensor of the elements that the bytes are.
+/// Creates a tensor from the bytes of its elements.
 fn plain<T: Datum + Copy, const N: usize>(tensor: &OnnxTensor, element: fn([u8; N]) -> T) -> TractResult<Tensor> {
     Tensor::from_shape(tensor.shape(), &elements(tensor, element))
 }
@@ -128,7 +128,7 @@ fn value(output: &Tensor) -> Result<Value, Response> {
         DatumType::U32 => bytes(output, ElementType::Uint32, u32::to_le_bytes),
         DatumType::U64 => bytes(output, ElementType::Uint64, u64::to_le_bytes),
         DatumType::Bool => bytes(output, ElementType::Bool, |value: bool| [u8::from(value)]),
-        // Dimensions and what is computed of them, which ONNX has as int64.
+        // Dimensions and values computed from them, which are int64 in ONNX.
         DatumType::TDim => {
             output.cast_to::<i64>().and_then(|output| bytes(&output, ElementType::Int64, i64::to_le_bytes))
         }

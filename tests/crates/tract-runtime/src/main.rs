@@ -1,4 +1,4 @@
-//! The adapter of tract: `adapters/tract` starts this program.
+//! Adapter of tract, started by `adapters/tract`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A part of the suite on tract: operators that it has, and some on which this version of it aborts, takes memory without end, or panics.
+//! Part of the suite on tract: operators that it has, and some on which this version aborts, allocates endlessly, or panics.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
             "ai.onnx/{BatchNormalization-15,Transpose-13}/**",
             "onnx-1.23.2/node/test_{batchnorm,transpose,relu,add,concat,softmax}*",
         ])
-        // What does not end takes memory as it goes: the limit that is met first is the same on every machine.
+        // An endless run also allocates: with these limits the first one exceeded is the same on every machine.
         .timeout(Duration::from_secs(60))
         .memory(1_000_000_000)
         .run()

@@ -1,4 +1,4 @@
-//! How exact the outputs of an operator must be, as op.yaml says it.
+//! Accuracy of an operator's outputs, as op.yaml states it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::compare::Accuracy;
 use crate::generate::file::expression::Size;
 use crate::generate::file::ordered::Ordered;
 
-/// How exact outputs of floating types must be; all others are exact.
+/// Accuracy of outputs of floating types. All other types are exact.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -35,7 +35,7 @@ pub enum Exactness {
     Exact,
 }
 
-/// A rule with a number, and where it comes from.
+/// A rule with a number, and the source of the rule.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -44,15 +44,15 @@ pub struct RuleFile {
     pub ulp: Option<Size>,
     /// At most this far away.
     pub abs: Option<f64>,
-    /// At most this multiple of the type's unit roundoff away, times one and the expected value's size: a computation
-    /// whose intermediate values are of the size of 1.
+    /// At most this multiple of the type's unit roundoff times `1 + |expected|` away: for a computation with
+    /// intermediate values near 1.
     pub roundoffs: Option<f64>,
-    /// An accumulation may err by this multiple of the type's unit roundoff times the sum of absolute terms: a number, or
-    /// an expression over the names that the case defines.
+    /// At most this multiple of the type's unit roundoff times the sum of absolute terms away, for an accumulation: a
+    /// number, or an expression over the names that the case defines.
     pub sum: Option<Size>,
     /// Another rule for floating types of at most 16 bits, in which few runtimes compute.
     pub narrow: Option<TypeRule>,
-    /// Where the rule comes from: `standard`, `body`, `upstream` or `ours`.
+    /// The source of the rule: `standard`, `body`, `upstream` or `ours`.
     pub source: Source,
     /// Other rules for some element types.
     #[serde(default)]
@@ -82,16 +82,16 @@ pub struct NumberFile {
     pub ulp: Option<Size>,
     /// At most this far away.
     pub abs: Option<f64>,
-    /// At most this multiple of unit roundoff away, times one and the expected value's size.
+    /// At most this multiple of unit roundoff times `1 + |expected|` away.
     pub roundoffs: Option<f64>,
-    /// This multiple of unit roundoff times the sum of absolute terms.
+    /// At most this multiple of unit roundoff times the sum of absolute terms away.
     pub sum: Option<Size>,
-    /// The type that is computed in: units of roundoff are those of this type, and the result is rounded once, which may
-    /// take it one unit in the last place further.
+    /// The type of the computation. Its unit roundoff applies, and the result is rounded once, which may add one unit
+    /// in the last place.
     pub through: Option<String>,
 }
 
-/// Where a rule comes from.
+/// Source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -106,22 +106,23 @@ pub enum Source {
     Ours,
 }
 
-/// What a rule asks for of an element type: where the bound depends on the element, how it follows from it.
+/// Accuracy for an element type. A bound that depends on the element is given as a formula.
 pub type ResolvedAccuracy = Accuracy<ErrorBound>;
 
-/// How far each element of an output may be: as far as rounding takes a computation, in its own type or in a wider one.
+/// Bound of each element of an output: the rounding error of a computation in its own type or in a wider one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBound {
-    /// The wider type that is computed in, from which the result is rounded once.
+    /// The wider type of the computation, from which the result is rounded once.
     pub through: Option<ElementType>,
-    /// The multiple of the unit roundoff of the type that is computed in.
+    /// The multiple of the unit roundoff of the computation's type.
     pub multiple: f64,
-    /// Whether it is taken times the sum of absolute terms, or else times one and the expected value's size.
+    /// True if the multiple is times the sum of absolute terms, false if it is times `1 + |expected|`.
     pub is_sum: bool,
 }
 
 impl ErrorBound {
-    /// The bound of an element of a type that is expected to be this, where terms of this absolute sum are added up.
+    /// Returns the bound of an element of type `element` with the value `expected`; `magnitude` is the sum of its
+    /// absolute terms.
     pub fn bound(&self, element: ElementType, expected: f64, magnitude: f64) -> f64 {
         let roundoff = self.through.unwrap_or(element).float_format().map_or(0.0, FloatFormat::unit_roundoff);
         let size = if self.is_sum { magnitude } else { 1.0 + expected.abs() };
@@ -131,7 +132,7 @@ impl ErrorBound {
 }
 
 impl AccuracyFile {
-    /// What the rule asks for of an element type, given what names stand for.
+    /// Resolves the rule for an element type, with the values of the names.
     pub fn resolve(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         let AccuracyFile::Rule(rule) = self else { return Ok(Accuracy::Exact) };
         if let Some(name) = rule.by_type.keys().find(|name| name.parse::<ElementType>().is_err()) {
@@ -148,7 +149,7 @@ impl AccuracyFile {
 }
 
 impl AccuracyFile {
-    /// The rules for people: of which types, and how exact.
+    /// Describes the rules: the types, and the accuracy of each.
     pub fn sentences(&self) -> Vec<(String, String)> {
         let AccuracyFile::Rule(rule) = self else { return vec![("all types".to_owned(), "exact".to_owned())] };
         let source = match rule.source {
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(ask(text, ElementType::Float), Ok(sum(40.0)));
         assert_eq!(ask(text, ElementType::Float16), Ok(Accuracy::Exact));
         assert_eq!(ask(text, ElementType::Bfloat16), Ok(Accuracy::Bounded(through)));
-        // A unit in the last place of bfloat16 at 3 is 2^-6; a unit of roundoff of float is 2^-24.
+        // One unit in the last place of bfloat16 at 3 is 2^-6; the unit roundoff of float is 2^-24.
         let ulp = 0.015_625;
         assert_eq!(through.bound(ElementType::Bfloat16, 3.0, 16.0), ulp + 80.0 / 16_777_216.0);
         let around_one = ErrorBound { is_sum: false, ..through };

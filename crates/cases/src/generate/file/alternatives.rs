@@ -1,4 +1,4 @@
-//! One value, or alternatives that become cases of their own.
+//! One value, or alternatives that become separate cases.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::generate::file::ordered::Ordered;
 
-/// One value, or alternatives that become cases of their own. A plain list is always one value.
+/// One value, or alternatives that become separate cases. A plain list is always one value.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum OneOrEach<T> {
@@ -17,7 +17,7 @@ pub enum OneOrEach<T> {
     One(T),
 }
 
-/// `{each: [...]}`, or `{each: {name: value, ...}}` where the values are too long to name a case.
+/// `{each: [...]}`, or `{each: {name: value, ...}}` if the values are too long to name a case.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, bound = "T: DeserializeOwned")]
@@ -32,7 +32,7 @@ enum Alternatives<T> {
     Named(Ordered<T>),
 }
 
-// Both are told apart by their form before they are read, so that a mistake inside is what the error is about.
+// The two forms are distinguished before they are parsed, so that an error names the mistake inside.
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrEach<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -57,13 +57,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Alternatives<T> {
     }
 }
 
-/// What an alternative is called in a case id.
+/// Name of an alternative in a case id.
 pub trait Label {
     /// The value in the characters of an id.
     fn label(&self) -> String;
 }
 
-/// An axis of alternatives: what it is called, and what each alternative is called.
+/// An axis of alternatives: its name, and the label of each alternative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlternativeAxis {
     /// The parameter.
@@ -72,7 +72,7 @@ pub struct AlternativeAxis {
     pub labels: Vec<String>,
 }
 
-/// Every combination of alternatives, or with `zip` one from each list in turn.
+/// Returns every combination of alternatives, or with `zip` one from each list in turn.
 pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
     if zip {
         let lengths: BTreeSet<usize> = axes.iter().map(|axis| axis.labels.len()).collect();
@@ -89,7 +89,7 @@ pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Ve
 }
 
 impl<T: Label> OneOrEach<T> {
-    /// Adds the axis of the alternatives, where there are any.
+    /// Adds the axis of the alternatives, if there are any.
     pub fn axis(&self, name: &str, axes: &mut Vec<AlternativeAxis>) {
         let labels = match self {
             OneOrEach::One(_) => return,
@@ -101,7 +101,7 @@ impl<T: Label> OneOrEach<T> {
 }
 
 impl<T> OneOrEach<T> {
-    /// The alternatives by name, where they have names.
+    /// Returns the alternatives by name, if they have names.
     pub(crate) fn named(&self) -> Option<&Ordered<T>> {
         match self {
             OneOrEach::Each(Each { each: Alternatives::Named(items) }) => Some(items),
@@ -109,7 +109,8 @@ impl<T> OneOrEach<T> {
         }
     }
 
-    /// The value, where `choices` gives the number of the alternative of each axis in the order of [`OneOrEach::axis`].
+    /// Returns the chosen value. `choices` gives the index of the alternative on each axis, in the order of
+    /// [`OneOrEach::axis`].
     pub fn pick(&self, choices: &mut impl Iterator<Item = usize>) -> Result<&T, String> {
         let missing = || "an `each` without alternatives".to_owned();
         match self {

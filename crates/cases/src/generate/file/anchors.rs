@@ -1,8 +1,9 @@
-//! YAML anchors and aliases, which files of cases do without.
+//! YAML anchors and aliases, which files of cases must not use.
 
-/// The line and column, counted from 1, of the first anchor or alias: `&name` or `*name` where a value begins.
+/// Finds the first anchor or alias, `&name` or `*name` at the beginning of a value: its line and column, counted from
+/// 1.
 pub(super) fn first_anchor(text: &str) -> Option<(usize, usize)> {
-    // How far the line of a block scalar is indented, whose lines are deeper.
+    // Indentation of the line before a block scalar, whose own lines are deeper.
     let mut block: Option<usize> = None;
     let mut quote = None;
     for (number, line) in text.lines().enumerate() {
@@ -22,7 +23,8 @@ pub(super) fn first_anchor(text: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// The column of the first anchor or alias in a line; `quote` is the quote that the line begins within and ends within.
+/// Finds the first anchor or alias in a line. `quote` is the open quote at the beginning of the line, and then at its
+/// end.
 fn in_line(line: &str, quote: &mut Option<char>) -> Option<usize> {
     let mut before = '-';
     let mut is_apart = true;

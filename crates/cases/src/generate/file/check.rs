@@ -1,8 +1,8 @@
-//! How an output is held against what is expected, other than element by element.
+//! Checks of an output other than element by element.
 
 use serde::Deserialize;
 
-/// How an output is held against what is expected.
+/// A check of an output other than element by element.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -12,11 +12,11 @@ use serde::Deserialize;
 pub enum CheckFile {
     /// By name.
     Named(CheckName),
-    /// With what it needs.
+    /// A check with parameters.
     Rule(CheckRule),
 }
 
-/// A check that needs nothing.
+/// A check without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -25,31 +25,31 @@ pub enum CheckName {
     Set,
 }
 
-/// A check with what it needs: one of these.
+/// A check with parameters. Exactly one is given.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckRule {
     /// The elements of each lane along this axis, in any order.
     pub permutation: Option<i64>,
-    /// At most this far away, in an integer type too: a lossy format.
+    /// At most this far away, in an integer type too: for a lossy format.
     pub lossy: Option<f64>,
-    /// Drawn from the normal distribution of this mean and standard deviation.
+    /// A sample of the normal distribution with this mean and standard deviation.
     pub normal: Option<(f64, f64)>,
-    /// Drawn evenly from this range.
+    /// A sample of the uniform distribution over this range.
     pub uniform: Option<(f64, f64)>,
-    /// 1 with the probability that the input of this name gives, or else 0.
+    /// 1 with the probability in the input of this name, else 0.
     pub bernoulli: Option<String>,
-    /// Classes drawn by the logarithms of their weights, which the input of this name gives.
+    /// Classes by the logarithms of their weights, which are in the input of this name.
     pub multinomial: Option<String>,
-    /// The elements of the input of this name, 0 with this probability and scaled otherwise.
+    /// Dropout of the input of this name: each element is 0 with this probability, else scaled.
     pub dropout: Option<(String, f64)>,
-    /// In the shape of the input of this name, false with this probability.
+    /// A mask in the shape of the input of this name, each element false with this probability.
     pub mask: Option<(String, f64)>,
 }
 
 impl CheckFile {
-    /// Whether the check does without an expected value.
+    /// Returns true if the check needs no expected value.
     pub(crate) fn is_free(&self) -> bool {
         match self {
             CheckFile::Named(CheckName::Set) => false,
@@ -57,7 +57,7 @@ impl CheckFile {
         }
     }
 
-    /// The names of inputs that the check speaks of.
+    /// Returns the input names in the check.
     pub(crate) fn input_names(&mut self) -> Vec<&mut String> {
         let CheckFile::Rule(rule) = self else { return Vec::new() };
         let pairs = [&mut rule.dropout, &mut rule.mask].into_iter().flatten().map(|(name, _)| name);

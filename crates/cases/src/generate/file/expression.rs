@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// The most bytes of an expression.
+/// Largest length of an expression in bytes.
 const LONGEST: usize = 256;
 
 /// A number, or an expression over the names that `let:` defines.
@@ -15,16 +15,16 @@ const LONGEST: usize = 256;
 pub enum Size {
     /// A number.
     Number(i64),
-    /// An expression of +, -, *, / (towards zero), parentheses and names.
+    /// An expression of +, -, *, / (rounds towards zero), parentheses and names.
     Expression(String),
 }
 
 impl Size {
-    /// The value, given what the names stand for.
+    /// Evaluates the size with the values of the names.
     pub fn value(&self, names: &BTreeMap<String, i64>) -> Result<i64, String> {
         match self {
             Size::Number(number) => Ok(*number),
-            // So many bytes bound how deeply parentheses and signs nest.
+            // The length bounds how deeply parentheses and signs nest.
             Size::Expression(text) if text.len() > LONGEST => Err(format!(
                 "an expression has {} bytes; write it in {LONGEST} at most, with names under `let`",
                 text.len()

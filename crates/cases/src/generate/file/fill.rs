@@ -1,11 +1,11 @@
-//! What a tensor is filled with: integers of a range, multiples of 1/8, positions, texts.
+//! Fills of tensors: integers of a range, multiples of 1/8, positions, texts.
 
 use serde::Deserialize;
 
 use crate::generate::file::alternatives::Label;
 use crate::generate::file::expression::Size;
 
-/// What a tensor is filled with.
+/// Fill of a tensor.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -13,47 +13,49 @@ use crate::generate::file::expression::Size;
     expecting = "no fill is written so; it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
 )]
 pub enum Fill {
-    /// A range of its own name.
+    /// A fill with a name.
     NamedFill(NamedFill),
-    /// Integers of a closed range, whatever the type.
+    /// Integers of a closed range, in any type.
     Range(Range),
     /// Eighths of the integers of a closed range.
     Eighths(Eighths),
-    /// Positions in a dimension of a size: 0 to SIZE - 1.
+    /// Positions in a dimension of size SIZE: 0 to SIZE - 1.
     Indices(Indices),
-    /// Integers so small, and where need be so few, that any sum of that many is exact in the element type.
+    /// Integers so small, and if necessary so rarely nonzero, that any sum of COUNT of them is exact in the element
+    /// type.
     Addends(Addends),
-    /// Integers so small, and where need be so few, that any sum of that many products of two is exact in the element type.
+    /// Integers so small, and if necessary so rarely nonzero, that any sum of COUNT products of two is exact in the
+    /// element type.
     Factors(Factors),
     /// Texts of lengths in a closed range.
     Texts(Texts),
 }
 
-/// A fill that is known by a name.
+/// A fill with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NamedFill {
-    /// Floats: multiples of 1/8 from -4 to 4, in `float` also of 2^-10, in `double` of 2^-23. Integers: -4 to 4, unsigned
-    /// ones 0 to 8.
+    /// Floats: multiples of 1/8 from -4 to 4, also of 2^-10 in `float` and of 2^-23 in `double`. Integers: -4 to 4, or
+    /// 0 to 8 if unsigned.
     Uniform,
-    /// The positive ones of `uniform`.
+    /// The positive values of `uniform`.
     Positive,
-    /// Those of `uniform` that are not 0.
+    /// The nonzero values of `uniform`.
     Nonzero,
-    /// Floats: those of `uniform` strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
+    /// Floats: the values of `uniform` strictly between -1 and 1. Integers: -1 to 1, or 0 and 1 if unsigned.
     OpenUnit,
-    /// Floats: odd multiples of 1/8 between -4 and 4, which lie halfway between no two integers. Integers: as `uniform`.
+    /// Floats: odd multiples of 1/8 between -4 and 4, never halfway between two integers. Integers: as `uniform`.
     NonTies,
-    /// Each value once, in an order of its own, as far as the type has so many.
+    /// Each value once, in random order, as far as the type has enough values.
     Distinct,
-    /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends. Types
-    /// that have none are filled as by `uniform`.
+    /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; for integers the ends.
+    /// Types without such values are filled as by `uniform`.
     Special,
-    /// Each element tells its place: counted through a prime number of values that the type holds exactly and narrower types
-    /// do not, so that no tile, row or block of a usual size begins twice with the same.
+    /// Each element encodes its position, modulo a prime number of values. The type holds them exactly, and narrower
+    /// types do not. No two tiles, rows or blocks of a usual size begin with the same value.
     Position,
-    /// 0, 1, 2 and so on: each place once, as an index.
+    /// 0, 1, 2 and so on: each position once, as an index.
     Counted,
     /// All 1.
     Ones,
@@ -91,7 +93,7 @@ pub struct Indices {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Addends {
-    /// How many are added up.
+    /// The number of terms in a sum.
     pub addends: Size,
 }
 
@@ -100,7 +102,7 @@ pub struct Addends {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
-    /// How many products are added up.
+    /// The number of products in a sum.
     pub factors: Size,
 }
 
@@ -133,7 +135,7 @@ impl Label for Fill {
 }
 
 impl Fill {
-    /// The expression that the fill needs the value of.
+    /// Returns the expression whose value the fill needs.
     pub(crate) fn expression(&self) -> Option<&Size> {
         match self {
             Fill::Indices(Indices { indices: size })

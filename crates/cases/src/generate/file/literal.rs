@@ -1,4 +1,4 @@
-//! Values written in YAML, and tensors made of them.
+//! Literal values in YAML, and the tensors made of them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::generate::file::alternatives::Label;
 
-/// A value, or a list of values: nested lists give a shape.
+/// A value, or a list of values. Nested lists give a shape.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "no value is written so; it is a number, a truth value, a string, or a list of them")]
@@ -20,9 +20,9 @@ pub enum Literal {
     Integer(i64),
     /// An integer beyond 2^63.
     Large(u64),
-    /// A float; `.nan`, `.inf`, `-.inf` and `-0.0` too.
+    /// A float, including `.nan`, `.inf`, `-.inf` and `-0.0`.
     Float(f64),
-    /// A text, or for complex types `1+2i`.
+    /// A text, or `1+2i` for complex types.
     Text(String),
     /// A list.
     List(Vec<Literal>),
@@ -46,10 +46,10 @@ impl Label for Literal {
     }
 }
 
-/// The most elements of a tensor that a file of cases describes.
+/// Largest number of elements of a tensor in a file of cases.
 const MOST_ELEMENTS: usize = 1 << 24;
 
-/// One value as often as a shape has elements.
+/// Repeats one value for every element of a shape.
 pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, String> {
     match element_count(shape) {
         Ok(count) if count <= MOST_ELEMENTS => Ok(Literal::List(vec![value.clone(); count])),
@@ -57,7 +57,7 @@ pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, Stri
     }
 }
 
-/// Room for a tensor of a case.
+/// Creates a builder for a tensor of a case.
 pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, String> {
     match element_count(&shape) {
         Ok(count) if count <= MOST_ELEMENTS => {
@@ -71,10 +71,10 @@ pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuil
 }
 
 impl Literal {
-    /// The shape that the nesting gives; lists of one level have the same length.
+    /// Returns the shape that the nesting gives. Lists of one level must have the same length.
     pub fn shape(&self) -> Result<Vec<usize>, String> {
         let Literal::List(items) = self else { return Ok(Vec::new()) };
-        // Each list is looked at once: twice a level would be without end where they nest deeply.
+        // Each list is visited once. Two visits per level would take exponential time in deep lists.
         let Some((first, others)) = items.split_first() else { return Ok(vec![0]) };
         let inner = first.shape()?;
         for item in others {
@@ -85,7 +85,7 @@ impl Literal {
         Ok([vec![items.len()], inner].concat())
     }
 
-    /// The values in row-major order.
+    /// Returns the values in row-major order.
     pub fn flat(&self) -> Vec<&Literal> {
         match self {
             Literal::List(items) => items.iter().flat_map(Literal::flat).collect(),
@@ -93,8 +93,8 @@ impl Literal {
         }
     }
 
-    /// A tensor of this type. Without a shape, the nesting gives it. `None` where the type cannot hold the values: an
-    /// integer type all of them, a float type narrower than `float` exactly.
+    /// Makes a tensor of this type. The nesting gives the shape if none is given. Returns `None` if the type cannot
+    /// hold the values: an integer type must hold all, a float type narrower than `float` must hold them exactly.
     pub fn tensor(&self, element: ElementType, shape: Option<&[usize]>) -> Result<Option<Tensor>, String> {
         let shape = match shape {
             Some(shape) => shape.to_vec(),
@@ -144,7 +144,7 @@ impl Literal {
         }
     }
 
-    /// As an integer that the type holds.
+    /// Converts the literal to an integer that the type holds.
     fn integer_of(&self, element: ElementType) -> Option<i128> {
         let value = match self {
             Literal::Bool(value) => i128::from(*value),
@@ -155,7 +155,7 @@ impl Literal {
         (element.decode_i128(element.wrap(value)) == value).then_some(value)
     }
 
-    /// As a number.
+    /// Converts the literal to a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Literal::Integer(value) => Some(*value as f64),
@@ -165,7 +165,8 @@ impl Literal {
         }
     }
 
-    /// As the bits of a float: `float` and `double` round, narrower types must hold it.
+    /// Converts the literal to the bits of a float. `float` and `double` round; narrower types must hold the value
+    /// exactly.
     fn float_of(&self, element: ElementType) -> Option<u64> {
         let value = self.number()?;
         let bits = element.encode(value);

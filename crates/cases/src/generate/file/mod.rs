@@ -1,4 +1,4 @@
-//! What people write: op.yaml, the recipes, and the values, expressions and rules in them.
+//! Files that people write: op.yaml, the recipes, and the values, expressions and rules in them.
 
 pub(crate) mod accuracy;
 pub(crate) mod alternatives;

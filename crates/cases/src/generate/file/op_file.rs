@@ -1,4 +1,4 @@
-//! op.yaml: what we author for an operator, for all its versions.
+//! op.yaml: the cases and rules of an operator, for all its versions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::generate::file::type_list::TypeList;
 use crate::generate::file::value_file::{InputFile, ValueFile};
 use crate::generate::file::words::Words;
 
-/// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
+/// The cases and rules of an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -30,76 +30,76 @@ pub struct OperatorFile {
     pub op: String,
     /// One sentence, in our own words.
     pub summary: String,
-    /// How exact the outputs must be, unless a case says otherwise.
+    /// Accuracy of the outputs, unless a case has its own.
     #[serde(default)]
     pub accuracy: AccuracyFile,
-    /// What the operator does with numbers; so it is known what the fills of its cases must not have.
+    /// The arithmetic of the operator, which restricts the fills of its cases.
     #[serde(default)]
     pub computes: BTreeSet<Computation>,
-    /// Parameters that a version spells otherwise: the newest name, and the older ones in turn.
+    /// Parameters with another name in some version: the newest name, then the older ones in turn.
     #[serde(default)]
     pub rename: Ordered<Vec<String>>,
-    /// Type parameters that a version calls otherwise: the newest name, and the older ones in turn.
+    /// Type parameters with another name in some version: the newest name, then the older ones in turn.
     #[serde(default)]
     pub rename_types: Ordered<Vec<String>>,
-    /// Cases that precede all others: a version's first case runs at its last opset too, and what its signature excludes
-    /// is tried on the first case that gives what is broken.
+    /// Cases placed first. The first one also runs at the version's last opset. Each signature refusal has the first
+    /// case that gives the broken part as its control.
     #[serde(default)]
     pub first: Vec<String>,
-    /// What cases share, by a name that they give.
+    /// Parts that cases share, by name.
     #[serde(default)]
     pub given: Ordered<GivenFile>,
-    /// Where versions mean different things, with the cases that tell them from each other.
+    /// Differences in meaning between versions, with the cases that detect them.
     #[serde(default)]
     pub traps: Vec<TrapFile>,
-    /// What must run and is about no constraint: types, shapes, recipes.
+    /// Cases that must run and belong to no constraint: types, shapes, recipes.
     #[serde(default)]
     pub cases: Vec<CaseFile>,
-    /// What must be refused and breaks no constraint, besides what the signature tells.
+    /// Cases that must be refused and break no constraint, besides those from the signature.
     #[serde(default)]
     pub refuse: Vec<RefusalFile>,
-    /// What the operator demands or promises, by id, with the cases that show it and the refusals of what breaks it.
+    /// Demands and promises of the operator, by id, with the cases that show them and the refusals that break them.
     #[serde(default)]
     pub constraints: Ordered<ConstraintFile>,
 }
 
-/// What an operator does with numbers. The tests in tests/promises and tests/suite hold its cases to what follows from it.
+/// Arithmetic of an operator. tests/promises and tests/suite check that its cases respect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Computation {
-    /// It adds up products or elements: every partial sum of what fills make is exact, in any order.
+    /// It adds products or elements: every partial sum of filled values must be exact, in any order.
     Sums,
-    /// It rounds to integers or to another type: no value that a fill makes is a tie.
+    /// It rounds to integers or to another type: no filled value may be a tie.
     Rounds,
-    /// It rounds quotients of sums: none is beside a tie.
+    /// It rounds quotients of sums: no quotient may be near a tie.
     RoundsSums,
-    /// It searches for the largest or smallest: no two elements that a fill makes are equal, unless on purpose.
+    /// It searches for the largest or smallest: no two filled elements may be equal, except on purpose.
     Searches,
-    /// It writes where indices say: none that fills make are equal.
+    /// It writes at indices: no two filled indices may be equal.
     Scatters,
-    /// It does nothing but add and multiply: in a required case no integer leaves its type.
+    /// It only adds and multiplies: in a required case no integer may overflow its type.
     Arithmetic,
 }
 
 impl OperatorFile {
-    /// The traps of the version that begins at this opset.
+    /// Returns the traps of the version that begins at this opset.
     pub fn traps_of(&self, since: u32) -> impl Iterator<Item = &TrapFile> {
         self.traps.iter().filter(move |trap| trap.covers(since))
     }
 }
 
-/// What an operator demands or promises: a sentence, or a sentence with its cases.
+/// A demand or promise of an operator: a sentence, or a sentence with its cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "SentenceOrParts"))]
 pub struct ConstraintFile {
     /// The sentence.
     pub says: String,
-    /// What shows it.
+    /// The cases that show it.
     pub cases: Vec<CaseFile>,
-    /// What breaks it.
+    /// The refusals that break it.
     pub refuse: Vec<RefusalFile>,
-    /// The line of the file where it stands, counted from 1.
+    /// The line of the constraint in the file, counted from 1.
     pub line: Option<usize>,
 }
 
@@ -108,23 +108,23 @@ pub struct ConstraintFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct ConstraintParts {
-    /// What the operator demands or promises, in one sentence.
+    /// The demand or promise in one sentence.
     says: String,
     /// The cases that show it.
     #[serde(default)]
     cases: Vec<CaseFile>,
-    /// The refusals of what breaks it.
+    /// The refusals that break it.
     #[serde(default)]
     refuse: Vec<RefusalFile>,
 }
 
-/// How a constraint is written.
+/// The two forms of a constraint.
 #[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is asked for")]
 enum SentenceOrParts {
-    /// In words alone.
+    /// A sentence only.
     Sentence(String),
     /// With its cases.
     Parts(ConstraintParts),
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for ConstraintFile {
     }
 }
 
-/// Tells a sentence from a constraint with cases by its form, so that a mistake inside is shown where it stands.
+/// Distinguishes a sentence from a constraint with cases by its form, so that an error points at the mistake inside.
 struct ConstraintVisitor;
 
 impl<'de> Visitor<'de> for ConstraintVisitor {
@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
     }
 }
 
-/// What cases share: a part of a case, which stands before what each has itself.
+/// Part of a case that several cases share. A case's own entry replaces one of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -167,7 +167,7 @@ pub struct GivenFile {
     /// Inputs by name.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
-    /// Values around the node that only its subgraphs use.
+    /// Values of the outer graph that only the node's subgraphs use.
     #[serde(default)]
     pub captured: Ordered<ValueFile>,
     /// Settings by parameter.
@@ -175,20 +175,20 @@ pub struct GivenFile {
     pub set: Ordered<OneOrEach<Setting>>,
     /// Nodes in ONNX's text syntax.
     pub nodes: Option<String>,
-    /// The types that the cases are for, by type parameter.
+    /// The types that the cases run with, by type parameter.
     #[serde(default)]
     pub only: Ordered<TypeList>,
-    /// The types that the cases are not for, by type parameter.
+    /// The types that the cases do not run with, by type parameter.
     #[serde(default)]
     pub except: Ordered<TypeList>,
     /// Outputs derived by hand, by name.
     #[serde(default)]
     pub outputs: Ordered<OutputFile>,
-    /// Other than the operator's.
+    /// The accuracy, if not the operator's.
     pub accuracy: Option<AccuracyFile>,
 }
 
-/// A case, or with alternatives several.
+/// A case, or several with alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -196,98 +196,100 @@ pub struct CaseFile {
     /// The name, unique in the file.
     #[serde(default)]
     pub name: String,
-    /// The recipes whose cases stand in this place, instead of one: nothing stands beside it.
+    /// The recipes whose cases take this place. No other key is allowed then.
     #[serde(default, rename = "use")]
     pub uses: Vec<String>,
     /// The recipe that the case comes from.
     #[serde(skip)]
     pub recipe: Option<String>,
-    /// How large the values are.
+    /// Size of the values.
     #[serde(default)]
     pub size: CaseSize,
-    /// The first version it is for, or ranges of versions.
+    /// The first version it applies to, or ranges of versions.
     pub since: Option<Since>,
-    /// The last version it is for, by its since.
+    /// The last version it applies to, by its since.
     pub until: Option<u32>,
-    /// How binding the expectation is.
+    /// Level of the expectation: required, recommended or open.
     #[serde(default)]
     pub level: Level,
-    /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of rank 0.
+    /// True if the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, empty
+    /// tensors or rank 0.
     #[serde(default)]
     pub edge: bool,
-    /// The constraint that holds the case.
+    /// The constraint that contains the case.
     #[serde(skip)]
     pub constraint: Option<String>,
-    /// What the case shares with others, by the names under `given`.
+    /// Shared parts of the case, by the names under `given`.
     #[serde(default)]
     pub given: Words,
     /// Sizes by name, for shapes and fills.
     #[serde(default, rename = "let")]
     pub names: Ordered<Size>,
-    /// The inputs by name; those left out are absent.
+    /// The inputs by name. Those that are not listed are absent.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
-    /// Nodes in ONNX's text syntax, one of the operator among them, instead of one node: inputs and outputs are then those
-    /// of the graph, by names of their own, and each input has a `type`. `$T` stands for the type of a type parameter.
+    /// Nodes in ONNX's text syntax, including one of the operator, instead of a single node. Inputs and outputs are
+    /// then those of the graph, with any names, and each input has a `type`. `$T` stands for the type of a type
+    /// parameter.
     pub nodes: Option<String>,
     /// The operator of the file, which must be among `nodes`.
     pub under_test: Option<String>,
-    /// Values around the node that only its subgraphs use, by name.
+    /// Values of the outer graph that only the node's subgraphs use, by name.
     #[serde(default)]
     pub captured: Ordered<ValueFile>,
-    /// Inputs of a second run of the same model, in place of the first one's. The model then names dimensions instead of
-    /// giving their sizes.
+    /// Inputs of a second run of the same model, which replace those of the first. The model then has named dimensions
+    /// instead of sizes.
     #[serde(default)]
     pub again: Ordered<InputFile>,
-    /// Parameters that are attributes in some versions and inputs in others, or just attributes.
+    /// Parameters that are attributes in some versions and inputs in others, and other attributes.
     #[serde(default)]
     pub set: Ordered<OneOrEach<Setting>>,
-    /// Takes alternatives one from each list in turn, instead of every combination.
+    /// True to combine alternatives one from each list in turn, instead of all with all.
     #[serde(default)]
     pub zip: bool,
-    /// Which combinations of types: `product` for every one.
+    /// Combinations of types: `product` for all.
     pub types: Option<TypesRule>,
-    /// The types that the case is for, by type parameter.
+    /// The types that the case runs with, by type parameter.
     #[serde(default)]
     pub only: Ordered<TypeList>,
-    /// The types that the case is not for, by type parameter.
+    /// The types that the case does not run with, by type parameter.
     #[serde(default)]
     pub except: Ordered<TypeList>,
     /// A condition on the types, as in `bits(T1) == bits(T2)`, `T1 != T2` or `elem(S) == T`.
     #[serde(rename = "where")]
     pub condition: Option<String>,
-    /// Type parameters of outputs that something other than an input decides: `attribute to`, or `free` where a
-    /// setting names the parameter as its type.
+    /// Type parameters of outputs that no input decides: `attribute to`, or `free` if a setting names the parameter as
+    /// its type.
     #[serde(default)]
     pub bind: Ordered<String>,
-    /// The outputs asked for, by name; the required ones and the first, unless told.
+    /// The requested outputs, by name. The default is the required ones and the first.
     pub request: Option<Vec<String>>,
     /// Outputs derived by hand, by name.
     #[serde(default)]
     pub outputs: Ordered<OutputFile>,
-    /// Whether zeros must have the sign of the expected ones; only with `accuracy: exact`.
+    /// True if zeros must have the sign of the expected ones. Only with `accuracy: exact`.
     #[serde(default)]
     pub zero_sign: bool,
-    /// Other than the operator's.
+    /// The accuracy, if not the operator's.
     pub accuracy: Option<AccuracyFile>,
 }
 
 impl CaseFile {
-    /// Whether the case may be for the version that begins at this opset.
+    /// Returns true if the case may apply to the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
     }
 }
 
 impl CaseFile {
-    /// The case with the inputs of its second run.
+    /// Returns the case with the inputs of its second run.
     pub(crate) fn second_run(&self) -> CaseFile {
         let mut second = self.clone();
         second.inputs.replace(&self.again);
         second
     }
 
-    /// The control case with what a refusal writes in its place, and without what it omits.
+    /// Returns the control case with the replacements of a refusal, and without the parameters that it omits.
     pub(crate) fn control_with_violation(&self, refusal: &RefusalFile) -> CaseFile {
         let mut case = self.clone();
         let is_omitted = |name: &str| refusal.without.iter().any(|omitted| omitted == name);
@@ -301,20 +303,20 @@ impl CaseFile {
     }
 }
 
-/// How large the values of a case are.
+/// Size of the values of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CaseSize {
-    /// A few elements, which people can follow.
+    /// A few elements, readable by people.
     #[default]
     Plain,
-    /// More than fits a vector, a tile or 16 bits. The name has `large/` before it, so that filters can leave it out, and a
-    /// row of types runs with one alternative alone.
+    /// More elements than a vector, a tile or 16 bits hold. The name begins with `large/`, so that filters can exclude
+    /// it. A row of types runs with one alternative only.
     Large,
 }
 
-/// Which combinations of types become cases.
+/// Combinations of types that become cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -333,7 +335,7 @@ pub enum TypesRule {
 pub enum Setting {
     /// Written out.
     Literal(Literal),
-    /// Differs between the versions in which it is an attribute and those in which it is an input.
+    /// An attribute in some versions and an input in others, written differently.
     Moved(Moved),
     /// A subgraph in ONNX's text syntax, in which `$T` stands for the type of a type parameter.
     Graph(GraphFile),
@@ -341,7 +343,7 @@ pub enum Setting {
     Typed(TypedFile),
 }
 
-/// A parameter that is an attribute in some versions and an input in others, and spelt differently.
+/// A parameter that is an attribute in some versions and an input in others, written differently.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -370,11 +372,11 @@ pub struct TypedFile {
     pub r#type: Option<String>,
     /// The elements.
     pub values: Option<Literal>,
-    /// What every element of the shape is.
+    /// The value of every element.
     pub all: Option<Literal>,
-    /// The shape, where the nesting of the elements does not give it.
+    /// The shape, unless the nesting of the elements gives it.
     pub shape: Option<Vec<usize>>,
-    /// Where the elements of a sparse tensor stand.
+    /// The indices of the elements of a sparse tensor.
     pub sparse: Option<Literal>,
 }
 
@@ -392,46 +394,46 @@ impl Label for Setting {
     }
 }
 
-/// What must be refused.
+/// A case that must be refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RefusalFile {
     /// The name, unique among the file's refusals.
     pub name: String,
-    /// The constraint that is broken, which holds the refusal.
+    /// The broken constraint, which contains the refusal.
     #[serde(skip)]
     pub constraint: Option<String>,
-    /// How binding the refusal is.
+    /// Level of the refusal: required, recommended or open.
     #[serde(default)]
     pub level: Level,
-    /// The case that differs from this one in the violation alone, and runs.
+    /// The case that differs from this one only in the violation, and runs.
     pub control: String,
-    /// The first version it is for, or ranges of versions.
+    /// The first version it applies to, or ranges of versions.
     pub since: Option<Since>,
-    /// The last version it is for, by its since.
+    /// The last version it applies to, by its since.
     pub until: Option<u32>,
-    /// Inputs in place of the control's; each alternative is a refusal of its own.
+    /// Inputs that replace those of the control. Each alternative is a separate refusal.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
-    /// Parameters in place of the control's.
+    /// Parameters that replace those of the control.
     #[serde(default)]
     pub set: Ordered<OneOrEach<Setting>>,
-    /// Inputs and attributes of the control that are left out.
+    /// Inputs and attributes of the control to omit.
     #[serde(default)]
     pub without: Vec<String>,
-    /// The outputs asked for, in place of the control's.
+    /// The requested outputs, if not those of the control.
     pub request: Option<Vec<String>>,
 }
 
 impl RefusalFile {
-    /// Whether the refusal may be for the version that begins at this opset.
+    /// Returns true if the refusal may apply to the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
     }
 }
 
-/// Reads an op.yaml, without putting in the cases of the recipes that it uses.
+/// Reads an op.yaml. The cases of its recipes are not inserted yet.
 pub(crate) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
     let file: OperatorFile = yaml::read(path, text)?;
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
@@ -443,12 +445,12 @@ pub(crate) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<
     Ok(file)
 }
 
-/// An error that points at the case or refusal of this name.
+/// Creates an error that points at the case or refusal of this name.
 pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String, help: Option<String>) -> Box<YamlError> {
     Box::new(YamlError::new(path, text, places(text, name).next().unwrap_or((1, 1)), message, help))
 }
 
-/// Where the text says `name: NAME`: the lines and columns of NAME, counted from 1.
+/// Finds each `name: NAME` in the text, and returns the line and column of NAME, counted from 1.
 pub(crate) fn places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
     text.lines().enumerate().filter_map(move |(line, content)| {
         let column = content.find("name: ")? + "name: ".len();

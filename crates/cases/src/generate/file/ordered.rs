@@ -1,4 +1,4 @@
-//! A map that keeps the order of the file and refuses a key written twice.
+//! A map that keeps the order of the file and refuses a duplicate key.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,19 +17,19 @@ impl<V> Default for Ordered<V> {
 }
 
 impl<V> Ordered<V> {
-    /// The value under a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&V> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The keys.
+    /// Returns the keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 }
 
 impl<V: Clone> Ordered<V> {
-    /// Puts entries in the place of those with the same keys, at the end.
+    /// Replaces the entries of the same keys; all new entries are at the end.
     pub(crate) fn replace(&mut self, others: &Ordered<V>) {
         self.0.retain(|(name, _)| others.get(name).is_none());
         self.0.extend(others.0.iter().cloned());

@@ -1,4 +1,4 @@
-//! What op.yaml says of an output.
+//! Outputs in op.yaml.
 
 use std::fmt;
 
@@ -11,41 +11,41 @@ use crate::generate::file::check::CheckFile;
 use crate::generate::file::literal::Literal;
 use crate::generate::file::value_file::{MapFile, ShapeFile, ValueFile};
 
-/// An output derived by hand, or what is known of it.
+/// An output derived by hand, or the known part of it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutputFile {
-    /// The elements; nested lists give the shape, unless `shape` does. Of an optional, those of the tensor that it holds.
+    /// The elements. Nested lists give the shape, unless `shape` does. For an optional, those of the tensor in it.
     pub values: Option<OneOrEach<Literal>>,
-    /// What every element of the shape is.
+    /// The value of every element.
     pub all: Option<Literal>,
     /// The items of a sequence, or of one in an optional.
     pub sequence: Option<OneOrEach<Vec<ValueFile>>>,
-    /// An optional that holds nothing.
+    /// True for an optional without a value.
     #[serde(default)]
     pub none: bool,
     /// The entries of a map.
     pub map: Option<OneOrEach<MapFile>>,
-    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
+    /// The indices of the elements of a sparse tensor; `values` has the elements.
     pub sparse: Option<Literal>,
-    /// Several outputs that are all right.
+    /// Several outputs that are all correct.
     pub any_of: Option<Vec<Alternative>>,
-    /// The input that the output equals: what one node does, another undoes.
+    /// The input that the output equals: one node reverses what another does.
     pub same_as: Option<String>,
-    /// Only type and shape are fixed.
+    /// True if only type and shape are fixed.
     #[serde(default)]
     pub unspecified: bool,
     /// The shape.
     pub shape: Option<OneOrEach<ShapeFile>>,
-    /// Whether zeros must have the sign of the expected ones; only with `accuracy: exact`.
+    /// True if zeros must have the sign of the expected ones. Only with `accuracy: exact`.
     #[serde(default)]
     pub zero_sign: bool,
-    /// How the output is held against what is expected, other than element by element.
+    /// A check of the output other than element by element.
     pub check: Option<CheckFile>,
 }
 
-/// One of several outputs that are all right: the elements of a tensor, or a value as inputs are written.
+/// One of several outputs that are all correct: the elements of a tensor, or a value in the form of inputs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum Alternative {
@@ -56,7 +56,7 @@ pub enum Alternative {
 }
 
 impl Alternative {
-    /// The value as inputs are written.
+    /// Returns the value in the form of inputs.
     pub(crate) fn value(&self) -> ValueFile {
         match self {
             Alternative::Literal(literal) => {
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Alternative {
     }
 }
 
-/// Tells a value from elements by its form, so that a mistake inside is shown where it stands.
+/// Distinguishes a value from elements by its form, so that an error points at the mistake inside.
 struct AlternativeVisitor;
 
 impl<'de> Visitor<'de> for AlternativeVisitor {
@@ -114,13 +114,13 @@ impl<'de> Visitor<'de> for AlternativeVisitor {
 }
 
 impl OutputFile {
-    /// Whether what the output must be is written out, for any alternative of the case.
+    /// Returns true if the output is derived by hand for any alternative of the case.
     pub(crate) fn is_by_hand(&self) -> bool {
         let is_tensor = self.values.is_some() || self.all.is_some() || self.any_of.is_some();
         is_tensor || self.sequence.is_some() || self.map.is_some() || self.none
     }
 
-    /// The output as it is written for the alternatives of a case, or nothing where none is written for them.
+    /// Returns the output by hand for the alternatives of a case, or `None` if there is none.
     pub(crate) fn written(&self, axes: &[AlternativeAxis], choices: &[usize]) -> Result<Option<ValueFile>, String> {
         let of = |axes| Beside { axes, choices };
         let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
@@ -146,7 +146,7 @@ impl OutputFile {
         }))
     }
 
-    /// Whether anything but freedom is written for the alternatives of a case.
+    /// Returns true if the file alone decides the expectation for the alternatives of a case, not our kernels.
     pub(crate) fn says_something(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
         let is_written = self.written(axes, choices).is_ok_and(|written| written.is_some());
         is_written
@@ -157,17 +157,17 @@ impl OutputFile {
     }
 }
 
-/// The alternatives of a case that stand beside those of an output.
+/// The alternatives of a case, by which those of an output are chosen.
 struct Beside<'a> {
     axes: &'a [AlternativeAxis],
     choices: &'a [usize],
 }
 
-/// Whether alternatives of an output have one for the case.
+/// Result of the search for the alternative of an output.
 enum Found<T> {
-    /// The one; nothing where the file says nothing.
+    /// The alternative, or `None` if the file has no such key.
     Here(Option<T>),
-    /// None of them is for the case.
+    /// No alternative of the output is for the case.
     Elsewhere,
 }
 
@@ -175,7 +175,7 @@ impl Beside<'_> {
     fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, String> {
         let Some(choice) = choice else { return Ok(Found::Here(None)) };
         let Some(named) = choice.named() else {
-            // Listed alternatives go with those of the first axis, in order.
+            // Listed alternatives correspond to those of the first axis, in order.
             let mut first = std::iter::once(self.choices.first().copied().unwrap_or(0));
             return choice.pick(&mut first).map(|value| Found::Here(Some(value)));
         };
@@ -191,7 +191,7 @@ impl Beside<'_> {
         Ok(found)
     }
 
-    /// Whether the case is of the alternatives that a name gives: `LABEL`, `AXIS=LABEL`, or several with commas.
+    /// Returns true if the case has all alternatives that a name lists: `LABEL`, `AXIS=LABEL`, or several with commas.
     fn is_called(&self, name: &str) -> Result<bool, String> {
         let mut all = true;
         for part in name.split(',') {

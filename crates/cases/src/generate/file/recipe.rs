@@ -1,4 +1,4 @@
-//! Recipes: cases that several operators share, and how they become cases of one.
+//! Recipes: cases that several operators share, and their expansion into the cases of one.
 
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::OpSpec;
@@ -27,17 +27,17 @@ pub struct RecipesFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RecipeFile {
-    /// What operators it is for.
+    /// The operators that it suits.
     pub summary: String,
-    /// The cases about no constraint.
+    /// The cases of no constraint.
     #[serde(default)]
     pub cases: Vec<CaseFile>,
-    /// The cases about a constraint, by the id that every operator of the recipe has for it.
+    /// The cases of a constraint, by its id, which every operator of the recipe must define.
     #[serde(default)]
     pub constraints: Ordered<RecipeConstraintFile>,
 }
 
-/// The cases of a recipe about a constraint.
+/// The cases of a recipe for one constraint.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -46,7 +46,7 @@ pub struct RecipeConstraintFile {
     pub cases: Vec<CaseFile>,
 }
 
-/// The recipes, and the text they come from.
+/// The recipes and their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recipes {
     path: String,
@@ -54,7 +54,7 @@ pub(crate) struct Recipes {
     file: RecipesFile,
 }
 
-/// A recipe that does not suit an operator: where it is used, and where it stands.
+/// A recipe that does not suit an operator, with the place of use and the place in the recipe.
 #[derive(Clone, Debug, thiserror::Error, Diagnostic)]
 #[error("{message}")]
 pub struct RecipeError {
@@ -88,7 +88,7 @@ impl Recipes {
         Ok(Recipes { path: path.to_owned(), text: text.to_owned(), file })
     }
 
-    /// Puts the cases of recipes in the places where they are used.
+    /// Inserts the cases of recipes in place of their uses.
     pub(crate) fn expand(
         &self,
         path: &str,
@@ -122,7 +122,7 @@ impl Recipes {
         Ok(OperatorFile { cases, ..file })
     }
 
-    /// An error about a case that a recipe made: it points at the place of use and at the case in the recipe.
+    /// Creates an error about a case from a recipe. It points at the place of use and at the case in the recipe.
     pub(crate) fn error(
         &self,
         (path, text): (&str, &str),
@@ -140,7 +140,7 @@ impl Recipes {
     }
 }
 
-/// The line and column, counted from 1, where a file says `use:` and then the name.
+/// Returns the line and column, counted from 1, of a name after `use:`.
 fn place_of_use(text: &str, name: &str) -> (usize, usize) {
     let place = text.lines().enumerate().find_map(|(line, content)| {
         let list = content.find("use:")? + "use:".len();
@@ -159,7 +159,7 @@ fn place_of_use(text: &str, name: &str) -> (usize, usize) {
     place.unwrap_or((1, 1))
 }
 
-/// Replaces the positions that a case names by the operator's own names.
+/// Replaces the positions in a case by the operator's own names.
 fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), String> {
     let own = |name: &mut String| -> Result<(), String> {
         let Some(position) = name.strip_prefix('$') else { return Ok(()) };
@@ -167,7 +167,7 @@ fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), String> {
             Some(number) => (&newest.outputs, number, "output"),
             None => (&newest.inputs, position, "input"),
         };
-        // What stands behind a dot is the number of a value of a variadic parameter.
+        // The number after a dot is the index of a value of a variadic parameter.
         let (number, rest) = number.split_once('.').map_or((number, None), |(number, rest)| (number, Some(rest)));
         let at = if number.is_empty() { Some(0) } else { number.parse::<usize>().ok() };
         let formal = at.and_then(|at| formals.get(at));

@@ -1,4 +1,4 @@
-//! `since`: the versions that a case or a refusal is for.
+//! `since`: the versions of a case or a refusal.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// The versions that a case is for: from one on, as in `13`, or ranges, as in `[[1, 6], [13]]`.
+/// The versions of a case: from one on, as in `13`, or ranges, as in `[[1, 6], [13]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum Since {
-    /// From the version that begins at this opset on.
+    /// All versions from the one that begins at this opset.
     From(u32),
-    /// The ranges: the first version and the last, or the first alone where every later one belongs to it.
+    /// Ranges: the first version and the last, or only the first if the range is open.
     Ranges(Vec<Vec<u32>>),
 }
 
 impl Since {
-    /// Whether the version that begins at this opset is one of them.
+    /// Returns true if the version that begins at this opset is included.
     pub fn covers(&self, since: u32) -> bool {
         match self {
             Since::From(first) => *first <= since,

@@ -1,32 +1,33 @@
-//! A trap: where versions of an operator mean different things, and the cases that tell them from each other.
+//! Traps: differences in meaning between versions, and the cases that detect them.
 
 use serde::Deserialize;
 
 use crate::generate::file::since::Since;
 
-/// What holds in some versions and not in those beside them, or what a careless implementation gets wrong in any.
+/// A rule of some versions that does not hold in their neighbors, or one that a careless implementation breaks in any.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrapFile {
-    /// What holds there, in markdown.
+    /// The rule, in markdown.
     pub says: String,
-    /// The first version it is for, or ranges of versions.
+    /// The first version it applies to, or ranges of versions.
     pub since: Option<Since>,
-    /// The last version it is for, by its since.
+    /// The last version it applies to, by its since.
     pub until: Option<u32>,
-    /// Names of cases with outputs by hand, which differ where something else holds.
+    /// Names of cases with outputs by hand, which differ under any other rule.
     pub cases: Vec<String>,
 }
 
 impl TrapFile {
-    /// Whether it is for the version that begins at this opset.
+    /// Returns true if the trap is for the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
     }
 }
 
-/// The line and column, counted from 1, of a word in the trap of this number; of its line, or of `traps`, where it is not found.
+/// Returns the line and column, counted from 1, of a word in the trap of this index. If it is not found, those of the
+/// trap or of `traps`.
 pub(crate) fn place(text: &str, number: usize, word: &str) -> (usize, usize) {
     let is_head = |line: &str| line.starts_with("traps:");
     let Some(head) = text.lines().position(is_head) else { return (1, 1) };
@@ -44,7 +45,7 @@ pub(crate) fn place(text: &str, number: usize, word: &str) -> (usize, usize) {
     found.unwrap_or((head + 2 + first, outermost.unwrap_or(0) + 1))
 }
 
-/// The column, counted from 1, where a line has a name that is not part of a longer one.
+/// Returns the column, counted from 1, of a name in a line, unless it is part of a longer one.
 fn column_of(line: &str, name: &str) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_whole = |(at, _): &(usize, &str)| {

@@ -1,4 +1,4 @@
-//! Lists of types, and `specs/types.yaml`: the groups of types that have a name.
+//! Lists of types, and `specs/types.yaml`: named groups of types.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::words::Words;
 
-/// `specs/types.yaml`: groups of types by name, each from types and from the groups before it.
+/// `specs/types.yaml`: groups of types by name. Each lists types and groups before it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,7 +17,7 @@ pub struct TypesFile {
     pub groups: Ordered<TypeList>,
 }
 
-/// Types, as one word or a list of words: a group, an element type as the tensor of it, or a type in full.
+/// Types, as one word or a list of words: a group, an element type for its tensor, or a full type.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Words"))]
 #[serde(from = "Words")]
@@ -33,12 +33,12 @@ impl From<Words> for TypeList {
 }
 
 impl TypeList {
-    /// Whether the type is one of them.
+    /// Returns true if the type is listed.
     pub fn contains(&self, value_type: &ValueType) -> bool {
         self.types.contains(value_type)
     }
 
-    /// Finds what the words stand for.
+    /// Replaces the words by the types that they stand for.
     pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), String> {
         self.types = self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, String>>()?.concat();
         Ok(())
@@ -71,7 +71,7 @@ impl TypeGroups {
         Ok(known)
     }
 
-    /// The types that a word stands for.
+    /// Returns the types that a word stands for.
     fn types(&self, word: &str) -> Result<Vec<ValueType>, String> {
         if let Some((_, types)) = self.groups.iter().find(|(name, _)| name == word) {
             return Ok(types.clone());

@@ -1,4 +1,4 @@
-//! Values as op.yaml writes them: inputs, shapes, containers.
+//! Values in op.yaml: inputs, shapes, containers.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::generate::file::expression::Size;
 use crate::generate::file::fill::Fill;
 use crate::generate::file::literal::Literal;
 
-/// An input: one value, or for a variadic input a list of them.
+/// An input: one value, or a list of values for a variadic input.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum InputFile {
@@ -22,7 +22,7 @@ pub enum InputFile {
 }
 
 impl InputFile {
-    /// The values, and whether they are a list.
+    /// Returns the values, and true if they are a list.
     pub fn values(&self) -> (&[ValueFile], bool) {
         match self {
             InputFile::One(value) => (std::slice::from_ref(value), false),
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for InputFile {
     }
 }
 
-/// Tells a value from a list by its form, so that a mistake inside is shown where it stands.
+/// Distinguishes a value from a list by its form, so that an error points at the mistake inside.
 struct InputVisitor;
 
 impl<'de> Visitor<'de> for InputVisitor {
@@ -56,29 +56,29 @@ impl<'de> Visitor<'de> for InputVisitor {
     }
 }
 
-/// A value: a tensor of a shape and a fill, or written out; or a container.
+/// A value: a tensor with a shape and a fill, or written out; or a container.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueFile {
-    /// The shape of the tensor, or of the tensors in a container that is filled.
+    /// The shape of the tensor, or of the tensors in a filled container.
     pub shape: Option<OneOrEach<ShapeFile>>,
-    /// What the tensor is filled with.
+    /// The fill of the tensor.
     pub fill: Option<OneOrEach<Fill>>,
-    /// The elements; nested lists give the shape, unless `shape` does.
+    /// The elements. Nested lists give the shape, unless `shape` does.
     pub values: Option<OneOrEach<Literal>>,
-    /// What every element of the shape is.
+    /// The value of every element.
     pub all: Option<Literal>,
-    /// A type of its own, or that of a type parameter, where the version's signature does not say.
+    /// The type, or a type parameter that has it, if the version's signature does not give one.
     pub r#type: Option<String>,
     /// The items of a sequence.
     pub sequence: Option<Vec<ValueFile>>,
-    /// An optional that holds nothing.
+    /// True for an optional without a value.
     #[serde(default)]
     pub none: bool,
     /// The entries of a map: keys and values.
     pub map: Option<MapFile>,
-    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
+    /// The indices of the elements of a sparse tensor; `values` has the elements.
     pub sparse: Option<Literal>,
 }
 
@@ -96,7 +96,7 @@ impl ValueFile {
         }
     }
 
-    /// Whether a fill makes the value, instead of elements or items that are written out.
+    /// Returns true if a fill makes the value, and false if elements or items are written out.
     pub fn is_filled(&self) -> bool {
         self.values.is_none() && self.all.is_none() && self.sequence.is_none() && self.map.is_none()
     }
@@ -109,7 +109,7 @@ impl ValueFile {
 pub struct MapFile {
     /// The keys.
     pub keys: Literal,
-    /// The values, as many.
+    /// The values, as many as keys.
     pub values: Literal,
 }
 

@@ -1,4 +1,5 @@
-//! op.yaml with its shorthands written out: cases out of their constraints, `given` blocks in their cases, type groups as types.
+//! Expansion of the shorthands of op.yaml: cases are moved out of constraints, `given` blocks into cases, type groups
+//! become types.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::generate::file::since::Since;
 use crate::generate::file::trap::place;
 use crate::generate::file::type_list::TypeGroups;
 
-/// An anchor or alias is an error: what cases share has a name that says so.
+/// Refuses anchors and aliases: shared parts of cases have names under `given`.
 pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError>> {
     match first_anchor(text) {
         None => Ok(()),
@@ -23,7 +24,7 @@ pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError
     }
 }
 
-/// Puts the cases and refusals of the constraints behind those of the file, and what they share into them.
+/// Moves the cases and refusals of the constraints after those of the file, and shared parts into the cases.
 pub(crate) fn write_out(
     path: &str,
     text: &str,
@@ -66,19 +67,19 @@ pub(crate) fn write_out(
     Ok(file)
 }
 
-/// Finds what the type lists of a case stand for.
+/// Resolves the type lists of a case.
 pub(crate) fn resolve(case: &mut CaseFile, groups: &TypeGroups) -> Result<(), String> {
     let lists = case.only.0.iter_mut().chain(&mut case.except.0);
     lists.map(|(_, list)| list).try_for_each(|list| list.resolve(groups))
 }
 
-/// The line, counted from 1, where a key stands that is the first of its line.
+/// Returns the number, counted from 1, of the line that begins with a key.
 fn line_of(text: &str, key: &str) -> Option<usize> {
     let is_key = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     text.lines().position(is_key).map(|at| at + 1)
 }
 
-/// A case has a name, or uses recipes and has nothing of its own.
+/// Checks that a case has a name, or uses recipes and has no other key.
 fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
     let at = |message: String, help: &str| {
@@ -119,7 +120,7 @@ fn check_names<'a>(
     Ok(())
 }
 
-/// Ranges have their own ends.
+/// Checks that `until` is not given with ranges, which have their own ends.
 fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), String> {
     match (since, until) {
         (Some(Since::Ranges(_)), Some(_)) => {
@@ -129,7 +130,7 @@ fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), String> 
     }
 }
 
-/// Puts what the blocks give before what the case has itself, which replaces what has the same name.
+/// Adds the entries of the blocks before those of the case. The case's own entry replaces one of the same name.
 fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), String> {
     let mut given = GivenFile::default();
     for name in &case.given.0 {

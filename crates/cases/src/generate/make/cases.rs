@@ -1,4 +1,4 @@
-//! The cases of one operator version: what is planned, with models, inputs and expected outputs.
+//! The cases of one operator version, made from their plans: models, inputs and expected outputs.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::generate::plan::refusals::PlannedRefusal;
 use crate::generate::plan::version::{PlannedCase, VersionContext};
 use crate::generate::plan::version_plan::VersionPlan;
 
-/// The cases of a version whose ids are wanted.
+/// Makes the selected cases of a version.
 pub fn cases(
     operators: &OperatorCatalog,
     version: &OperatorVersion,
@@ -48,7 +48,7 @@ pub fn cases(
     Ok(cases)
 }
 
-/// A case that must run: its model, inputs and expected outputs.
+/// Makes a positive case: its model, inputs and expected outputs.
 fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case, GenerateError> {
     let draft = draft(version, planned, &planned.instance.node, "")?;
     let guess = Declared::guess(planned, &draft);
@@ -75,7 +75,7 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
     Ok(case)
 }
 
-/// Gives a case a second run, on inputs of other shapes; its model then names dimensions instead of giving their sizes.
+/// Adds a second run on inputs of other shapes to a case. Its model then has named dimensions instead of sizes.
 fn add_second_run(
     version: &VersionContext<'_>,
     planned: &PlannedCase<'_>,
@@ -101,7 +101,7 @@ fn name_every_dimension(model: &mut ModelProto) {
     }
 }
 
-/// A case that must be refused.
+/// Makes a negative case.
 fn refused(
     version: &VersionContext<'_>,
     refusal: &PlannedRefusal,
@@ -136,7 +136,7 @@ fn refused(
     })
 }
 
-/// A node of a planned case with its values, drawn from the streams of the case's name.
+/// Makes the node of a planned case, with values from the random streams of the case's name.
 fn draft(
     version: &VersionContext<'_>,
     planned: &PlannedCase<'_>,

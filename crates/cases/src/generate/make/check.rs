@@ -1,4 +1,4 @@
-//! What a `check` of op.yaml asks of an output.
+//! Conversion of a `check` of op.yaml to an expectation.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
@@ -12,7 +12,7 @@ use crate::generate::file::check::{CheckFile, CheckName, CheckRule};
 use crate::generate::make::draft::NodeDraft;
 use crate::generate::make::model::Declared;
 
-/// What an output of a declared type and shape must be by a check.
+/// Returns the expectation for an output of a declared type and shape under a check.
 pub(crate) fn checked(
     check: &CheckFile,
     declared: &Declared,

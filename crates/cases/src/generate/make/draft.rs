@@ -1,4 +1,4 @@
-//! A node with the values of its inputs: what a model is made of.
+//! A node with the values of its inputs, from which a model is made.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::generate::random::Random;
 /// A node with the values of its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeDraft {
-    /// The names of the node's inputs; `""` for one that is omitted.
+    /// The names of the node's inputs; `""` for an omitted one.
     pub(crate) input_names: Vec<String>,
-    /// The values of those that are given.
+    /// The values of the inputs that are given.
     pub(crate) inputs: Vec<Named>,
     /// The attributes.
     pub(crate) attributes: Vec<AttributeProto>,
     /// The names of the node's outputs; `""` for one that is not requested.
     pub(crate) output_names: Vec<String>,
-    /// The nodes of the graph, where there are several.
+    /// The nodes of the graph, if there are several.
     pub(crate) nodes: Vec<NodeProto>,
 }
 
 impl NodeDraft {
-    /// The node of a plan. Each fill draws from the stream of `seed` and the input's name.
+    /// Makes the node of a plan. Each fill uses the random stream of `seed` and the input's name.
     pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, String> {
         let input = |input: &InputPlan| {
             let value = value(&input.value, &format!("{seed}#{}", input.stream))?;
@@ -47,7 +47,7 @@ impl NodeDraft {
     }
 }
 
-/// A value whose fills draw from the streams that begin with this name.
+/// Makes a value. Its fills use the random streams whose names begin with `stream`.
 fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
     Ok(match plan {
         ValuePlan::Written(value) => value.clone(),
@@ -69,7 +69,7 @@ fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
     })
 }
 
-/// The message of an attribute; a subgraph is read from its text.
+/// Makes the message of an attribute. A subgraph is parsed from its text.
 fn attribute(plan: &AttributePlan) -> Result<AttributeProto, String> {
     match plan {
         AttributePlan::Value(name, value) => Ok(attribute_message(name, value)),
@@ -85,7 +85,7 @@ fn attribute(plan: &AttributePlan) -> Result<AttributeProto, String> {
     }
 }
 
-/// The message of an attribute with a value of its own.
+/// Makes the message of an attribute with a value of its own.
 fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
     let kind: AttributeType = value.attribute_type();
     let mut proto =

@@ -1,4 +1,4 @@
-//! What the outputs of a run must be: as derived by hand, else as computed, and how closely.
+//! Expected outputs of a run: derived by hand, or else computed, with their accuracy.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::value_plan::ValueBuilder;
 use crate::generate::plan::version::{PlannedCase, VersionContext};
 
-/// A run of a case, whose outputs are wanted.
+/// A run of a case, whose outputs are expected.
 pub(crate) struct Run<'a> {
     pub(crate) version: &'a VersionContext<'a>,
     pub(crate) planned: &'a PlannedCase<'a>,
     pub(crate) draft: &'a NodeDraft,
-    /// Whether op.yaml's `outputs` are of this run, as they are of the first.
+    /// True if op.yaml's `outputs` apply to this run, which is the first.
     pub(crate) is_first: bool,
 }
 
@@ -34,22 +34,22 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Outputs {
     pub(crate) declared: Vec<Declared>,
     pub(crate) expected: Vec<ExpectedOutput>,
-    /// What confirms each besides our own kernels.
+    /// Evidence for each output besides our own kernels.
     pub(crate) evidence: Vec<OutputEvidence>,
 }
 
-/// An output, and what is known of it.
+/// An output with its sources.
 struct Output<'a> {
     declared: &'a Declared,
-    /// What op.yaml says of it.
+    /// The entry in op.yaml.
     file: Option<&'a OutputFile>,
     computed: Option<&'a Value>,
-    /// The sum of absolute terms of each element, where the rule is about sums.
+    /// The sum of absolute terms of each element, if the accuracy depends on it.
     magnitude: Option<&'a Tensor>,
 }
 
 impl Run<'_> {
-    /// What the outputs must be, and what confirms it.
+    /// Returns the expectations for the outputs, with their evidence.
     pub(crate) fn outputs(&self, model: &Model) -> Result<Outputs, GenerateError> {
         let names = self.draft.output_names.iter().filter(|name| !name.is_empty());
         let values = self.compute(model)?;
@@ -63,7 +63,7 @@ impl Run<'_> {
         let mut evidence = Vec::new();
         for (index, declared) in declared.iter().enumerate() {
             let file = self.file(declared);
-            // What is ours alone in one output is not confirmed by another.
+            // Evidence for one output does not apply to another.
             if file.is_some_and(|file| file.says_something(&axes, &self.planned.instance.choices)) {
                 evidence.push(OutputEvidence::of(&declared.name, Evidence::Literal));
             }
@@ -75,7 +75,7 @@ impl Run<'_> {
         Ok(Outputs { declared, expected, evidence })
     }
 
-    /// What the built-in executor computes; nothing where it has no kernel.
+    /// Runs the built-in executor; returns `None` if it has no kernel.
     fn compute(&self, model: &Model) -> Result<Option<Vec<Value>>, GenerateError> {
         match run(model, by_name(&self.draft.inputs), ExecutionLimits::default()) {
             Ok(values) => Ok(Some(values)),
@@ -92,7 +92,7 @@ impl Run<'_> {
         self.version.at(&self.planned.case.name, message)
     }
 
-    /// What op.yaml says of an output.
+    /// Returns the entry of an output in op.yaml.
     fn file(&self, declared: &Declared) -> Option<&OutputFile> {
         let mut outputs = self.planned.case.outputs.0.iter().filter(|_| self.is_first);
         outputs
@@ -105,7 +105,7 @@ impl Run<'_> {
         accuracy.resolve(element, &names).map_err(|message| self.error(message))
     }
 
-    /// The sums of absolute terms of every output, where the rule of any is about sums.
+    /// Computes the sums of absolute terms of every output, if the accuracy of any output depends on them.
     fn magnitudes(&self, model: &Model, outputs: &[Declared]) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
         let mut any = false;
         for declared in outputs {
@@ -121,7 +121,7 @@ impl Run<'_> {
         Ok(Some(values.ok_or_else(missing)?.iter().map(|value| value.as_tensor().cloned()).collect()))
     }
 
-    /// What an output must be: as derived by hand where the file says so, else as computed.
+    /// Returns the expectation for an output: derived by hand if op.yaml has it, else computed.
     fn expected(&self, output: &Output<'_>) -> Result<Expected, GenerateError> {
         let error = |message: String| self.error(message);
         let Output { declared, file, computed, magnitude } = *output;
@@ -155,7 +155,7 @@ impl Run<'_> {
         Ok(Expected::Value(value, accuracy))
     }
 
-    /// An output written in the file.
+    /// Makes the value of an output that op.yaml has.
     fn written(&self, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let error = |message: String| self.error(message);
         let names = self.planned.fitted.sizes().map_err(error)?;
@@ -172,7 +172,7 @@ fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
     inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
 }
 
-/// The value of an input that an output must equal.
+/// Returns the value of an input that an output must equal.
 fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, String> {
     let found = draft.inputs.iter().find(|input| input.name == name);
     found
@@ -180,7 +180,7 @@ fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, String> {
         .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))
 }
 
-/// The accuracy with the bound of each element; what is not of a floating type, and a sum without terms, is exact.
+/// Resolves the accuracy to a bound for each element. Types other than floats, and sums without terms, are exact.
 fn bounded(accuracy: &ResolvedAccuracy, expected: &Value, magnitude: Option<&Tensor>) -> Accuracy {
     let of_elements = |rule: &ErrorBound| {
         let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
@@ -190,7 +190,7 @@ fn bounded(accuracy: &ResolvedAccuracy, expected: &Value, magnitude: Option<&Ten
     accuracy.try_map_bound(|rule| of_elements(rule).ok_or(())).unwrap_or(Accuracy::Exact)
 }
 
-/// How far each element may be.
+/// Computes the bound of each element.
 fn bounds(rule: ErrorBound, expected: &Tensor, magnitude: Option<&Tensor>) -> Tensor {
     let element = expected.element_type();
     let expected_values = expected.floats();

@@ -1,8 +1,8 @@
-//! Filling tensors with numbers that stay clear of rounding: integers, and multiples of a power of two near zero.
+//! Fills of tensors without rounding: integers, and multiples of a power of two near zero.
 //!
-//! Every second float or double, on average, is a multiple of 1/8; the others lie on a grid so fine that the next narrower type
-//! cannot hold them, and so coarse that products of two, and sums of such products, are exact in double. `addends` and
-//! `factors` are exact in the element type itself, and `position` tells each element by its place.
+//! On average, every second float or double is a multiple of 1/8. The others lie on a grid. It is so fine that the next
+//! narrower type cannot hold them, and so coarse that products of two, and sums of such products, are exact in double.
+//! `addends` and `factors` are exact in the element type itself, and `position` encodes the position of each element.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::generate::make::large::{Small, long_text, positions, small_floats};
 use crate::generate::plan::value_plan::FillPlan;
 use crate::generate::random::Random;
 
-/// The strings that tensors of strings are filled with.
+/// Elements of filled string tensors.
 const STRINGS: [&str; 8] = ["", "a", "b", "ab", "ONNX", "\u{fc}", "A", "x y"];
 
-/// A tensor as it is planned, whose numbers are drawn from a stream.
+/// Makes the tensor of a plan, with random numbers from a stream.
 pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, String> {
     let buffer = room(plan.element, plan.shape.clone())?;
     let count = buffer.len();
@@ -48,7 +48,7 @@ pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, Str
     tensor.map_err(|error| error.to_string())
 }
 
-/// A tensor of a fill that has a name.
+/// Makes the tensor of a named fill.
 fn tensor_of(
     named: NamedFill,
     element: ElementType,
@@ -113,7 +113,7 @@ fn tensor_of(
     }
 }
 
-/// A float: an eighth, or one nearer to zero by less than an eighth.
+/// Draws a float: an eighth, or a number nearer to zero by less than an eighth.
 fn float(named: NamedFill, element: ElementType, random: &mut Random) -> f64 {
     let eighths = eighths(named, random);
     let steps = match element {
@@ -124,12 +124,12 @@ fn float(named: NamedFill, element: ElementType, random: &mut Random) -> f64 {
     if steps == 1 || matches!(named, NamedFill::Ones | NamedFill::Zeros) || random.below(2) == 0 {
         return eighths as f64 / 8.0;
     }
-    // From the eighth towards zero, so that the ends of the range stay its ends.
+    // The offset is towards zero, so that the range keeps its ends.
     let back = random.between(0, steps - 1) as f64 / steps as f64;
     (eighths as f64 - (eighths.signum() as f64) * back) / 8.0
 }
 
-/// A float in eighths.
+/// Draws a float in eighths.
 fn eighths(named: NamedFill, random: &mut Random) -> i64 {
     match named {
         NamedFill::Positive => random.between(1, 32),
@@ -147,7 +147,7 @@ fn eighths(named: NamedFill, random: &mut Random) -> i64 {
     }
 }
 
-/// The closed range of integers.
+/// Returns the closed range of integers.
 fn integers(named: NamedFill, element: ElementType) -> (i64, i64) {
     let signed = element.kind() == Kind::Signed;
     let (low, high) = match named {
@@ -165,7 +165,7 @@ fn integers(named: NamedFill, element: ElementType) -> (i64, i64) {
     (end(low), end(high))
 }
 
-/// Every value once, around zero; where the type has fewer, they begin again.
+/// Returns distinct values around zero, in random order. A type with fewer values repeats them.
 fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> Vec<f64> {
     let order = random.permutation(count);
     if element.bits() >= 16 {
@@ -181,12 +181,12 @@ fn distinct_integers(element: ElementType, count: usize, random: &mut Random) ->
     random.permutation(count).into_iter().map(|at| at as i128 - half).collect()
 }
 
-/// Whether numbers of a kind have a least and a greatest.
+/// Returns true if numbers of a kind have a smallest and a largest value.
 fn has_ends(kind: Kind) -> bool {
     matches!(kind, Kind::Float | Kind::Signed | Kind::Unsigned)
 }
 
-/// The values at which implementations go wrong, in turn.
+/// Fills with special values that implementations often get wrong, in turn.
 fn special(element: ElementType, buffer: TensorBuilder) -> Result<Tensor, TensorError> {
     let count = buffer.len();
     match element.float_format() {

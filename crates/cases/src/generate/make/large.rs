@@ -1,4 +1,4 @@
-//! Fills of large tensors: sums that are exact in any order, elements that tell their places, long texts.
+//! Fills of large tensors: sums that are exact in any order, elements that encode their positions, long texts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::generate::random::Random;
 
-/// Integers from `-most` to `most`, from 0 in an unsigned type, of which one in `one_in` is drawn and the others are 0.
+/// Integers from `-most` to `most`, or from 0 in an unsigned type. One in `one_in` is random, the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Small {
     most: i64,
@@ -15,18 +15,18 @@ pub(crate) struct Small {
 }
 
 impl Small {
-    /// The largest that people read with ease.
+    /// Largest value, which people still read with ease.
     const LARGEST: i64 = 8;
 
-    /// Those of which any sum of `count` is exact.
+    /// Returns the integers of which any sum of `count` is exact.
     pub(crate) fn addends(element: ElementType, count: i64) -> Small {
         let (whole, count) = (Small::whole_numbers(element), count.max(1));
         let most = (whole / count).clamp(1, Small::LARGEST);
-        // Half of what is there, as the number of those that are not 0 is drawn.
+        // Uses half of the range, since the number of nonzero values is random.
         Small { most, one_in: (2 * count * most / whole).max(1) }
     }
 
-    /// Those of which any sum of `count` products of two is exact.
+    /// Returns the integers of which any sum of `count` products of two is exact.
     pub(crate) fn factors(element: ElementType, count: i64) -> Small {
         let (whole, count) = (Small::whole_numbers(element), count.max(1));
         let most = (whole / count).isqrt().clamp(1, Small::LARGEST);
@@ -35,7 +35,7 @@ impl Small {
         Small { most, one_in: if root * root == both { root.max(1) } else { root + 1 } }
     }
 
-    /// The whole numbers that the type holds without a gap; of integers those of 32 bits, in which narrower ones are added up.
+    /// Returns the whole numbers that the type holds without a gap. Sums of integers are taken in 32 bits.
     fn whole_numbers(element: ElementType) -> i64 {
         let bits = element.float_format().filter(|_| element.is_float()).map_or(31, |format| format.mantissa_bits + 1);
         1 << bits.min(53)
@@ -58,7 +58,7 @@ impl Small {
     }
 }
 
-/// Letters, and here and there one that takes two bytes or three; `length` bytes in all.
+/// Returns a text of `length` bytes: letters, some of which take two or three bytes.
 pub(crate) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
     let mut text = String::new();
     let mut left = length.max(0);
@@ -75,19 +75,19 @@ pub(crate) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
     text.into()
 }
 
-/// Every element by its place.
+/// Fills with elements that encode their positions.
 pub(crate) fn positions(element: ElementType, buffer: TensorBuilder) -> Result<Tensor, TensorError> {
     let places = 0..buffer.len() as i128;
     match element.kind() {
         Kind::String => buffer.strings(places.map(|at| Arc::from(at.to_string())).collect::<Vec<Arc<str>>>()),
-        // The parity of the ones in the number, which no period runs through.
+        // The parity of the bits set in the position: a sequence without a period.
         Kind::Bool => buffer.bools(places.map(|at| at.count_ones() % 2 == 1)),
         Kind::Complex => buffer.complexes(places.map(|at| num_complex::Complex::new(at as f64, -(at as f64)))),
         Kind::Float if element.bits() >= 16 => {
             let whole = i128::from(Small::whole_numbers(element));
             let prime = largest_prime(2 * whole);
             let low = if prime < whole { 0 } else { -whole };
-            // So wide that no narrower type holds them.
+            // Steps so wide that no narrower type holds the values.
             let step = match element {
                 ElementType::Double => 1_048_577.0,
                 ElementType::Bfloat16 => 1_048_576.0,
@@ -102,7 +102,7 @@ pub(crate) fn positions(element: ElementType, buffer: TensorBuilder) -> Result<T
         Kind::Signed | Kind::Unsigned => {
             let end = |value: i128| element.decode_i128(element.saturate(value));
             let (low, high) = (end(i128::from(i64::MIN)), end(i128::from(u64::MAX)));
-            // So wide that neither a narrower type nor a float of as many bits holds them.
+            // Steps so wide that neither a narrower type nor a float of the same width holds the values.
             let (prime, step) = match element.bits() {
                 32 => (largest_prime(1 << 17), (1 << 13) + 1),
                 64 => (largest_prime(1 << 22), (1 << 40) + 1),
@@ -119,7 +119,7 @@ pub(crate) fn positions(element: ElementType, buffer: TensorBuilder) -> Result<T
     }
 }
 
-/// The values of a type of at most 8 bits that are not far from 0.
+/// Returns the values of a type of at most 8 bits with a small magnitude.
 pub(crate) fn small_floats(element: ElementType) -> Vec<f64> {
     let all = (0..1u64 << element.bits()).map(|bits| element.decode_f64(bits));
     let is_small =
@@ -127,7 +127,7 @@ pub(crate) fn small_floats(element: ElementType) -> Vec<f64> {
     all.filter(is_small).collect()
 }
 
-/// The largest prime number up to `most`, or 1.
+/// Returns the largest prime number up to `most`, or 1.
 fn largest_prime(most: i128) -> i128 {
     let is_prime = |number: &i128| (2..=number.isqrt()).all(|by| number % by != 0);
     (2..=most.min(1 << 24)).rev().find(is_prime).unwrap_or(1)
@@ -189,7 +189,7 @@ mod tests {
                     let value = tensor.floats()[count - 3];
                     narrower.round(value) == value
                 } else if let Some(format) = narrower.float_format().filter(|_| narrower.is_float()) {
-                    // An odd number beyond what the mantissa counts to is between two floats.
+                    // An odd number larger than the mantissa holds is between two floats.
                     number % 2 == 0 || number.unsigned_abs() < 1 << (format.mantissa_bits + 1)
                 } else {
                     narrower.decode_i128(narrower.saturate(number)) == number

@@ -1,4 +1,4 @@
-//! What cases contain: filled values, models, expected outputs.
+//! Contents of cases: filled values, models, expected outputs.
 
 mod cases;
 mod check;

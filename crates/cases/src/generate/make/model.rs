@@ -1,4 +1,4 @@
-//! One node as a model.
+//! Models of a single node.
 
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
@@ -25,7 +25,7 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// What a value declares of itself.
+    /// Returns the declaration of a value.
     pub(crate) fn of(name: &str, value: &Value) -> Declared {
         Declared {
             name: name.to_owned(),
@@ -34,7 +34,7 @@ impl Declared {
         }
     }
 
-    /// The outputs of a node as far as its types are known without a run.
+    /// Returns the outputs of a node, with the types that are known without a run.
     pub(crate) fn guess(planned: &PlannedCase<'_>, draft: &NodeDraft) -> Vec<Declared> {
         let declared = |(position, name): (usize, &String)| {
             let known = planned.fitted.spec.output_at(position).filter(|_| draft.nodes.is_empty());
@@ -54,7 +54,7 @@ impl Declared {
     }
 }
 
-/// The model of a node, or of several, at an opset, in the lowest IR version that allows it.
+/// Makes the model of a node, or of several, at an opset, in the lowest IR version that allows it.
 pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
@@ -82,7 +82,7 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, ou
         Specs::embedded().releases().ok().and_then(|releases| releases.lowest_ir(domain, opset)).unwrap_or(3)
     };
     let mut ir = lowest_ir(domain, opset);
-    // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in the newest version there is.
+    // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in its newest opset.
     if !domain.is_empty()
         && (draft.attributes.iter().any(|attribute| attribute.g.is_some()) || !draft.nodes.is_empty())
         && let Ok(newest) = Specs::embedded().newest_opset("")

@@ -1,4 +1,4 @@
-//! The op.yaml files of a set of specs, and whether each suits its operator.
+//! The op.yaml files of a set of specs, checked against their operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -17,13 +17,13 @@ use crate::generate::plan::nodes;
 use crate::generate::plan::refusal_fit;
 use crate::generate::plan::traps;
 
-/// The file of the recipes, below the folder of the specs.
+/// File of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
 
-/// The file of the groups of types, below the folder of the specs.
+/// File of the type groups, below the folder of the specs.
 const TYPES: &str = "types.yaml";
 
-/// Cases that cannot be made from the specs.
+/// Error of making cases from the specs.
 #[derive(Clone, Debug, thiserror::Error, Diagnostic)]
 pub enum GenerateError {
     /// A version file or the list of releases cannot be read, or there is no such version.
@@ -36,7 +36,7 @@ pub enum GenerateError {
         /// The file that is missing.
         path: String,
     },
-    /// An op.yaml, or the file of the recipes, is wrong.
+    /// An op.yaml, or the file of the recipes, is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Box<YamlError>),
@@ -49,12 +49,12 @@ pub enum GenerateError {
     Refused {
         /// The case.
         id: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The op.yaml files, each read when it is first asked for, and the recipes that they share.
+/// The op.yaml files, parsed on first use, and the recipes that they share.
 #[derive(Debug)]
 pub struct OperatorCatalog {
     root: String,
@@ -72,7 +72,7 @@ struct Slot {
 }
 
 impl OperatorCatalog {
-    /// The files that were embedded when the program was built.
+    /// Returns the files that are embedded in the program.
     pub fn embedded() -> OperatorCatalog {
         OperatorCatalog::new(
             "specs",
@@ -80,8 +80,8 @@ impl OperatorCatalog {
         )
     }
 
-    /// Files by their paths below the folder `root`, which only errors name; those that are neither op.yaml nor the recipes
-    /// nor the groups of types are left out.
+    /// Creates a catalog of files by their paths below the folder `root`, which only errors show. Files other than
+    /// op.yaml, the recipes and the type groups are ignored.
     pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
         let mut operators = OperatorCatalog {
             root: root.to_owned(),
@@ -101,25 +101,25 @@ impl OperatorCatalog {
         operators
     }
 
-    /// The texts of all files, in the order of their paths.
+    /// Returns the texts of all files, in the order of their paths.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
     }
 
-    /// Whether an operator has an op.yaml, without reading it.
+    /// Returns true if an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
         self.files.contains_key(&key(version))
     }
 
-    /// The op.yaml of an operator with the cases of the recipes that it uses, and its text.
+    /// Returns the op.yaml of an operator, with the cases of its recipes, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
         let Slot { text, file, .. } = self.slot(version)?;
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
     }
 
-    /// Whether every case of an operator comes up in some version, with each of its alternatives, and every version of a trap
-    /// has a case of it. Since a type that cannot hold a value that is written out leaves a case out, a mistake in a value
-    /// could leave it out altogether.
+    /// Checks that every case of an operator is made in some version, with each of its alternatives, and that every
+    /// version of a trap has one of its cases. A type that cannot hold a literal value omits the case, so a mistake in
+    /// the value could silently omit it everywhere.
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
             let (file, text) = self.get(version)?;
@@ -164,7 +164,7 @@ impl OperatorCatalog {
         Ok(file)
     }
 
-    /// An error that points at a case or refusal of an operator's file, and at the recipe that it comes from.
+    /// Creates an error that points at a case or refusal of an operator's file, and at its recipe if it has one.
     pub(crate) fn at(
         &self,
         version: &OperatorVersion,
@@ -180,7 +180,7 @@ impl OperatorCatalog {
         }
     }
 
-    /// Where the op.yaml of an operator is, for people.
+    /// Returns the path of an operator's op.yaml for messages.
     pub(super) fn display(&self, version: &OperatorVersion) -> String {
         format!("{}/{}", self.root, key(version))
     }
@@ -190,7 +190,7 @@ fn key(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
 }
 
-/// All versions of an operator.
+/// Returns all versions of an operator, newest first.
 fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, GenerateError> {
     let (domain, name) = (&version.domain, &version.name);
     let mut sinces: Vec<u32> = Specs::embedded().versions(domain, name).collect();
@@ -199,7 +199,7 @@ fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, Gener
     sinces.into_iter().map(get).collect()
 }
 
-/// Where cases and refusals stand.
+/// A file, for errors that point at its cases and refusals.
 struct Places<'a> {
     operators: &'a OperatorCatalog,
     path: &'a str,
@@ -219,7 +219,7 @@ impl Places<'_> {
     }
 }
 
-/// Puts the cases under `first` before the others.
+/// Moves the cases under `first` to the front.
 fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), GenerateError> {
     let rank = |name: &str| file.first.iter().position(|first| first == name).unwrap_or(file.first.len());
     if let Some(name) = file.first.iter().find(|name| !file.cases.iter().any(|case| case.name == **name)) {
@@ -235,7 +235,7 @@ fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), Gene
     Ok(())
 }
 
-/// Names are unique, and recipes and refusals name constraints and controls that exist.
+/// Checks that names are unique, and that recipes and refusals name existing constraints and controls.
 fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     let file = places.file;
     file.cases.iter().try_for_each(|case| nodes::check(places.path, places.text, &file.op, case))?;
@@ -270,7 +270,7 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     Ok(())
 }
 
-/// Every case and every refusal fits some version of the operator.
+/// Checks that every case and every refusal fits some version of the operator.
 fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), GenerateError> {
     let file = places.file;
     for case in &file.cases {
@@ -296,7 +296,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
     Ok(())
 }
 
-/// Every case comes up in some version, with each of its alternatives.
+/// Checks that every case is made in some version, with each of its alternatives.
 fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), GenerateError> {
     for case in &places.file.cases {
         let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
@@ -320,7 +320,7 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
     Ok(())
 }
 
-/// Why a case does not fit the first of these versions; nothing if it fits any.
+/// Returns the reason why a case does not fit the first of these versions, or `None` if it fits any.
 fn reason_not_applicable(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
     let mut first = None;
     for spec in versions {

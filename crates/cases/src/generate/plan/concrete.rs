@@ -1,4 +1,4 @@
-//! The cases that a case of op.yaml becomes at one version: its alternatives and types, each as often as it needs to be tried.
+//! Concrete cases of a case of op.yaml at one version: its alternatives and types, combined as often as needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::generate::random::Random;
 /// A case with its alternatives and types chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct ConcreteCase {
-    /// The name behind that of the operator version: `slice/start=-1,end=10/T=float`.
+    /// The name after that of the operator version: `slice/start=-1,end=10/T=float`.
     pub(crate) name: String,
-    /// The number of the alternative of each axis.
+    /// The index of the alternative on each axis.
     pub(crate) choices: Vec<usize>,
     /// The types.
     pub(crate) types: Assignment,
@@ -26,31 +26,31 @@ pub(crate) struct ConcreteCase {
     pub(crate) node: Arc<NodePlan>,
 }
 
-/// The alternatives of a case at a version, and the nodes that are planned of them.
+/// The alternatives of a case at a version, and the nodes planned so far.
 pub(crate) struct ConcreteCases<'a> {
     fitted: &'a CaseAtVersion<'a>,
     axes: Vec<AlternativeAxis>,
     combinations: Vec<Vec<usize>>,
-    /// By the number of a combination; nothing where the types cannot hold what is written.
+    /// Nodes by the index of a combination; `None` if the types cannot hold the literal values.
     nodes: BTreeMap<(usize, Assignment), Option<Arc<NodePlan>>>,
 }
 
 impl<'a> ConcreteCases<'a> {
-    /// The alternatives of a case.
+    /// Lists the alternatives of a case.
     pub(crate) fn new(fitted: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, String> {
         let axes = fitted.axes();
         let combinations = combinations(&axes, fitted.case.zip)?;
         Ok(ConcreteCases { fitted, axes, combinations, nodes: BTreeMap::new() })
     }
 
-    /// The case with each of its alternatives, by the alternatives' numbers and under the name that ids have.
+    /// Returns each combination of alternatives, as indices and as the name in ids.
     pub(crate) fn alternatives(&self) -> Vec<(Vec<usize>, String)> {
         self.combinations.iter().map(|choices| (choices.clone(), self.alternative(choices))).collect()
     }
 
-    /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
-    /// alternative that fits and with one that is drawn. A type that appears only in rows that do not fit replaces another
-    /// in one that does.
+    /// Returns every case at this version: each alternative with the plainest types that fit, and each row of types
+    /// with the first alternative that fits and with a random one. A type that occurs only in rows that do not fit is
+    /// put into a row that does.
     pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, String> {
         let parameters = self.fitted.type_parameters();
         let names = self.fitted.type_names();
@@ -77,7 +77,7 @@ impl<'a> ConcreteCases<'a> {
                 Some(drawn) if self.node(drawn, row)?.is_some() => Some(drawn),
                 _ => None,
             };
-            // What is large runs with a row of types once.
+            // A large case runs once per row of types.
             let plain = (self.fitted.case.size == CaseSize::Plain || drawn.is_none()).then_some(first);
             for choice in plain.into_iter().chain(drawn) {
                 if seen.insert((choice, row)) {
@@ -104,14 +104,14 @@ impl<'a> ConcreteCases<'a> {
         Ok(cases)
     }
 
-    /// The number of the combination that comes first when all are drawn for the types. Each draw is by their names alone,
-    /// so that another alternative, type or case changes nothing but what it wins itself.
+    /// Chooses a combination at random for the types: the one with the smallest random number. Each number depends on
+    /// the names of its combination only. A new alternative, type or case thus changes only the choices that it wins.
     fn drawn(&self, types: &Assignment) -> Option<usize> {
         let draw = |choice: &usize| Random::new(&self.name(*choice, types)).next_bits();
         (0..self.combinations.len()).min_by_key(draw)
     }
 
-    /// The number of the first combination that fits the types.
+    /// Returns the index of the first combination that fits the types.
     fn first_fit(&mut self, types: &Assignment) -> Result<Option<usize>, String> {
         for choice in 0..self.combinations.len() {
             if self.node(choice, types)?.is_some() {
@@ -147,7 +147,7 @@ impl<'a> ConcreteCases<'a> {
         if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }
     }
 
-    /// The node of a combination, planned once; nothing where a type cannot hold a value that is written.
+    /// Returns the node of a combination, planned once; `None` if a type cannot hold a literal value.
     fn node(&mut self, choice: usize, types: &Assignment) -> Result<Option<Arc<NodePlan>>, String> {
         let key = (choice, types.clone());
         if let Some(node) = self.nodes.get(&key) {
@@ -160,7 +160,7 @@ impl<'a> ConcreteCases<'a> {
         Ok(node)
     }
 
-    /// Whether every output that is written can be held by its type, as far as that is known without running.
+    /// Returns true if the types can hold all outputs by hand, as far as the types are known without a run.
     fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, String> {
         let CaseAtVersion { case, spec, .. } = self.fitted;
         let names = self.fitted.sizes()?;

@@ -1,4 +1,4 @@
-//! A case of op.yaml at one version: whether it fits, which parameters it gives, which alternatives and types it has.
+//! A case of op.yaml at one version: its fit, its parameters, its alternatives and its types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::nodes;
 use crate::generate::plan::types::{Assignment, TypeNames};
 
-/// The most values of a variadic output that a case can name.
+/// Largest number of values of a variadic output that a case can name.
 const MOST_OUTPUTS: usize = 1024;
 
-/// What a parameter is at a version.
+/// Kind of a parameter at a version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parameter<'a> {
     /// An attribute, by its name and type.
@@ -22,7 +22,7 @@ pub(crate) enum Parameter<'a> {
     Input(usize, &'a FormalParameter),
 }
 
-/// A case of a file at a version it fits.
+/// A case of a file at a version that it fits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaseAtVersion<'a> {
     pub(crate) file: &'a OperatorFile,
@@ -31,7 +31,8 @@ pub(crate) struct CaseAtVersion<'a> {
 }
 
 impl<'a> CaseAtVersion<'a> {
-    /// The case at the version, or why it does not fit: it is for other versions, or names a parameter that is not there, or omits one.
+    /// Returns the case at the version, or the reason why it does not fit: it is for other versions, names an unknown
+    /// parameter, or omits a required one.
     pub(crate) fn new(
         file: &'a OperatorFile,
         case: &'a CaseFile,
@@ -44,7 +45,7 @@ impl<'a> CaseAtVersion<'a> {
         }
     }
 
-    /// The case at the version, though it may be without what the version requires.
+    /// Returns the case at the version, even if it omits a required parameter.
     pub(crate) fn incomplete(
         file: &'a OperatorFile,
         case: &'a CaseFile,
@@ -79,7 +80,7 @@ impl<'a> CaseAtVersion<'a> {
         None
     }
 
-    /// Something that the version requires and the case does not give.
+    /// Returns a parameter that the version requires and the case does not give.
     fn missing_parameter(&self) -> Option<String> {
         if self.case.nodes.is_some() {
             return None;
@@ -108,25 +109,25 @@ impl<'a> CaseAtVersion<'a> {
             .or_else(|| attribute.map(|(name, _)| format!("attribute '{name}'")))
     }
 
-    /// The positions of the formal inputs that the case gives.
+    /// Returns the positions of the formal inputs that the case gives.
     pub(crate) fn given_inputs(&self) -> impl Iterator<Item = usize> {
         let set = self.case.set.keys().filter_map(|name| match self.parameter(name) {
             Some(Parameter::Input(at, _)) => Some(at),
             _ => None,
         });
-        // The inputs of several nodes are those of the graph.
+        // If there are several nodes, the inputs are those of the graph.
         let inputs = self.case.inputs.keys().filter(|_| self.case.nodes.is_none());
         inputs.filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
     }
 
-    /// How many values the case gives a formal input.
+    /// Counts the values that the case gives for a formal input.
     pub(crate) fn count_given(&self, at: usize) -> usize {
         let is_there = |name: &str| self.input(name).is_some_and(|(position, _)| position == at);
         let given = self.case.inputs.0.iter().filter(|(name, _)| is_there(name));
         given.map(|(_, input)| input.values().0.len()).sum()
     }
 
-    /// The names under which a parameter may stand in this version: its own, then the older ones.
+    /// Returns the possible names of a parameter in this version: its own, then the older ones.
     fn spellings(&self, name: &str) -> impl Iterator<Item = String> {
         let older = self.file.rename.get(name).into_iter().flatten().cloned();
         std::iter::once(name.to_owned()).chain(older)
@@ -137,7 +138,7 @@ impl<'a> CaseAtVersion<'a> {
             .find_map(|name| self.spec.inputs.iter().enumerate().find(|(_, formal)| formal.name == name))
     }
 
-    /// The position of a formal output; `outputs.1` is the second of a variadic one.
+    /// Returns the position of a formal output; `outputs.1` is the second value of a variadic one.
     pub(crate) fn output(&self, name: &str) -> Option<usize> {
         let (name, number) = name.rsplit_once('.').unwrap_or((name, "0"));
         if number.parse::<usize>().is_ok_and(|number| number >= MOST_OUTPUTS) {
@@ -155,7 +156,7 @@ impl<'a> CaseAtVersion<'a> {
         })
     }
 
-    /// The alternatives that the case has at this version.
+    /// Returns the alternatives of the case at this version.
     pub(crate) fn axes(&self) -> Vec<AlternativeAxis> {
         let mut axes = Vec::new();
         for (name, input) in &self.case.inputs.0 {
@@ -171,12 +172,12 @@ impl<'a> CaseAtVersion<'a> {
         axes
     }
 
-    /// What the version calls the type parameters that the case names.
+    /// Returns the version's names of the type parameters in the case.
     pub(crate) fn type_names(&self) -> TypeNames<'a> {
         TypeNames::new(&self.file.rename_types, self.spec)
     }
 
-    /// The type parameters that the case's inputs have or its bindings decide, by the names of the version.
+    /// Returns the type parameters that the case's inputs have or its bindings decide, by the version's names.
     pub(crate) fn type_parameters(&self) -> BTreeSet<String> {
         let names = self.type_names();
         let of_version = |name: &str| names.of_version(name).map(str::to_owned);
@@ -192,7 +193,7 @@ impl<'a> CaseAtVersion<'a> {
         of_inputs.chain(named).chain(bound).collect()
     }
 
-    /// The type that a formal parameter has under an assignment, as far as it is known.
+    /// Returns the type of a formal parameter under an assignment, if it is known.
     pub(crate) fn formal_type(&self, formal: &FormalParameter, types: &Assignment) -> Option<ValueType> {
         match &formal.kind {
             FormalType::Literal(value_type) => Some(value_type.clone()),
@@ -203,7 +204,7 @@ impl<'a> CaseAtVersion<'a> {
         }
     }
 
-    /// How many values of a variadic output the case asks for: as many as it names.
+    /// Counts the values of a variadic output that the case requests: as many as it names.
     fn variadic_outputs(&self, at: usize) -> usize {
         let named = self.case.outputs.keys().chain(self.case.request.iter().flatten().map(String::as_str));
         let number = |name: &str| match name.rsplit_once('.') {
@@ -213,7 +214,7 @@ impl<'a> CaseAtVersion<'a> {
         named.filter_map(number).max().map_or(1, |last| last + 1)
     }
 
-    /// The outputs asked for, or those that the version requires, and the first.
+    /// Returns the names of the requested outputs, or by default of the required ones and the first.
     pub(crate) fn output_names(&self) -> Vec<String> {
         let asked = |at: usize, formal: &FormalParameter| match &self.case.request {
             Some(request) => request.iter().any(|name| self.output(name) == Some(at)),
@@ -238,7 +239,7 @@ impl<'a> CaseAtVersion<'a> {
         names
     }
 
-    /// The sizes that `let` defines, each by those before it.
+    /// Evaluates the sizes under `let`, each with those before it.
     pub(crate) fn sizes(&self) -> Result<BTreeMap<String, i64>, String> {
         let mut names = BTreeMap::new();
         for (name, size) in &self.case.names.0 {
@@ -248,7 +249,7 @@ impl<'a> CaseAtVersion<'a> {
         Ok(names)
     }
 
-    /// The name in the model of an output that the file names.
+    /// Returns the name in the model of an output of the file.
     pub(crate) fn output_in_model(&self, name: &str) -> Option<String> {
         if self.case.nodes.is_some() {
             return Some(name.to_owned());

@@ -1,4 +1,4 @@
-//! Which cases there are: the operators' files, the versions and types that a case fits, its alternatives, what is refused.
+//! Planning of cases: the operators' files, the versions and types that a case fits, its alternatives, and refusals.
 
 pub(crate) mod catalog;
 pub(crate) mod concrete;

@@ -1,4 +1,4 @@
-//! The node of a case as it is planned: every name and every written value, with the fills still to be made.
+//! The planned node of a case: all names and literal values, with the fills still to be made.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use crate::generate::plan::settings::{attribute, input_setting, with_types};
 use crate::generate::plan::types::Assignment;
 use crate::generate::plan::value_plan::{ValueBuilder, ValuePlan};
 
-/// A node with its inputs, of which fills are not made.
+/// A node with its inputs, whose fills are not made yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodePlan {
-    /// The names of the node's inputs; `""` for one that is omitted.
+    /// The names of the node's inputs; `""` for an omitted one.
     pub(crate) input_names: Vec<String>,
-    /// The values of those that are given.
+    /// The values of the inputs that are given.
     pub(crate) inputs: Vec<InputPlan>,
     /// The attributes.
     pub(crate) attributes: Vec<AttributePlan>,
     /// The names of the node's outputs; `""` for one that is not requested.
     pub(crate) output_names: Vec<String>,
-    /// The nodes of the graph, where there are several.
+    /// The nodes of the graph, if there are several.
     pub(crate) nodes: Vec<NodeProto>,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct InputPlan {
     pub(crate) name: String,
     /// The value.
     pub(crate) value: ValuePlan,
-    /// The name of the stream that its fill draws from, behind the case's own.
+    /// The name of the random stream for its fill, after that of the case.
     pub(crate) stream: String,
 }
 
-/// An attribute of the node, by its name.
+/// An attribute of the node, with its name.
 #[derive(Clone, Debug)]
 pub(crate) enum AttributePlan {
     /// A value.
@@ -51,7 +51,7 @@ pub(crate) enum AttributePlan {
 }
 
 impl AttributePlan {
-    /// The attribute's name.
+    /// Returns the attribute's name.
     pub(crate) fn name(&self) -> &str {
         match self {
             AttributePlan::Value(name, _) | AttributePlan::Graph(name, _) => name,
@@ -59,11 +59,12 @@ impl AttributePlan {
     }
 }
 
-/// A value of a formal input, and the name of the stream that its fill draws from.
+/// A value of a formal input, and the name of the random stream for its fill.
 type Given = (ValuePlan, String);
 
 impl NodePlan {
-    /// The node of a case with its alternatives and types chosen; nothing where a type cannot hold a value that is written.
+    /// Plans the node of a case with its alternatives and types chosen. Returns `None` if a type cannot hold a literal
+    /// value.
     pub(crate) fn new(
         fitted: &CaseAtVersion<'_>,
         choices: &[usize],
@@ -114,7 +115,7 @@ impl NodePlan {
         Ok(Some(plan))
     }
 
-    /// Several nodes, with the inputs and outputs of their graph.
+    /// Plans several nodes, with the inputs and outputs of their graph.
     fn of_graph(
         fitted: &CaseAtVersion<'_>,
         builder: &ValueBuilder<'_>,
@@ -135,7 +136,7 @@ impl NodePlan {
     }
 }
 
-/// The values of the formal inputs, by their positions; nothing where a type cannot hold one of them.
+/// Plans the values of the formal inputs, by position. Returns `None` if a type cannot hold one of them.
 fn inputs(
     fitted: &CaseAtVersion<'_>,
     builder: &ValueBuilder<'_>,
@@ -156,7 +157,7 @@ fn inputs(
     Ok(Some(given))
 }
 
-/// The names of the node's inputs, and the inputs under their names in the model.
+/// Returns the names of the node's inputs, and the inputs under their names in the model.
 fn named(fitted: &CaseAtVersion<'_>, mut given: BTreeMap<usize, Vec<Given>>) -> (Vec<String>, Vec<InputPlan>) {
     let (mut names, mut inputs) = (Vec::new(), Vec::new());
     let count = given.keys().next_back().map_or(0, |last| last + 1);

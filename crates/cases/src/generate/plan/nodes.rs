@@ -9,11 +9,11 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::generate::file::op_file::{CaseFile, places};
 
-/// What is wrong with the nodes of a case, and the word of the text at which it shows.
+/// A mistake in the nodes of a case, and the word of the text to point at.
 struct Mistake<'a> {
-    /// Line and column in the text of the nodes, from 1; nothing where it is about the case.
+    /// Line and column in the text of the nodes, from 1; `None` if the mistake is about the case.
     place: Option<(usize, usize)>,
-    /// A word that the nodes or the case have, to point at.
+    /// A word of the nodes or of the case to point at.
     word: Option<&'a str>,
     message: String,
     help: String,
@@ -29,7 +29,7 @@ impl<'a> Mistake<'a> {
     }
 }
 
-/// The first mistake that does not depend on version or types, shown where it stands.
+/// Returns the first mistake that does not depend on version or types, as an error that points at it.
 pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let nodes = case.nodes.as_deref().map(read_untyped);
     let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
@@ -44,7 +44,7 @@ pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result
 
 type Read = Result<Vec<NodeProto>, ((usize, usize), String)>;
 
-/// The nodes with some type in place of each that the case chooses.
+/// Parses the nodes, with `float[]` for each type that the case chooses.
 fn read_untyped(text: &str) -> Read {
     let mut plain = String::new();
     let mut rest = text;
@@ -114,13 +114,13 @@ fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<
     None
 }
 
-/// The outputs of the graph.
+/// Returns the outputs of the graph.
 pub(crate) fn graph_outputs(case: &CaseFile) -> impl Iterator<Item = &str> {
     let requested = case.request.iter().flatten().map(String::as_str);
     case.outputs.keys().chain(requested.filter(|name| case.outputs.get(name).is_none()))
 }
 
-/// Where a text has a word, as line and column from 1.
+/// Finds a word in a text, as line and column from 1.
 fn find(text: &str, word: &str) -> Option<(usize, usize)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.lines().enumerate().find_map(|(line, content)| {
@@ -131,13 +131,13 @@ fn find(text: &str, word: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Where the file has a word from a line on.
+/// Finds a word in the file from a line on.
 fn find_below(text: &str, (line, _): (usize, usize), word: &str) -> Option<(usize, usize)> {
     let from = text.split_inclusive('\n').take(line).map(str::len).sum();
     find(text.get(from..)?, word).map(|(below, column)| (line + below, column))
 }
 
-/// Where a place in the nodes of a case is in the file, given where the case is named.
+/// Converts a place in the nodes of a case to a place in the file, from the place of the case's name.
 fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize, usize)) -> (usize, usize) {
     let lines: Vec<&str> = text.lines().collect();
     let key = lines.iter().enumerate().skip(named).find(|(_, content)| content.trim_start().starts_with("nodes:"));
@@ -151,7 +151,7 @@ fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize,
     }
 }
 
-/// Why the nodes do not fit a version: one of their operators is not there yet.
+/// Returns the reason why the nodes do not fit a version: it does not have one of their operators.
 pub(crate) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<String> {
     let nodes = read_untyped(case.nodes.as_deref()?).ok()?;
     nodes.iter().find_map(|node| {
@@ -181,7 +181,7 @@ cases:
     outputs: {back: {same_as: x}}
 ";
 
-    /// What the file with `from` written as `to` is refused for, and the line and column that are shown.
+    /// Returns the message, line and column of the error for the file with `from` replaced by `to`.
     fn mistake(from: &str, to: &str) -> Option<(String, usize, usize)> {
         assert!(UNIQUE.contains(from));
         let text = UNIQUE.replacen(from, to, 1);

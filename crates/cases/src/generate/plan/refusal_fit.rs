@@ -1,4 +1,4 @@
-//! A refusal of op.yaml at a version: whether it fits, and its alternatives.
+//! A refusal of op.yaml at a version: its fit and its alternatives.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::generate::file::alternatives::{AlternativeAxis, combinations};
 use crate::generate::file::op_file::{OperatorFile, RefusalFile};
 use crate::generate::plan::fit::CaseAtVersion;
 
-/// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
+/// Returns the first reason why a refusal fits none of these versions, or `None` if it fits any.
 pub(crate) fn reason_not_applicable(
     file: &OperatorFile,
     refusal: &RefusalFile,
@@ -31,8 +31,8 @@ pub(crate) fn reason_not_applicable(
     first.or_else(|| Some("since and until leave none of the versions".to_owned()))
 }
 
-/// What the alternatives of a refusal are called, and which alternative of each axis they are. Alternatives that the
-/// control alone has are as in the control.
+/// Returns the alternatives of a refusal: the name of each, and its index on each axis. Axes that only the control has
+/// keep the control's alternative.
 pub(crate) fn alternatives(
     file: &RefusalFile,
     fitted: &CaseAtVersion<'_>,

@@ -1,4 +1,4 @@
-//! What must be refused: what the signature excludes by itself, and what op.yaml adds.
+//! Planned refusals: those from the signature, and those of op.yaml.
 
 use std::collections::HashSet;
 
@@ -15,18 +15,18 @@ use crate::generate::plan::version::{PlannedCase, VersionContext};
 pub(crate) struct PlannedRefusal {
     pub(crate) id: String,
     pub(crate) rule: String,
-    /// The constraint that is broken; none where the signature excludes it.
+    /// The broken constraint; `None` for a refusal from the signature.
     pub(crate) constraint: Option<String>,
     pub(crate) level: Level,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
     /// The node that breaks the rule.
     pub(crate) node: NodePlan,
-    /// The name in op.yaml; nothing for one of the signature's.
+    /// The name in op.yaml; `None` for a refusal from the signature.
     pub(crate) name: Option<String>,
 }
 
-/// The refusals of a version: what its signature excludes, and what the file adds, against the controls that it names.
+/// Plans the refusals of a version: those from its signature, and those of the file with their controls.
 pub(crate) fn refusals(
     version: &VersionContext<'_>,
     cases: &[PlannedCase<'_>],
@@ -91,7 +91,7 @@ fn add_written(
     Ok(())
 }
 
-/// A name as words, for a refusal that breaks no rule of the file.
+/// Formats a name as words, for a refusal that breaks no rule of the file.
 fn in_words(name: &str) -> String {
     name.replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! Settings of op.yaml as attributes and inputs of the types that a case has.
+//! Settings of op.yaml as attributes and inputs, in the types of a case.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::generate::file::literal::{Literal, repeated};
 use crate::generate::file::op_file::{Setting, TypedFile};
 use crate::generate::plan::types::Assignment;
 
-/// A setting as an input: its literal in the input's type, 1-D where it is a list.
+/// Converts a setting to an input: its literal in the input's type, 1-D if it is a list.
 pub(crate) fn input_setting(
     setting: &Setting,
     declared: Option<&ValueType>,
@@ -29,7 +29,7 @@ pub(crate) fn input_setting(
     Ok(literal.tensor(element, None)?.map(Value::Tensor))
 }
 
-/// The element type that a setting names: a type parameter, `tensor(...)`, or the name of an element type.
+/// Resolves the type in a setting: a type parameter, `tensor(...)`, or the name of an element type.
 pub(crate) fn named_type(name: &str, types: &Assignment) -> Result<ValueType, String> {
     match types.get(name) {
         Some(value_type) => Ok(value_type.clone()),
@@ -47,7 +47,7 @@ fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>,
     values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())
 }
 
-/// The elements of a setting that has one value everywhere; nothing where it is written otherwise.
+/// Returns the elements of a setting with `all`, or `None` if it has no `all`.
 fn all_of(typed: &TypedFile) -> Result<Option<Literal>, String> {
     match (&typed.all, &typed.shape) {
         (Some(_), _) if typed.values.is_some() => Err("`all` stands beside a shape alone, without `values`".to_owned()),
@@ -57,7 +57,7 @@ fn all_of(typed: &TypedFile) -> Result<Option<Literal>, String> {
     }
 }
 
-/// A setting as an attribute of a type; nothing where the type cannot hold the values.
+/// Converts a setting to an attribute of a type. Returns `None` if the type cannot hold the values.
 pub(crate) fn attribute(
     kind: AttributeType,
     setting: &Setting,
@@ -104,7 +104,7 @@ pub(crate) fn attribute(
     }))
 }
 
-/// An integer, a truth value as 1 or 0, or the name of an element type as its code.
+/// Converts a literal to an integer: a bool is 1 or 0, and the name of an element type is its code.
 fn integer(literal: &Literal) -> Option<i64> {
     match literal {
         Literal::Integer(value) => Some(*value),
@@ -138,10 +138,9 @@ fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -
     }
 }
 
-/// A text in which `$T` is replaced by the type of the type parameter T, and `$T.item` by that of its items where it is a
-/// sequence.
+/// Replaces `$T` in a text by the type of the type parameter T, and `$T.item` by that of its items if it is a sequence.
 pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
-    // Longer names first, so that $T1 is not read as $T and a 1.
+    // Longer names come first, so that $T1 is not read as $T and a 1.
     let mut names: Vec<&String> = types.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     names.into_iter().fold(text.to_owned(), |text, name| {
@@ -154,7 +153,7 @@ pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
     })
 }
 
-/// A type as ONNX's text syntax spells it. Tensors are of any rank: the element type alone would declare a scalar.
+/// Formats a type in ONNX's text syntax. Tensors have any rank; an element type alone would declare a scalar.
 fn type_text(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => format!("{element}[]"),

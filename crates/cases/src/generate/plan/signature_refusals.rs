@@ -1,4 +1,4 @@
-//! What the signature of a version alone excludes, each against the first case that gives what is broken.
+//! Refusals from the signature of a version, each with the first case that gives the broken part as its control.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence, Specs};
@@ -9,9 +9,9 @@ use crate::case::type_in_id;
 use crate::generate::plan::version::PlannedCase;
 use crate::generate::plan::violation::Violation;
 
-/// A refusal that follows from the signature.
+/// A refusal from the signature.
 pub(crate) struct SignatureRefusal {
-    /// The id behind that of the version and `refuse`.
+    /// The id after that of the version and `refuse`.
     pub(crate) id: String,
     pub(crate) rule: String,
     pub(crate) level: Level,
@@ -20,19 +20,19 @@ pub(crate) struct SignatureRefusal {
     pub(crate) violation: Violation,
 }
 
-/// The refusals of a version that follow from its signature.
+/// The refusals of a version from its signature.
 pub(crate) struct SignatureRefusals<'a> {
     spec: &'a OpSpec,
     cases: &'a [PlannedCase<'a>],
-    /// The first case of one node.
+    /// The first case of a single node.
     first: usize,
     refusals: Vec<SignatureRefusal>,
 }
 
 impl<'a> SignatureRefusals<'a> {
-    /// Finds them all.
+    /// Finds all refusals.
     pub(crate) fn of(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
-        // What is broken stands alone in its model.
+        // Only a case of a single node can be a control.
         let first = cases.iter().position(|planned| planned.case.nodes.is_none());
         let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
         if first.is_some() {
@@ -52,7 +52,7 @@ impl SignatureRefusals<'_> {
         self.refusals.push(SignatureRefusal { id, rule, level, control, violation });
     }
 
-    /// The first case that gives one of the formal inputs of a type parameter, and the position of that input.
+    /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
     fn giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
         self.cases.iter().enumerate().find_map(|(control, planned)| {
             let mut given: Vec<usize> = planned.fitted.given_inputs().collect();
@@ -62,7 +62,7 @@ impl SignatureRefusals<'_> {
         })
     }
 
-    /// Types of inputs that the version does not allow; a tensor, too, where only containers are allowed.
+    /// Adds types of inputs that the version does not allow, including a tensor if only containers are allowed.
     fn types(&mut self) {
         let mut seen = Vec::new();
         for formal in &self.spec.inputs {
@@ -86,7 +86,7 @@ impl SignatureRefusals<'_> {
         }
     }
 
-    /// Another type than the one that an input has.
+    /// Adds another type for an input whose type is fixed.
     fn literal_type(&mut self, formal: &FormalParameter) {
         let Some(at) = self.spec.inputs.iter().position(|other| other.name == formal.name) else { return };
         let gives = |planned: &PlannedCase<'_>| planned.fitted.given_inputs().any(|given| given == at);
@@ -99,7 +99,7 @@ impl SignatureRefusals<'_> {
         self.add(format!("input-type={}", formal.name), rule, Level::Recommended, control, violation);
     }
 
-    /// Types of outputs that an attribute names and the version does not allow.
+    /// Adds types of outputs that an attribute names and the version does not allow.
     fn bound_types(&mut self) {
         let mut seen = Vec::new();
         for (control, planned) in self.cases.iter().enumerate() {
@@ -126,7 +126,7 @@ impl SignatureRefusals<'_> {
         }
     }
 
-    /// Required inputs left out, and inputs too few and too many.
+    /// Adds omitted required inputs, and too few and too many inputs.
     fn inputs(&mut self) {
         let spec = self.spec;
         let required = |formal: &FormalParameter| match formal.presence {
@@ -155,7 +155,7 @@ impl SignatureRefusals<'_> {
         }
     }
 
-    /// A homogeneous variadic input of two types.
+    /// Adds a homogeneous variadic input of two types.
     fn variadic(&mut self) {
         let Some(formal) = self.spec.inputs.last() else { return };
         let Presence::Variadic { heterogeneous: false, .. } = formal.presence else { return };
@@ -173,7 +173,7 @@ impl SignatureRefusals<'_> {
         }
     }
 
-    /// An output more than the version has.
+    /// Adds one output more than the version has.
     fn outputs(&mut self) {
         let spec = self.spec;
         if !spec.outputs.last().is_some_and(FormalParameter::is_variadic) {
@@ -182,7 +182,7 @@ impl SignatureRefusals<'_> {
         }
     }
 
-    /// Attributes that the version does not have, that are of another type, and required ones left out.
+    /// Adds unknown attributes, attributes of another type, and omitted required attributes.
     fn attributes(&mut self) {
         let spec = self.spec;
         let others = other_attributes(spec);
@@ -205,8 +205,8 @@ impl SignatureRefusals<'_> {
     }
 }
 
-/// Types that the parameter does not allow, of the kind that is given: one that no version allows, and one that only a
-/// later one does.
+/// Returns types that the parameter does not allow, of the same kind as the given one: one that no version allows, and
+/// one that only a later version allows.
 fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
     let specs = Specs::embedded();
     let version = &spec.version;
@@ -227,7 +227,7 @@ fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<Val
     never.into_iter().chain(later).collect()
 }
 
-/// The type with another element type; nothing for types whose elements have none of their own.
+/// Returns the type with another element type, or `None` if the type has no single element type.
 fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
     Some(match given {
         ValueType::Tensor(_) => ValueType::Tensor(element),
@@ -238,7 +238,7 @@ fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
     })
 }
 
-/// An attribute that only a later version has, and one that only an earlier version has.
+/// Returns an attribute that only a later version has, and one that only an earlier version has.
 fn other_attributes(spec: &OpSpec) -> Vec<String> {
     let specs = Specs::embedded();
     let version = &spec.version;

@@ -1,4 +1,4 @@
-//! Traps against the cases: every version of a trap has one of its cases, with outputs by hand.
+//! Check of traps: every version of a trap has one of its cases, with outputs by hand.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::generate::file::trap::{TrapFile, place};
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::fit::CaseAtVersion;
 
-/// Whether each trap is for some versions, each of which has one of its cases, and its cases are all of these versions and
-/// have outputs by hand.
+/// Checks that each trap applies to some version, and that each of its versions has one of its cases. Every case of the
+/// trap must be made in one of these versions and have outputs by hand.
 pub(crate) fn check(path: &str, text: &str, file: &OperatorFile, specs: &[&OpSpec]) -> Result<(), Box<YamlError>> {
     for (number, trap) in file.traps.iter().enumerate() {
         check_one(file, trap, specs).map_err(|Mistake { word, message, help }| {
@@ -21,7 +21,7 @@ pub(crate) fn check(path: &str, text: &str, file: &OperatorFile, specs: &[&OpSpe
     Ok(())
 }
 
-/// What is wrong with a trap, and the word of it that is.
+/// A mistake in a trap, and the word to point at.
 struct Mistake {
     word: String,
     message: String,
@@ -63,7 +63,7 @@ fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<
     }
 }
 
-/// Whether a case comes up in a version, with any alternative and types.
+/// Returns true if a case is made in a version, with any alternative and types.
 fn is_made(file: &OperatorFile, case: &CaseFile, spec: &OpSpec) -> bool {
     let fitted = CaseAtVersion::new(file, case, spec);
     fitted.is_ok_and(|fitted| {

@@ -1,4 +1,4 @@
-//! Which types a case runs with: every allowed type of each type parameter at least once.
+//! The types that a case runs with: every allowed type of each type parameter at least once.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,17 +12,17 @@ use crate::generate::file::op_file::{CaseFile, TypesRule};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::type_list::TypeList;
 
-/// What each type parameter of a case stands for.
+/// The type of each type parameter of a case.
 pub(crate) type Assignment = BTreeMap<String, ValueType>;
 
-/// What a version calls the type parameters that cases name.
+/// The version's names of the type parameters in cases.
 pub(crate) struct TypeNames<'a> {
-    /// The newest name, and the one of the version, where that is another.
+    /// The newest name, and that of the version, if they differ.
     older: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> TypeNames<'a> {
-    /// The names of a version, by the file's `rename_types`.
+    /// Returns the names of a version, by the file's `rename_types`.
     pub(crate) fn new(renamed: &'a Ordered<Vec<String>>, spec: &OpSpec) -> TypeNames<'a> {
         let has = |name: &str| spec.types.contains_key(name);
         let other = |(newest, older): &'a (String, Vec<String>)| {
@@ -32,7 +32,7 @@ impl<'a> TypeNames<'a> {
         TypeNames { older: renamed.0.iter().filter_map(other).collect() }
     }
 
-    /// The version's name of the type parameter that a case calls so; nothing where the version has none.
+    /// Returns the version's name of a type parameter in a case.
     pub(crate) fn of_version<'b>(&'b self, name: &'b str) -> Option<&'b str> {
         match self.older.iter().find(|(newest, _)| *newest == name) {
             Some((_, older)) => Some(older),
@@ -40,12 +40,12 @@ impl<'a> TypeNames<'a> {
         }
     }
 
-    /// Whether the version has the type parameter that a case calls so.
+    /// Returns true if the version has the type parameter of a case.
     fn has(&self, name: &str, spec: &OpSpec) -> bool {
         self.of_version(name).is_some_and(|name| spec.types.contains_key(name))
     }
 
-    /// The types by the names that cases have for their parameters.
+    /// Returns the types by the names that cases use for their parameters.
     pub(crate) fn as_written<'b>(&self, types: &'b Assignment) -> Cow<'b, Assignment> {
         if self.older.is_empty() {
             return Cow::Borrowed(types);
@@ -58,16 +58,16 @@ impl<'a> TypeNames<'a> {
 
 /// The types that a case may have at a version.
 pub(crate) struct Types<'a> {
-    /// By type parameter, the plainest first.
+    /// Allowed types by type parameter, plainest first.
     allowed: Vec<(&'a String, Vec<&'a ValueType>)>,
-    /// Absent where it names a parameter that the version does not have.
+    /// The condition, or `None` if it names a parameter that the version does not have.
     condition: Option<Condition>,
     rule: Option<TypesRule>,
     names: &'a TypeNames<'a>,
 }
 
 impl<'a> Types<'a> {
-    /// Reads them; `used` are the type parameters that the case's inputs and bindings have, by the names of the version.
+    /// Finds the types. `used` holds the type parameters of the case's inputs and bindings, by the version's names.
     pub(crate) fn new(
         spec: &'a OpSpec,
         case: &CaseFile,
@@ -95,7 +95,7 @@ impl<'a> Types<'a> {
         Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types, names })
     }
 
-    /// The assignments that bring up each type, the plainest first, or all of them.
+    /// Returns assignments that together contain each type, plainest first, or all assignments.
     pub(crate) fn rows(&self) -> Vec<Assignment> {
         let all = || product(&self.allowed).into_iter().filter(|assignment| self.holds(assignment)).collect();
         match (self.rule, &self.condition) {
@@ -105,23 +105,24 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Whether the case's condition holds.
+    /// Returns true if the case's condition holds.
     pub(crate) fn holds(&self, assignment: &Assignment) -> bool {
         self.condition.as_ref().is_none_or(|condition| condition.holds(&self.names.as_written(assignment)))
     }
 }
 
-/// The list that a case has for a parameter of the version.
+/// Returns the list of a case for a parameter of the version.
 fn list_of<'a>(lists: &'a Ordered<TypeList>, parameter: &str, names: &TypeNames<'_>) -> Option<&'a TypeList> {
     lists.0.iter().find(|(name, _)| names.of_version(name) == Some(parameter)).map(|(_, list)| list)
 }
 
-/// Type parameters are named by a capital letter and more.
+/// Returns true if the text begins as type parameters do, with a capital letter.
 fn known_somewhere(parameter: &str) -> bool {
     parameter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Float tensors first, then the other tensors by code, then containers: the first assignment is the plainest.
+/// Sort key: float tensors first, then the other tensors by code, then containers. The first assignment is the
+/// plainest.
 fn plainness(value_type: &ValueType) -> (u8, i32) {
     let code = value_type.element_type().code();
     match value_type {
@@ -134,7 +135,7 @@ fn plainness(value_type: &ValueType) -> (u8, i32) {
     }
 }
 
-/// As many rows as the longest list has; shorter lists begin again.
+/// Returns as many rows as the longest list has types. Shorter lists repeat.
 fn each_once(allowed: &[(&String, Vec<&ValueType>)]) -> Vec<Assignment> {
     let rows = allowed.iter().map(|(_, types)| types.len()).max().unwrap_or(1);
     if allowed.iter().any(|(_, types)| types.is_empty()) {
@@ -157,7 +158,7 @@ fn product(allowed: &[(&String, Vec<&ValueType>)]) -> Vec<Assignment> {
     })
 }
 
-/// The rows that bring a type that no row before them has.
+/// Returns the rows with a type that no earlier row has.
 fn covering(rows: Vec<Assignment>) -> Vec<Assignment> {
     let mut seen = BTreeSet::new();
     rows.into_iter()
@@ -174,8 +175,8 @@ fn covering(rows: Vec<Assignment>) -> Vec<Assignment> {
         .collect()
 }
 
-/// `TERM == TERM` or `TERM != TERM`, a term being a type parameter, the `bits` or `kind` of one, or the type
-/// of its `elem`, where it is a sequence or an optional.
+/// `TERM == TERM` or `TERM != TERM`. A term is a type parameter, its `bits` or `kind`, or its `elem`: the item type of
+/// a sequence or an optional.
 struct Condition {
     left: Term,
     right: Term,
@@ -199,7 +200,7 @@ impl Condition {
         Ok(Condition { left: Term::parse(left)?, right: Term::parse(right)?, equal })
     }
 
-    /// The type parameters that it names.
+    /// Returns the type parameters in the condition.
     fn parameters(&self) -> impl Iterator<Item = &str> {
         [&self.left, &self.right].into_iter().map(Term::parameter)
     }
@@ -240,7 +241,7 @@ impl Term {
     }
 }
 
-/// The part of an id that names the types: the type parameters that the version leaves a choice of.
+/// Returns the part of an id that names the types: the type parameters for which the version allows several.
 pub(crate) fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
     let parts: Vec<String> = assignment
         .iter()

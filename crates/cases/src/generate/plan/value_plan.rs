@@ -1,4 +1,4 @@
-//! A value of a case as it is planned: written out, or of a known type and shape and to be filled.
+//! The planned value of a case: literal, or of a known type and shape and still to be filled.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::generate::file::value_file::{MapFile, ValueFile};
 use crate::generate::plan::settings::named_type;
 use crate::generate::plan::types::Assignment;
 
-/// A value whose types, shapes and written elements are known.
+/// A value with known types, shapes and literal elements.
 #[derive(Clone, Debug)]
 pub(crate) enum ValuePlan {
-    /// Written out.
+    /// A literal value.
     Written(Value),
     /// A tensor that a fill makes.
     Filled(FillPlan),
@@ -36,7 +36,7 @@ pub(crate) struct FillPlan {
     pub(crate) element: ElementType,
     pub(crate) shape: Vec<usize>,
     pub(crate) fill: Fill,
-    /// The value of the fill's own expression; 0 where it has none.
+    /// The value of the expression in the fill; 0 if it has none.
     pub(crate) size: i64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct SparsePlan {
 }
 
 impl ValuePlan {
-    /// The value, where every part of it is written out.
+    /// Returns the value, if it is fully literal.
     fn written(self) -> Option<Value> {
         match self {
             ValuePlan::Written(value) => Some(value),
@@ -65,7 +65,7 @@ impl ValuePlan {
         }
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     pub(crate) fn tensor_shape(&self) -> Option<&[usize]> {
         match self {
             ValuePlan::Written(value) => value.as_tensor().map(Tensor::shape),
@@ -75,23 +75,24 @@ impl ValuePlan {
     }
 }
 
-/// Builds values from what op.yaml writes.
+/// Builds values from those in op.yaml.
 pub(crate) struct ValueBuilder<'a> {
-    /// What the names in sizes stand for.
+    /// The values of the names in sizes.
     pub(crate) names: &'a BTreeMap<String, i64>,
-    /// What the type parameters stand for.
+    /// The types of the type parameters.
     pub(crate) types: &'a Assignment,
 }
 
 impl ValueBuilder<'_> {
-    /// A value that is written out, such as an output; nothing where the type cannot hold it.
+    /// Builds a literal value, such as an output. Returns `None` if the type cannot hold it.
     pub(crate) fn written(&self, file: &ValueFile, declared: Option<&ValueType>) -> Result<Option<Value>, String> {
         let Some(plan) = self.plan(file, declared, &mut std::iter::empty())? else { return Ok(None) };
         let missing = || "a value that no fill makes needs its elements; write them under `values`".to_owned();
         plan.written().ok_or_else(missing).map(Some)
     }
 
-    /// A value of the file's own type or else of the declared one; nothing where the type cannot hold what is written.
+    /// Plans a value of the file's own type or else of the declared one. Returns `None` if the type cannot hold the
+    /// literals.
     pub(crate) fn plan(
         &self,
         file: &ValueFile,
@@ -126,7 +127,7 @@ impl ValueBuilder<'_> {
         usize::try_from(value).map_err(|_| format!("'{size}' is {value}, which is no dimension"))
     }
 
-    /// A value of any type: containers hold two tensors of the shape and fill, unless their items are given.
+    /// Plans a value of any type. Sequences hold two tensors of the shape and fill, unless their items are given.
     fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
         match value_type {
             ValueType::Tensor(element) => self.tensor(*element, source),
@@ -170,7 +171,7 @@ impl ValueBuilder<'_> {
     }
 }
 
-/// A sparse tensor as it is written, or else a vector of four with two values.
+/// Plans a sparse tensor from its literals, or else a vector of size four with two values.
 fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
     if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
         let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
@@ -187,7 +188,7 @@ fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>
     Ok(Some(ValuePlan::Sparse(SparsePlan { values, indices, shape: vec![4] })))
 }
 
-/// A map from its keys and values; nothing where a type cannot hold one of them.
+/// Builds a map from its keys and values. Returns `None` if a type cannot hold one of them.
 fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
     let (keys, values) = (file.keys.flat(), file.values.flat());
     if keys.len() != values.len() {
@@ -208,7 +209,7 @@ fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<O
     Ok(Some(Value::Map(Map { key_type, value_type: item_type.clone(), entries: Arc::new(entries) })))
 }
 
-/// What a value is made from.
+/// The parts from which a value is made.
 struct Source<'a> {
     shape: Option<&'a [usize]>,
     fill: Option<&'a Fill>,

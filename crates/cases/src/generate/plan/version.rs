@@ -1,4 +1,4 @@
-//! The cases of one operator version that must run, as they are planned.
+//! The planned positive cases of one operator version.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 
-/// A case of a version that is planned but not made.
+/// A positive case of a version that is planned but not made.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedCase<'a> {
     pub(crate) id: String,
@@ -24,7 +24,7 @@ pub(crate) struct PlannedCase<'a> {
     pub(crate) opset: u32,
 }
 
-/// What a version's cases are planned from.
+/// A version with its op.yaml, from which its cases are planned.
 pub(crate) struct VersionContext<'a> {
     pub(crate) spec: &'a OpSpec,
     pub(crate) file: &'a OperatorFile,
@@ -41,12 +41,12 @@ impl<'a> VersionContext<'a> {
         Ok(VersionContext { spec, file, operators })
     }
 
-    /// An error that points at a case of the file.
+    /// Creates an error that points at a case of the file.
     pub(crate) fn at(&self, name: &str, message: String) -> GenerateError {
         self.operators.at(&self.spec.version, name, message, None)
     }
 
-    /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
+    /// Plans every positive case at the version's own opset, and the first one also at the last opset of its range.
     pub(crate) fn cases(&self) -> Result<Vec<PlannedCase<'a>>, GenerateError> {
         let version = &self.spec.version;
         let mut planned: Vec<PlannedCase<'a>> = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> VersionContext<'a> {
         Ok(planned)
     }
 
-    /// The node of a case's second run.
+    /// Plans the node of a case's second run.
     fn again(
         &self,
         fitted: &CaseAtVersion<'_>,
@@ -94,7 +94,7 @@ impl<'a> VersionContext<'a> {
         node.ok_or_else(|| error("its types cannot hold its values".to_owned())).map(|node| Some(Arc::new(node)))
     }
 
-    /// The rule of a constraint, as readers find it.
+    /// Returns the rule of a constraint, with its text and place.
     pub(crate) fn rule(&self, id: Option<&str>) -> Option<RuleRef> {
         let constraint = self.file.constraints.get(id?)?;
         let path = self.operators.display(&self.spec.version);
@@ -102,8 +102,8 @@ impl<'a> VersionContext<'a> {
         Some(RuleRef { id: id?.to_owned(), says: constraint.says.clone(), place })
     }
 
-    /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX
-    /// does; one that takes it does what its text says.
+    /// Returns the level of a case of the version. A runtime may refuse a deprecated version, as the checker of ONNX
+    /// does. If it accepts the version, it follows its text.
     pub(crate) fn level(&self, level: Level) -> Level {
         if self.spec.deprecated { level.max(Level::Recommended) } else { level }
     }

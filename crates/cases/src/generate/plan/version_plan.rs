@@ -1,4 +1,4 @@
-//! All cases of one operator version, as they are planned.
+//! All planned cases of one operator version.
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
@@ -8,11 +8,11 @@ use crate::generate::plan::version::{PlannedCase, VersionContext};
 
 /// All cases of an operator version.
 pub(crate) struct VersionPlan<'a> {
-    /// What they are planned from.
+    /// The version with its op.yaml.
     pub(crate) version: VersionContext<'a>,
-    /// What must run.
+    /// Positive cases.
     pub(crate) cases: Vec<PlannedCase<'a>>,
-    /// What must be refused.
+    /// Negative cases.
     pub(crate) refusals: Vec<PlannedRefusal>,
 }
 
@@ -29,7 +29,8 @@ impl<'a> VersionPlan<'a> {
     }
 }
 
-/// The ids of a version's cases, in order, without making them. A case that makes none in any version is an error.
+/// Returns the ids of a version's cases, in order, without making them. It is an error if a case of the file is made in
+/// no version.
 pub fn ids(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
     operators.check_whole(version)?;
     let plan = VersionPlan::new(operators, version)?;

@@ -1,4 +1,4 @@
-//! Breaking exactly one rule of a node that is right.
+//! Violations: breaking exactly one rule of a valid node.
 
 use std::sync::Arc;
 
@@ -12,33 +12,33 @@ use onnx_conformance_reference::value::{Map, Optional, Sequence, SparseTensor, V
 use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
 use crate::generate::plan::value_plan::ValuePlan;
 
-/// The one thing that is wrong.
+/// The violated rule.
 #[derive(Clone, Debug)]
 pub(crate) enum Violation {
     /// An input of a type outside the constraint, by its position among the formal inputs.
     Type { at: usize, value_type: ValueType },
     /// An attribute that names a type outside the constraint of an output.
     BoundType { attribute: String, element: ElementType },
-    /// A required input left out: its name is empty.
+    /// A required input is omitted: its name is empty.
     Missing { at: usize },
-    /// Only so many inputs.
+    /// Only `count` inputs.
     Fewer { count: usize },
-    /// One input more than the version takes.
+    /// One input more than the version has.
     Surplus,
     /// One output more than the version has.
     SurplusOutput,
     /// An attribute that the version does not have.
     UnknownAttribute { name: String },
-    /// An attribute of another type than declared, which may be a float.
+    /// An attribute of another type than the declared one, which may be float.
     AttributeType { name: String, is_float: bool },
-    /// A required attribute left out.
+    /// A required attribute is omitted.
     MissingAttribute { name: String },
-    /// A homogeneous variadic input of two types: the last is of this one.
+    /// A homogeneous variadic input of two types: the last value has this type.
     Mixed { value_type: ValueType },
 }
 
 impl Violation {
-    /// Breaks the rule in a node that keeps it.
+    /// Breaks the rule in a valid node.
     pub(crate) fn apply(&self, spec: &OpSpec, node: &mut NodePlan) {
         match self {
             Violation::Type { at, value_type } => {
@@ -96,8 +96,8 @@ impl Violation {
     }
 }
 
-/// The names of the inputs that share the type of a formal input: those of a type parameter change together, so that the
-/// type alone is not allowed.
+/// Returns the names of the inputs that share the type of a formal input. Inputs of one type parameter change together,
+/// so that only the type is not allowed.
 fn sharing(spec: &OpSpec, at: usize, node: &NodePlan) -> Vec<String> {
     let broken = spec.inputs.get(at);
     let shares = |formal: &FormalParameter| {
@@ -110,7 +110,7 @@ fn sharing(spec: &OpSpec, at: usize, node: &NodePlan) -> Vec<String> {
     names.filter(|(position, _)| spec.input_at(*position).is_some_and(shares)).map(|(_, name)| name.clone()).collect()
 }
 
-/// Zeros of the type in the shape of what was given, or an empty container.
+/// Replaces an input by zeros of the type in the same shape, or by an empty container.
 fn retype(node: &mut NodePlan, name: &str, value_type: &ValueType) {
     for given in node.inputs.iter_mut().filter(|given| given.name == name) {
         let shape = given.value.tensor_shape().unwrap_or(&[1]);

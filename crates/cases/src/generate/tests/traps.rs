@@ -1,8 +1,8 @@
-//! What a mistake in the traps of an op.yaml looks like.
+//! Error reports for mistakes in the traps of an op.yaml.
 
 use super::{SUM, report, sum};
 
-/// The report of what becomes of the file with a trap, in which `from` is written as `to`.
+/// Returns the error report for the file with a trap, in which `from` is replaced by `to`.
 fn mistake_of_a_trap(from: &str, to: &str) -> String {
     let outputs =
         "    inputs: {data_0: [{shape: [2], fill: ones}]}\n    until: 8\n    outputs: {sum: {all: 1, shape: [2]}}\n";

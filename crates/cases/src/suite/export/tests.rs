@@ -1,10 +1,10 @@
-//! Exported cases, read again.
+//! Export of cases and reading them back.
 
 use super::*;
 use crate::case::digest;
 use crate::suite::{Filter, Generated, HostileCases, Suite, VendoredCases};
 
-/// The cases that a filter chooses.
+/// Returns the cases that a filter selects.
 fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
     let chosen = suite.choose(filter).unwrap();
     chosen
@@ -20,7 +20,7 @@ fn what_is_exported_is_read_back_as_it_was() {
         Box::new(Generated::embedded()),
         Box::new(HostileCases),
     ]);
-    // Values of every kind, and every way of judging them.
+    // Values of every kind, and every rule.
     let patterns = [
         "ai.onnx/{Sum,Dropout,Bernoulli,RandomNormal,Unique,Identity,OptionalHasElement,CastLike}-*/**",
         "ai.onnx/{If,Loop,Sigmoid,Exp,ReduceSum,LayerNormalization,StringSplit,Multinomial}-*/**",

@@ -1,13 +1,13 @@
-//! `index.txt`: the files of a release, by what they are called and what they hold.
+//! `index.txt`: the files of a release, by name and content.
 //!
-//! A line `FILE DIGITS` is a file of its own, and `TEST = RELEASE` a test that is the same in that earlier release, where it
-//! stands in full: the line `TEST`, and below it a line ` FILE DIGITS` for each file. The digits are the first 16 of the
-//! content's SHA-256.
+//! A line `FILE DIGITS` is a file outside the tests. `TEST = RELEASE` is a test that is the same in that earlier
+//! release, which stores it. A stored test is the line `TEST`, and below it a line ` FILE DIGITS` for each file. The
+//! digits are the first 16 of the content's SHA-256.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What stands for a test in an index.
+/// Entry of a test in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
     /// The test is the one of this name in an earlier release.
@@ -16,17 +16,17 @@ pub enum Test {
     Files(Vec<(String, String)>),
 }
 
-/// What the index of a release says.
+/// The index of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
-    /// The files beside the tests with the digits of their contents, such as `LICENSE`.
+    /// The files outside the tests, such as `LICENSE`, with the digits of their contents.
     pub files: BTreeMap<String, String>,
     /// The tests by name, such as `node/test_abs`.
     pub tests: BTreeMap<String, Test>,
 }
 
 impl Index {
-    /// The text of the file.
+    /// Formats the file.
     pub fn to_text(&self, heading: &str) -> String {
         let mut text = format!("# {heading}\n");
         // Writing to a string does not fail.
@@ -49,7 +49,7 @@ impl Index {
         text
     }
 
-    /// Reads the file. What is wrong is a line, by its number.
+    /// Parses the file. An error is the number of a line.
     pub fn parse(text: &str) -> Result<Index, usize> {
         let mut index = Index::default();
         let mut last: Option<&str> = None;
@@ -88,12 +88,12 @@ impl Index {
     }
 }
 
-/// Whether a text is a path that leads nowhere else than below where it is written.
+/// Returns true if a text is a path that leads nowhere but below its base.
 fn is_path(text: &str) -> bool {
     text.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':']))
 }
 
-/// What orders releases: the numbers of `1.10.2`.
+/// Returns the sort key of a release: the numbers of `1.10.2`.
 pub fn release_key(release: &str) -> Vec<u32> {
     release.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }

@@ -1,4 +1,4 @@
-//! The files of the backend tests of every ONNX release, packed: an index for each release, and each file's content once.
+//! The backend tests of every ONNX release, packed: an index for each release, and each file's content once.
 
 mod index;
 mod pack;

@@ -1,7 +1,7 @@
-//! `objects.txt` and `objects.bin`: contents of files, in blocks that are compressed each for itself.
+//! `objects.txt` and `objects.bin`: contents of files, in blocks that are compressed separately.
 //!
-//! `objects.txt` has a line `block OFFSET LENGTH SIZE` for each block of `objects.bin`, where `SIZE` is that of the contents,
-//! and below it a line `SHA256 SIZE` for each object in the block, in order.
+//! `objects.txt` has a line `block OFFSET LENGTH SIZE` for each block of `objects.bin`; `SIZE` is that of the contents.
+//! Below it there is a line `SHA256 SIZE` for each object in the block, in order.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
@@ -13,19 +13,19 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use sha2::{Digest, Sha256};
 
-/// How many bytes of objects a block holds, unless one object alone has more.
+/// Target size of a block in bytes, unless a single object is larger.
 const BLOCK: usize = 1 << 18;
 
-/// The most that a block may hold, so that a corrupt one takes no memory.
+/// Largest size of a block, so that a corrupt one cannot exhaust memory.
 const LARGEST: usize = 1 << 26;
 
-/// The digits of a digest by which an index names an object.
+/// Digits of a digest that identify an object in an index.
 const SHORT: usize = 16;
 
-/// A pack that cannot be read, or a block of it.
+/// A pack or block that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
-    /// A line of `objects.txt` is not as it should be.
+    /// A line of `objects.txt` is malformed.
     #[error("line {0} is neither 'block OFFSET LENGTH SIZE' nor 'SHA256 SIZE'")]
     Line(usize),
     /// The sizes of a block's objects do not add up to that of the block.
@@ -39,17 +39,17 @@ pub enum PackError {
     Corrupt {
         /// Its number, from 1.
         block: usize,
-        /// What was found.
+        /// The problem.
         reason: String,
     },
-    /// An object has another digest than it is listed by.
+    /// An object does not have the digest in the list.
     #[error("block {block} is corrupt: object {expected} has the digest {actual}")]
     Digest {
         /// The number of the block, from 1.
         block: usize,
-        /// The digest that is listed.
+        /// The digest in the list.
         expected: String,
-        /// The digest of what is there.
+        /// The digest of the contents.
         actual: String,
     },
 }
@@ -64,18 +64,18 @@ pub struct PackedObject {
     size: usize,
 }
 
-/// A block and its contents, once they are read.
+/// A block, and its contents after they are read.
 #[derive(Debug)]
 struct Block {
     offset: usize,
     length: usize,
     size: usize,
-    /// The objects in it, as a range of all.
+    /// The objects in it, as a range of indices.
     objects: std::ops::Range<usize>,
     contents: OnceLock<Bytes>,
 }
 
-/// The table of a pack. A block is decompressed when the first object of it is asked for, and kept.
+/// The table of a pack. A block is decompressed when its first object is requested, and kept.
 #[derive(Debug, Default)]
 pub struct Pack {
     blocks: Vec<Block>,
@@ -113,7 +113,7 @@ impl Pack {
                 let of_block = &self.objects[block.objects.clone()];
                 let start = of_block.last().map_or(Some(0), |last| last.start.checked_add(last.size))?;
                 block.objects.end += 1;
-                // The sum is held against the size of the block; until then it must not overflow.
+                // The sum is compared with the size of the block later. Until then it must not overflow.
                 start.checked_add(size).filter(|end| *end <= LARGEST)?;
                 self.objects.push(PackedObject { sha256: sha256.to_owned(), block: number, start, size });
             }
@@ -122,12 +122,12 @@ impl Pack {
         Some(())
     }
 
-    /// The objects, in order.
+    /// Returns the objects, in order.
     pub fn objects(&self) -> &[PackedObject] {
         &self.objects
     }
 
-    /// The contents of an object of this pack. All of its block is verified before anything of it is given.
+    /// Returns the contents of an object of this pack. The whole block is verified first.
     pub fn read(&self, object: &PackedObject, file: &[u8]) -> Result<Bytes, PackError> {
         let Some(block) = self.blocks.get(object.block) else { return Err(PackError::CutOff(object.block + 1)) };
         let contents = if let Some(contents) = block.contents.get() {
@@ -159,7 +159,7 @@ impl Pack {
     }
 }
 
-/// The SHA-256 of bytes, in hexadecimal digits.
+/// Computes the SHA-256 of bytes, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {
@@ -169,12 +169,12 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     text
 }
 
-/// What an index names an object by: the first digits of its digest.
+/// Returns the first digits of a digest, which identify an object in an index.
 pub fn short(sha256: &str) -> &str {
     sha256.get(..SHORT).unwrap_or(sha256)
 }
 
-/// The text of `objects.txt` and the bytes of `objects.bin` that hold these contents, in order.
+/// Packs these contents, in order: returns the text of `objects.txt` and the bytes of `objects.bin`.
 pub fn write_pack(heading: &str, contents: &[&[u8]]) -> std::io::Result<(String, Vec<u8>)> {
     let (mut text, mut file) = (format!("# {heading}\n"), Vec::new());
     let mut rest = contents;
@@ -205,7 +205,7 @@ pub fn write_pack(heading: &str, contents: &[&[u8]]) -> std::io::Result<(String,
 mod tests {
     use super::*;
 
-    /// Contents of three blocks, one of them larger than blocks are.
+    /// Returns contents of three blocks, one of them larger than usual.
     fn contents() -> Vec<Vec<u8>> {
         let large = (0..BLOCK + 5).map(|at| u8::try_from(at % 251).unwrap()).collect();
         vec![b"first".to_vec(), Vec::new(), large, b"last".to_vec()]

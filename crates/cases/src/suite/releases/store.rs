@@ -1,4 +1,4 @@
-//! Every release that is vendored, from the program itself or from a folder.
+//! All vendored releases, from the program itself or from a folder.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -20,10 +20,10 @@ static EMBEDDED: LazyLock<Result<Arc<Releases>, String>> =
 /// The list of releases.
 const LIST: &str = "releases.yaml";
 
-/// What is wrong with tests.
+/// Defects of tests.
 const DEFECTS: &str = "defects.yaml";
 
-/// What is done about a file that is not as it should be.
+/// Remedy for a malformed file.
 const WAY_OUT: &str = "run `cargo xtask vendor` for this release again";
 
 /// Upstream's bound on a floating-point value: `|actual - expected| <= atol + rtol * |expected|`.
@@ -36,59 +36,59 @@ pub struct Tolerance {
     pub atol: f64,
 }
 
-/// A vendored release: where its files are from, and what upstream's runner knows of the tests besides their files.
+/// A vendored release: the origin of its files, and the tolerances of upstream's runner.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
     /// Its name, such as `1.7.0`.
     pub release: String,
-    /// The file of the Python package that its tests are from.
+    /// The file name of the Python package with its tests.
     pub package: String,
     /// The SHA-256 of that file.
     pub sha256: String,
     /// The licence of the tests, by its SPDX name; its text is a file of the release.
     pub licence: String,
-    /// How many tests each group has.
+    /// Number of tests in each group.
     pub cases: BTreeMap<String, usize>,
     /// The SHA-256 of the checksums of all its files, as sha256sum writes them, sorted by path.
     pub files: String,
-    /// The tests for which upstream's runner has another tolerance than the usual one.
+    /// Tests with another tolerance in upstream's runner than the usual one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exceptions: BTreeMap<String, Tolerance>,
 }
 
-/// A test where it stands in full.
+/// A test in the release that stores it.
 #[derive(Clone, Copy, Debug)]
 pub struct FullTest<'a> {
-    /// The number of the release, the first that has the test so.
+    /// The index of the release that stores the test, the first that has it in this form.
     pub origin: usize,
     /// Its files with the digits of their contents.
     pub files: &'a [(String, String)],
 }
 
-/// Where the files are.
+/// Location of the files.
 #[derive(Debug)]
 enum Home {
     Embedded,
     Folder(PathBuf),
 }
 
-/// A release as far as it has been read.
+/// The parts of a release that have been read.
 #[derive(Debug)]
 struct Entry {
     index: OnceLock<ReleaseIndex>,
     file: OnceLock<Bytes>,
 }
 
-/// The objects of all packs, by the digits that name them.
+/// The objects of all packs, by their digits.
 #[derive(Debug)]
 struct Objects {
-    /// The packs by the number of their release.
+    /// The packs by the index of their release.
     packs: BTreeMap<usize, Pack>,
     places: HashMap<String, (usize, usize)>,
 }
 
-/// Every release that is vendored. Nothing is read before it is needed.
+/// All vendored releases. Nothing is read before it is needed.
 #[derive(Debug)]
 pub struct Releases {
     home: Home,
@@ -98,7 +98,7 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// The releases that the program was built with.
+    /// Returns the embedded releases.
     pub fn embedded() -> Result<Arc<Releases>, SuiteError> {
         let wrong = |rule: &String| SuiteError::File { path: LIST.into(), rule: rule.clone() };
         EMBEDDED.as_ref().map(Arc::clone).map_err(wrong)
@@ -112,7 +112,7 @@ impl Releases {
         }
     }
 
-    /// The releases in a folder, such as `testdata/onnx` of a checkout.
+    /// Returns the releases in a folder, such as `testdata/onnx` of a checkout.
     pub fn of_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
         Releases::open(Home::Folder(folder.to_owned())).map(Arc::new)
     }
@@ -135,17 +135,17 @@ impl Releases {
         Ok(Releases { home, list, entries, objects: OnceLock::new() })
     }
 
-    /// The releases, oldest first.
+    /// Returns the releases, oldest first.
     pub fn all(&self) -> &[Release] {
         &self.list
     }
 
-    /// The number of a release in [`Releases::all`], by its name.
+    /// Returns the index of a release in [`Releases::all`], by its name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.list.iter().position(|release| release.release == name)
     }
 
-    /// The index of the release of this number.
+    /// Returns the file list of the release at this index.
     pub fn index(&self, number: usize) -> Result<&ReleaseIndex, SuiteError> {
         let (Some(release), Some(entry)) = (self.list.get(number), self.entries.get(number)) else {
             let rule = format!("has no release number {number}, only {}", self.list.len());
@@ -167,18 +167,18 @@ impl Releases {
         Ok(entry.index.get_or_init(|| index))
     }
 
-    /// A text that changes when a release's files do, or what is known to be wrong with them.
+    /// Returns a text that changes when a release's files or the known defects change.
     pub fn fingerprint(&self, number: usize) -> Result<String, SuiteError> {
         let files = self.list.get(number).map_or("", |release| &release.files);
         Ok(format!("{files}\n{}", self.defects()?))
     }
 
-    /// The text of `defects.yaml`.
+    /// Returns the text of `defects.yaml`.
     pub fn defects(&self) -> Result<String, SuiteError> {
         if self.home.has(DEFECTS) { self.home.text(DEFECTS) } else { Ok("[]".to_owned()) }
     }
 
-    /// A test of the release of this number where it stands in full; nothing where the release has no such test.
+    /// Returns a test of a release, with its stored files, or `None` if the release has no such test.
     pub fn test(&self, number: usize, name: &str) -> Result<Option<FullTest<'_>>, SuiteError> {
         match self.index(number)?.tests.get(name) {
             None => Ok(None),
@@ -196,14 +196,14 @@ impl Releases {
         }
     }
 
-    /// The contents of a test's files by name; nothing where the release has no such test.
+    /// Returns the contents of a test's files by name, or `None` if the release has no such test.
     pub fn read_test(&self, number: usize, name: &str) -> Result<Option<BTreeMap<String, Bytes>>, SuiteError> {
         let Some(FullTest { files, .. }) = self.test(number, name)? else { return Ok(None) };
         let read = |(file, digits): &(String, String)| Ok((file.clone(), self.read(digits)?));
         files.iter().map(read).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The contents of the object that these digits name.
+    /// Returns the contents of the object with these digits.
     pub fn read(&self, digits: &str) -> Result<Bytes, SuiteError> {
         let objects = self.objects()?;
         let Some(&(number, at)) = objects.places.get(digits) else {
@@ -287,7 +287,7 @@ impl Home {
     }
 }
 
-/// A file that the program was built with: itself, or compressed.
+/// An embedded file, plain or compressed.
 enum Embedded {
     Plain(&'static [u8]),
     Zlib(&'static [u8]),

@@ -1,4 +1,4 @@
-//! Axes: those that became an input, and those that may count from the back.
+//! Axes: attributes that became an input, and negative axes.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::TypeProto;
@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["If"], versions: (1, 11), up: keep, down: branches_alike },
 ];
 
-/// Attribute axes becomes input 1.
+/// Moves attribute axes to input 1.
 fn axes_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(axes) = get_ints(&draft.node, "axes")? {
         attributes::remove(&mut draft.node, "axes");
@@ -74,7 +74,7 @@ fn axes_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Input 1, a constant, becomes attribute axes.
+/// Moves input 1, a constant, to attribute axes.
 fn axes_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(1) {
         let axes = draft.known_ints(1, "axes")?;
@@ -85,7 +85,7 @@ fn axes_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// As `axes_to_attribute`, for a reduction, which over no axis reduces over all, or over none.
+/// Like `axes_to_attribute`, for a reduction: without axes it reduces over all axes, or over none.
 fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     let is_noop = get_int(&draft.node, "noop_with_empty_axes")?.unwrap_or(0) != 0;
     if attributes::remove(&mut draft.node, "noop_with_empty_axes") {
@@ -108,23 +108,23 @@ fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step
     Ok(())
 }
 
-/// A one-dimensional tensor of int64.
+/// A one-dimensional int64 tensor.
 pub(super) fn vector(values: &[i64]) -> Step<Tensor> {
     tensor(ElementType::Int64, &[values.len()], values)
 }
 
-/// A tensor of integers.
+/// An integer tensor.
 pub(super) fn tensor(element: ElementType, shape: &[usize], values: &[i64]) -> Step<Tensor> {
     let values: Vec<i128> = values.iter().map(|value| i128::from(*value)).collect();
     Tensor::of_integers(element, shape, &values).or_else(|error| impossible(error.to_string()))
 }
 
-/// Negative axes of a node whose axes are those of its first input.
+/// Replaces negative axes, which refer to the first input.
 fn from_front(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     count_from_front(draft, to, |draft| draft.rank(0))
 }
 
-/// Negative axes of a node whose axes are those of its output.
+/// Replaces negative axes, which refer to the output.
 fn from_front_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     count_from_front(
         draft,
@@ -133,7 +133,7 @@ fn from_front_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     )
 }
 
-/// Writes negative axes as the ones they are, for a version whose axes count from the front.
+/// Replaces negative axes by the equivalent nonnegative ones, for a version without negative axes.
 pub(super) fn count_from_front(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Draft) -> Step<usize>) -> Step {
     if let Some(axis) = get_int(&draft.node, "axis")?
         && axis < 0
@@ -154,12 +154,12 @@ pub(super) fn count_from_front(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Dr
     Ok(())
 }
 
-/// A size as ONNX counts.
+/// Converts a size to ONNX's integer type.
 pub(super) fn as_int(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-/// The place between axes that a number stands for, counted from the front: 0 to `rank`.
+/// Normalizes a position between axes, counted from the front: 0 to `rank`.
 pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
     let counted = if axis < 0 { axis.saturating_add(as_int(rank)) } else { axis };
     match usize::try_from(counted) {
@@ -168,7 +168,7 @@ pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
     }
 }
 
-/// The axis that a number stands for, counted from the front: 0 to `rank - 1`.
+/// Normalizes an axis, counted from the front: 0 to `rank - 1`.
 pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
     match normal(axis, rank)? {
         counted if counted < rank => Ok(counted),
@@ -176,7 +176,7 @@ pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
     }
 }
 
-/// The first version of Concat takes axis 1 when none is given.
+/// Writes out axis 1, the default of the first version of Concat.
 fn concat_axis(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if get_int(&draft.node, "axis")?.is_none() {
         attributes::set(&mut draft.node, attributes::int("axis", 1));
@@ -185,7 +185,7 @@ fn concat_axis(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Indices that count from the front.
+/// Checks that indices, which must be constant, are not negative.
 fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let indices = draft.known_ints(1, "indices")?;
     if indices.iter().all(|index| *index >= 0) {
@@ -194,7 +194,7 @@ fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} has no indices that count from the back", to.version))
 }
 
-/// Indices that are known not to count from the back.
+/// Records that the meaning is unchanged if indices are known not to be negative.
 fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.constant(0).is_some_and(|indices| indices.floats().iter().all(|index| *index >= 0.0)) {
         draft.mended();
@@ -202,7 +202,7 @@ fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Indices that count from the front, or are out of range on both sides.
+/// Checks that indices, which must be constant, are not negative.
 fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let indices = draft.known(0, "indices")?;
     if indices.floats().iter().all(|index| *index >= 0.0) {
@@ -212,7 +212,7 @@ fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} has no indices that count from the back", to.version))
 }
 
-/// In version 11 there is no choice among no elements, even where none is asked for.
+/// Checks that the input is not empty, as version 11 requires even if the output is empty.
 fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.fact(0).sizes() {
         Some(sizes) if sizes.contains(&0) => impossible(format!("{} chooses among no elements", to.version)),
@@ -220,7 +220,7 @@ fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
 }
 
-/// Axes of inputs and outputs that count from the front.
+/// Replaces negative axes of inputs and outputs.
 fn scan_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let scanned = get_int(&draft.node, "num_scan_inputs")?.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
     let states = draft.node.input.len().saturating_sub(scanned);
@@ -247,7 +247,7 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("only Scan-8 scans batches of sequences, and {} is not {}", to.version, from.version))
 }
 
-/// Before version 11 both branches declare the same shapes.
+/// Checks that both branches declare the same shapes, as required before version 11.
 fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let outputs = |name: &str| -> Vec<Option<TypeProto>> {
         let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);

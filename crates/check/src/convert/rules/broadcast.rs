@@ -1,4 +1,4 @@
-//! Broadcasting: on request and along axes named by `axis` at first, then as `NumPy` does.
+//! Broadcasting: first on request and along axes given by `axis`, later as in `NumPy`.
 
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
 ];
 
-/// Puts axes behind those of B, so that it is aligned with A at the end.
+/// Appends axes to B, so that its end is aligned with the end of A.
 fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (axis, broadcast) = (get_int(&draft.node, "axis")?, get_int(&draft.node, "broadcast")?);
     let removed = ["axis", "broadcast"].map(|name| attributes::remove(&mut draft.node, name));
@@ -45,7 +45,7 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
 }
 
-/// Inputs that are not broadcast have one shape: what breaks that is not made to mean something else.
+/// Checks that inputs that are not broadcast have the same rank, because an invalid node must not become valid.
 fn same_ranks(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     of_one_rank(draft)
 }
@@ -62,7 +62,7 @@ fn of_one_rank(draft: &Draft) -> Step {
     }
 }
 
-/// Puts `behind` axes of size 1 behind the `own` of input 1.
+/// Appends `behind` axes of size 1 after the `own` axes of input 1.
 fn trailing(draft: &mut Draft, own: usize, behind: usize) -> Step {
     let axes: Vec<i64> = (own..own + behind).map(as_int).collect();
     let mut fact = draft.fact(1);
@@ -97,10 +97,10 @@ fn along_axes(draft: &mut Draft, op: &str, position: usize, axes: &[i64]) -> Ste
     draft.before(op, &[&input, &axes], Vec::new(), element)
 }
 
-/// Operators whose inputs may change places.
+/// Operators whose inputs may be swapped.
 const COMMUTATIVE: &[&str] = &["Add", "And", "Equal", "Mul", "Or", "Xor"];
 
-/// Asks for the broadcasting of B to A, where the shapes allow it.
+/// Requests that B is broadcast to A, if the shapes allow it.
 fn request(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (a, b) = (draft.shape(0)?, draft.shape(1)?);
     if are_same(&a, &b)? {
@@ -117,7 +117,7 @@ fn request(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} broadcasts the second input only", to.version))
 }
 
-/// Whether two shapes are known to be one, or known to differ.
+/// True if two shapes are known to be equal; fails if that is unknown.
 fn are_same(a: &[Dim], b: &[Dim]) -> Step<bool> {
     if a.len() != b.len() {
         return Ok(false);
@@ -133,7 +133,7 @@ fn are_same(a: &[Dim], b: &[Dim]) -> Step<bool> {
     Ok(same)
 }
 
-/// Whether `b` broadcasts to `a` without changing it.
+/// True if `b` broadcasts to `a` without changing it.
 fn fits_into(b: &[Dim], a: &[Dim]) -> Step<bool> {
     let Some(start) = a.len().checked_sub(b.len()) else { return Ok(false) };
     for (own, other) in b.iter().zip(a.iter().skip(start)) {
@@ -148,7 +148,7 @@ fn fits_into(b: &[Dim], a: &[Dim]) -> Step<bool> {
     Ok(true)
 }
 
-/// B is aligned by the axes that are not 1: those before and behind them are taken from it.
+/// Aligns B by its axes other than 1; the leading and trailing axes of size 1 are removed.
 fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
     attributes::set(&mut draft.node, attributes::int("broadcast", 1));
     let start = a.len() - b.len();
@@ -178,7 +178,7 @@ fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 8 all inputs have one shape.
+/// Checks that all inputs have the same shape, as required before version 8.
 fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let first = draft.shape(0)?;
     for position in 1..draft.node.input.len() {
@@ -189,7 +189,7 @@ fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 11 there is always a C; 0 is what its absence stands for.
+/// Replaces an omitted C, which is required before version 11, by a scalar 0.
 fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(2) {
         let zero = super::inputs::numbers(draft.element(0)?, &[], &[0.0])?;
@@ -212,7 +212,7 @@ fn gemm_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// A slope of one value per channel is aligned with axis 1.
+/// A slope with one value per channel is aligned with axis 1.
 fn slope_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let slope = draft.shape(1)?;
     if slope.iter().all(|dim| *dim == Dim::Size(1)) {
@@ -226,7 +226,7 @@ fn slope_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     }
 }
 
-/// A slope of one element becomes a scalar, as a scalar X needs it.
+/// Converts a slope of one element to a scalar, as a scalar X requires.
 fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
     let axes: Vec<i64> = (0..rank).map(as_int).collect();
     let fact = ValueFact { shape: Some(Vec::new()), constant: None, ..draft.fact(1) };
@@ -236,14 +236,14 @@ fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
     Ok(())
 }
 
-/// A slope of one value, or of one per channel.
+/// Converts a slope of one value, or of one value per channel.
 fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (data, slope) = (draft.shape(0)?, draft.shape(1)?);
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
     let larger: Vec<usize> = slope.iter().enumerate().filter(|(_, dim)| !is_one(dim)).map(|(axis, _)| axis).collect();
     let keep = match larger.as_slice() {
         [] => slope.len().saturating_sub(1),
-        // Aligned at the end, it is the axis of channels.
+        // Aligned at the end, this is the channel axis.
         [axis] if axis + data.len() == 1 + slope.len() => *axis,
         _ => return impossible(format!("{} has one slope, or one per channel", to.version)),
     };

@@ -1,4 +1,4 @@
-//! Cast, and operators that name a type by an attribute: the name of the type in version 1, then its number.
+//! Cast, and operators with a type attribute: the name of the type in version 1, later its number.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Mod"], versions: (13, 28), up: keep, down: truncating_mod },
 ];
 
-/// The attribute by which a new Cast names its type.
+/// The attribute that gives the type of a new Cast.
 pub(super) fn target(draft: &Draft, element: ElementType) -> AttributeProto {
     if draft.helpers() < 6 {
         attributes::string("to", &element.name().to_uppercase())
@@ -50,7 +50,7 @@ fn to_name(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// What saturates are types that the version does not have.
+/// The version has none of the types that saturate.
 fn without_saturate(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     without(draft, "saturate")
 }
@@ -89,7 +89,7 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// One scale for all: axis has no effect then.
+/// Requires a single scale, with which axis has no effect.
 fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.rank(1)? > 0 {
         return impossible(format!("{} has one scale for all elements, given as a scalar", to.version));
@@ -97,7 +97,7 @@ fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     without(draft, "axis")
 }
 
-/// The type of the output is that of the zero point.
+/// Replaces `output_dtype` by the type of the zero point.
 fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let code = get_int(&draft.node, "output_dtype")?.unwrap_or(0);
     if code == 0 {

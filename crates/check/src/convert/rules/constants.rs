@@ -1,4 +1,4 @@
-//! Constant: the forms of its value, of which the first versions have only the tensor.
+//! Constant: the forms of its value; the first versions have only the tensor.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Constant"], versions: (9, 11), up: keep, down: dense },
 ];
 
-/// The attributes that give a value otherwise than as a tensor.
+/// The attributes that give a value in another form than a tensor.
 const FORMS: &[&str] = &["value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"];
 
-/// The tensor that one of the short forms of a constant stands for.
+/// The tensor for a short form of a constant.
 fn constant_of(attribute: &AttributeProto) -> Option<Tensor> {
     let wide = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
     let integers = |values: &[i64]| values.iter().map(|value| i128::from(*value)).collect::<Vec<i128>>();
@@ -56,7 +56,7 @@ fn value_of_form(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// A sparse value is written dense.
+/// Converts a sparse value to a dense tensor.
 fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(attribute) = get(&draft.node, "sparse_value")? else { return Ok(()) };
     let sparse =

@@ -1,4 +1,4 @@
-//! Operators that the standard defines by others, at opsets that do not have them yet: each is expanded by its body.
+//! Operators with a function body, at opsets that do not have them yet: each is expanded by its body.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
@@ -24,14 +24,14 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "Mish", replace: mish },
 ];
 
-/// The body of an operator on its way into the graph: nodes of one element type before the last, which is the node itself.
+/// Expansion of an operator by its body: new nodes of one element type, then the converted node itself as the last one.
 struct Body<'d, 'n> {
     draft: &'d mut Draft<'n>,
     element: ElementType,
 }
 
 impl<'d, 'n> Body<'d, 'n> {
-    /// The body of an operator of floating type. Narrow types would round after every step.
+    /// Starts the body of a floating-point operator. Narrow types are refused, because they would round after every step.
     fn of_floats(draft: &'d mut Draft<'n>) -> Step<Body<'d, 'n>> {
         let element = draft.element(0)?;
         if draft.helpers() < 7 {
@@ -53,7 +53,7 @@ impl<'d, 'n> Body<'d, 'n> {
         self.draft.before(op, inputs, attributes, Some(self.element))
     }
 
-    /// Makes the node itself the last of the body, of inputs of the body's element type.
+    /// Turns the node itself into the last one of the body, with inputs of the body's element type.
     fn last(self, op: &str, inputs: &[&str]) {
         let fact = ValueFact::of_type(ValueType::Tensor(self.element));
         let name = self.draft.node.op_type().to_owned();
@@ -85,7 +85,7 @@ fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let x = draft.input(0);
     let mut body = Body::of_floats(draft)?;
     let alpha = body.number(f64::from(alpha))?;
-    // Only what is negative is divided: what is positive may be too large for that.
+    // Only the negative part is divided, because a positive value may overflow.
     let positive = body.node("Relu", &[&x], Vec::new())?;
     let opposite = body.node("Neg", &[&x], Vec::new())?;
     let size = body.node("Relu", &[&opposite], Vec::new())?;
@@ -178,7 +178,7 @@ fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     or_equal(draft, "Greater")
 }
 
-/// The strict comparison, or equality.
+/// Expands to the strict comparison or equality.
 fn or_equal(draft: &mut Draft, strict: &str) -> Step {
     let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0)?);
     if draft.helpers() < 7 {

@@ -29,7 +29,7 @@ fn set_string(draft: &mut Draft, name: &str, value: &str) {
     draft.edit(format!("attribute {name}={value} is set"));
 }
 
-/// Gives a text attribute the name that the other version has for it.
+/// Translates a string attribute to its name in the other version.
 fn rename(draft: &mut Draft, name: &str, names: &[(&str, &str)]) -> Step {
     draft.same_default(name);
     if let Some(value) = get_string(&draft.node, name)?
@@ -74,7 +74,7 @@ fn scales_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The scales, which are a constant of float.
+/// The scales, which must be a constant float tensor.
 fn known_scales(draft: &Draft, position: usize) -> Step<Vec<f32>> {
     let scales = draft.known(position, "scales")?;
     #[expect(clippy::cast_possible_truncation, reason = "elements of a tensor of float")]
@@ -146,7 +146,7 @@ fn resize_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Whether an input is known to be empty.
+/// True if an input is known to be empty.
 fn is_empty(draft: &Draft, position: usize) -> bool {
     let zero = onnx_conformance_reference::model::graph::Dim::Size(0);
     draft.fact(position).shape.is_some_and(|shape| shape.contains(&zero))
@@ -203,7 +203,7 @@ fn roi_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// With `output_shape`, the end at which the odd element is cut off is told by `auto_pad`, by the other value.
+/// Swaps `auto_pad` for `output_shape`: the two versions disagree on the end at which the odd element is cut off.
 fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     if attributes::get(&draft.node, "output_shape")?.is_none() {
         return Ok(());

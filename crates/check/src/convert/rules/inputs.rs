@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Split"], versions: (13, 18), up: split_number, down: split_lengths },
 ];
 
-/// A tensor of numbers, each rounded to the type once.
+/// A tensor of numbers, each rounded once to the type.
 pub(super) fn numbers(element: ElementType, shape: &[usize], values: &[f64]) -> Step<Tensor> {
     if element.is_float() {
         return Tensor::of_floats(element, shape, values).or_else(|error| impossible(error.to_string()));
@@ -46,7 +46,7 @@ pub(super) fn numbers(element: ElementType, shape: &[usize], values: &[f64]) -> 
     tensor(element, shape, &integers)
 }
 
-/// The number of a constant of one element as a 32-bit float, which attributes are; an obstacle where none is that number.
+/// The value of a one-element constant as a 32-bit float, the type of attributes; fails if it is not exact.
 pub(super) fn single(tensor: &Tensor, what: &str, to: &OpSpec) -> Step<f32> {
     let Some(value) = tensor.floats().first().copied().filter(|_| tensor.len() == 1) else {
         return impossible(format!("{what} is no single number"));
@@ -59,7 +59,7 @@ pub(super) fn single(tensor: &Tensor, what: &str, to: &OpSpec) -> Step<f32> {
     impossible(format!("attribute {what} of {} holds 32-bit floats, not {value}", to.version))
 }
 
-/// A list input, a constant, becomes an attribute.
+/// Moves a list input, which must be constant, to an attribute.
 fn list_to_attribute(draft: &mut Draft, position: usize, name: &str, to: &OpSpec) -> Step {
     if draft.has_input(position) {
         let values = draft.known_ints(position, name)?;
@@ -69,7 +69,7 @@ fn list_to_attribute(draft: &mut Draft, position: usize, name: &str, to: &OpSpec
     Ok(())
 }
 
-/// An attribute of integers becomes a list input.
+/// Moves an attribute of integers to a list input.
 fn list_to_input(draft: &mut Draft, name: &str, position: usize, to: &OpSpec) -> Step {
     if let Some(values) = get_ints(&draft.node, name)? {
         attributes::remove(&mut draft.node, name);
@@ -125,7 +125,7 @@ fn pad_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Pads of some axes become pads of all.
+/// Replaces pads of some axes by pads of all axes.
 fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
@@ -146,10 +146,11 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The greatest number of float16.
+/// The largest float16 number.
 const FLOAT16_MAX: f32 = 65504.0;
 
-/// From version 6 on a limit that is left out is the greatest or least float, which doubles are beyond, and which halves no infinity.
+/// Writes out limits. If omitted, they are the largest and lowest float from version 6 on, which clamps doubles but not float16
+/// infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (limit, effect) = match draft.element(0)? {
         ElementType::Double => (Some(f32::INFINITY), "from limiting doubles"),
@@ -168,7 +169,7 @@ fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Limits left out are the least and the greatest float in both versions, but for other types, where they are written out.
+/// Omitted limits are the lowest and the largest float in both versions; for other types they are written out.
 fn clip_defaults(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.element(0)? == ElementType::Float {
         draft.same_default("min");
@@ -220,7 +221,7 @@ fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     count_from_front(draft, to, |draft| draft.rank(0))
 }
 
-/// Axes that count from the front.
+/// Replaces negative axes, which must be constant.
 fn slice_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
@@ -257,7 +258,7 @@ fn top_k_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The largest, sorted, along an axis counted from the front. What is not to be sorted may be.
+/// Selects the largest elements, sorted, along a nonnegative axis. With sorted=0 any order is allowed, so a sorted one is, too.
 fn top_k_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "sorted")? == Some(0) {
         attributes::remove(&mut draft.node, "sorted");
@@ -279,7 +280,7 @@ fn reshape_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// A shape without zeros means the same with allowzero and without.
+/// A shape without zeros has the same meaning with and without allowzero.
 fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "allowzero")?.unwrap_or(0) == 0 {
         return Ok(());
@@ -292,7 +293,7 @@ fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// One axis tiled becomes a count for each.
+/// Replaces tiles and axis by a repeat count for each axis.
 fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (tiles, axis) = (draft.known(1, "tiles")?, draft.known(2, "axis")?);
     let rank = draft.rank(0)?;
@@ -304,7 +305,7 @@ fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The integer that a constant of any type holds.
+/// The integer value of a one-element constant of any type.
 fn whole(tensor: &Tensor) -> Step<i64> {
     let value = tensor.floats().first().copied().filter(|value| value.fract() == 0.0 && value.abs() < 9e15);
     #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
@@ -332,7 +333,7 @@ fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The first version has the lengths as an input too, and takes axis 0 when none is given.
+/// The first version also has the lengths as an input, and its default axis is 0.
 fn split_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(1) {
         let lengths = draft.known(1, "split")?;
@@ -370,7 +371,7 @@ fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Without `num_outputs` the parts are equal; unequal ones are written out.
+/// Writes out lengths that are not equal; without `num_outputs` the parts would be.
 fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(number) = get_int(&draft.node, "num_outputs")? else { return Ok(()) };
     attributes::remove(&mut draft.node, "num_outputs");

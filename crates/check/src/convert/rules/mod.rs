@@ -1,4 +1,4 @@
-//! The rules of conversion: for pairs of adjacent versions whose difference the version files do not settle alone, by family.
+//! Conversion rules by family, for pairs of adjacent versions whose difference the version files alone do not settle.
 
 #![expect(clippy::unnecessary_wraps, reason = "a rule has the signature of all rules")]
 

@@ -1,4 +1,4 @@
-//! `BatchNormalization`, `InstanceNormalization`, `GroupNormalization` and Dropout: how training is told, and for what parameters are.
+//! `BatchNormalization`, `InstanceNormalization`, `GroupNormalization` and Dropout: training mode, and the shape of parameters.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
@@ -44,17 +44,17 @@ fn batch_of_matrices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
 }
 
-/// Whether a node has outputs besides the first.
+/// True if outputs after the first are used.
 fn has_more_outputs(draft: &Draft) -> bool {
     (1..draft.node.output.len()).any(|position| draft.has_output(position))
 }
 
-/// Whether a node has outputs besides the first, by which versions 7 to 13 tell that they train; names may be empty.
+/// True if the node has outputs after the first, even with empty names: versions 7 to 13 then train.
 fn counts_more_outputs(draft: &Draft) -> bool {
     draft.node.output.len() > 1
 }
 
-/// Adds outputs that nobody reads, by which a version tells that it trains.
+/// Adds unused outputs, which put the version into training mode.
 fn ask_for_statistics(draft: &mut Draft, count: usize) {
     for position in 1..count {
         let name = draft.fresh("unused");
@@ -132,7 +132,7 @@ fn batch_inference(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// One number a group becomes one a channel.
+/// Replaces one value per group by one value per channel.
 fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let Some(groups) = get_int(&draft.node, "num_groups")?.filter(|groups| *groups > 0) else {
         return impossible("num_groups is not given");
@@ -179,7 +179,7 @@ fn dropout_is_test(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The mask has the type of the input below version 10.
+/// Casts the mask to the type of the input, its type below version 10.
 fn dropout_mask_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.has_output(1) {
         let element = draft.element(0)?;

@@ -1,4 +1,4 @@
-//! RNN, GRU and LSTM: whether the sequence is given, and where the batch stands.
+//! RNN, GRU and LSTM: the outputs for the sequence, and the layout of the batch.
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::keep, down: time_first },
 ];
 
-/// The default of direction is misspelt in version 1 of GRU.
+/// Corrects direction, whose default is misspelled in version 1 of GRU.
 fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.same_default("direction");
     if get_string(&draft.node, "direction")?.as_deref() == Some("foward") {
@@ -40,7 +40,7 @@ fn with_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// The batch first becomes the time first: Transpose around the node.
+/// Converts batch-first layout to time-first with Transpose nodes around the node.
 fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "layout")?.unwrap_or(0) == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! All rules, and how one is found.
+//! Registry of all rules.
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -25,7 +25,7 @@ const FAMILIES: &[&[Rule]] = &[
 
 const REPLACEMENTS: &[&[Replacement]] = &[functions::REPLACEMENTS, image::REPLACEMENTS, shapes::REPLACEMENTS];
 
-/// The rule from a version to one beside it.
+/// Finds the rule from a version to an adjacent one.
 pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
     let (before, after) = (from.version.since, to.version.since);
     let pair = (before.min(after), before.max(after));
@@ -34,7 +34,7 @@ pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
     Some(if before < after { rule.up } else { rule.down })
 }
 
-/// Puts another operator in the place of one that begins with this version.
+/// Replaces an operator, whose first version this is, by another one.
 pub(crate) fn replace(draft: &mut Draft, from: &OpSpec) -> Step {
     let name = from.version.name.as_str();
     match REPLACEMENTS.iter().copied().flatten().find(|replacement| replacement.operator == name) {

@@ -1,4 +1,4 @@
-//! Shape of some axes, and Scatter, whose place `ScatterElements` took.
+//! Shape of some axes, and Scatter, which `ScatterElements` replaced.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
 
-/// The whole shape, of which Slice takes a part.
+/// Computes the whole shape and takes the part with Slice.
 fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let (start, end) = (get_int(&draft.node, "start")?.unwrap_or(0), get_int(&draft.node, "end")?);
     if start == 0 && end.is_none() {

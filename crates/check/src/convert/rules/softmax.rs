@@ -1,4 +1,4 @@
-//! Softmax, `LogSoftmax` and Hardmax: along one axis from version 13 on, before over all axes from one on.
+//! Softmax, `LogSoftmax` and Hardmax: along one axis since version 13, before that over all axes from one on.
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -12,7 +12,7 @@ use crate::facts::ValueFact;
 pub(super) const RULES: &[Rule] =
     &[Rule { operators: &["Hardmax", "LogSoftmax", "Softmax"], versions: (11, 13), up: flatten, down: transpose }];
 
-/// Takes the axes from `axis` on for one: Flatten before, Reshape after.
+/// Merges the axes from `axis` on into one: Flatten before, Reshape after.
 fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
     if let Ok(rank) = draft.rank(0)
@@ -32,7 +32,7 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Brings the axis to the end and back: Transpose before and after.
+/// Moves the axis to the end and back: Transpose before and after.
 fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let axis = get_int(&draft.node, "axis")?.unwrap_or(-1);
     if axis == -1 {

@@ -1,4 +1,4 @@
-//! Windows and masks: what a version adds to the end of its input, and what it takes for whole.
+//! Pooling windows, attention masks and label keys: preconditions under which two versions agree.
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
 
-/// With `ceil_mode`, only one of the versions leaves out a window that would start in the padding at the end.
+/// Checks that no window starts in the padding at the end; with `ceil_mode`, only one of the versions omits it.
 fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let is_ceil = get_int(&draft.node, "ceil_mode")?.unwrap_or(0) != 0;
     let is_padded = get_string(&draft.node, "auto_pad")?.is_some_and(|value| value != "NOTSET");
@@ -29,7 +29,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let list = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
     let (axes, strides, dilations, pads) = (kernel.len(), list("strides")?, list("dilations")?, list("pads")?);
     for (axis, size) in sizes.iter().skip(2).enumerate() {
-        // Twice as wide, so that no product of two attributes is too large.
+        // i128, so that no product of two attributes overflows.
         let at = |values: &[i64], index: usize, default: i64| i128::from(values.get(index).copied().unwrap_or(default));
         let (stride, begin, end) = (at(&strides, axis, 1).max(1), at(&pads, axis, 0), at(&pads, axes + axis, 0));
         let size = i128::from(super::axes::as_int(*size));
@@ -47,7 +47,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 24 a mask covers the whole sequence.
+/// Checks that the mask covers the whole sequence, as required before version 24.
 fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
@@ -64,8 +64,8 @@ fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("the mask of {} is as long as the keys", to.version))
 }
 
-/// From version 25 on the numbers of heads are for inputs of 3 axes alone, and the lengths of caches outside of the operator go
-/// with no cache of its own.
+/// Removes the numbers of heads for inputs of 4 axes, and rejects external cache lengths together with the operator's
+/// own cache: version 25 allows neither.
 fn without_heads(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(6) && (draft.has_output(1) || draft.has_output(2)) {
         return impossible(format!("{} gives no present_key and present_value beside nonpad_kv_seqlen", to.version));

@@ -1,4 +1,4 @@
-//! What Attention adds to the scores: the mask, and minus infinity where a query may not see a key.
+//! Bias of the attention scores: the mask, and minus infinity for keys that a query may not see.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::attention::scores::Sizes;
@@ -7,28 +7,28 @@ use crate::kernels::framework::error::{Ruled, broken};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{broadcast, broadcast_strides};
 
-/// What a mask that covers fewer keys than there are does.
+/// Effect of a mask that covers fewer keys than there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShortMask {
-    /// It broadcasts, when it covers one: version 23.
+    /// Version 23: broadcasts if it covers one key.
     Broadcast,
-    /// The keys that it does not cover are masked, also when it covers one: from version 24 on.
+    /// From version 24 on: keys that it does not cover are masked, even if it covers one.
     Masked,
 }
 
-/// The bias of every score.
+/// Bias of every score.
 pub(super) struct Bias {
     mask: Option<Mask>,
     causal: bool,
     left: Option<i64>,
     right: Option<i64>,
-    /// For each batch, the position of its first query among the keys.
+    /// Position of the first query among the keys, per batch.
     offsets: Vec<i64>,
-    /// For each batch, how many of its keys are not padding.
+    /// Number of keys that are not padding, per batch.
     valid: Option<Vec<i64>>,
 }
 
-/// The values of a mask, which stands for a tensor of (batch, heads, queries, columns).
+/// Values of a mask, read as a tensor of (batch, heads, queries, columns).
 struct Mask {
     values: Vec<f64>,
     strides: Vec<usize>,
@@ -66,7 +66,7 @@ impl Bias {
         })
     }
 
-    /// Writes the bias of one query and says whether it masks every key.
+    /// Writes the bias of one query. Returns true if every key is masked.
     pub(super) fn write(&self, batch: usize, head: usize, query: usize, row: &mut [f64]) -> bool {
         let offset = self.offsets.get(batch).copied().unwrap_or(0);
         let position = offset.saturating_add(signed(query));
@@ -80,7 +80,7 @@ impl Bias {
         row.iter().all(|&value| value == f64::NEG_INFINITY)
     }
 
-    /// Whether a query at `position` may see a key, by causality and window.
+    /// True if causality and window allow a query at `position` to see a key.
     fn sees(&self, position: i64, key: i64) -> bool {
         let back = position.saturating_sub(key);
         (!self.causal || back >= 0)
@@ -126,7 +126,7 @@ fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The number of keys that are not padding, for each batch.
+/// Returns the number of keys that are not padding, per batch.
 fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>> {
     if tensor.shape() != [batch] {
         let shape = tensor.shape();
@@ -138,7 +138,7 @@ fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>
     call.budget.read_indices(tensor)
 }
 
-/// The bound of a window; -1 leaves that side open, and versions before 25 have no window.
+/// Returns the bound of a window. -1 means no bound, and versions before 25 have no window.
 fn window(call: &Call<'_>, name: &str) -> Result<Option<i64>> {
     match call.optional_int(name) {
         None | Some(-1) => Ok(None),

@@ -1,4 +1,4 @@
-//! Attention: the softmax of scaled products of queries and keys weighs the values.
+//! Attention: the values, weighted by the softmax of scaled products of queries and keys.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
@@ -16,14 +16,14 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
 ];
 
-/// Whether a node may name heads that the inputs' axes say already, and present states beside `nonpad_kv_seqlen`.
+/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with `nonpad_kv_seqlen`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Redundant {
     Allowed,
     Refused,
 }
 
-/// The stage whose scores the fourth output shows, as `qk_matmul_output_mode` numbers them.
+/// Stage whose scores are the fourth output, in the order of `qk_matmul_output_mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Product,
@@ -32,7 +32,7 @@ enum Stage {
     Softmax,
 }
 
-/// Attention. Every stage of the function body is in the type of Q, but for the softmax, which has its own.
+/// Attention. Every stage of the function body uses the type of Q, except the softmax, which has its own.
 fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result {
     check(call, redundant)?;
     let (query, heads) = (call.tensor(0)?, call.optional_int("kv_num_heads"));
@@ -52,7 +52,7 @@ fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result 
     Ok(Outputs(outputs.into_iter().map(|tensor| tensor.map(Value::Tensor)).collect()))
 }
 
-/// The rules about which inputs and attributes go together.
+/// Checks the rules about combinations of inputs and attributes.
 fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
     let given = |index| call.optional_value(index).is_some();
     let ranks = [call.tensor(0)?.rank(), call.tensor(1)?.rank(), call.tensor(2)?.rank()];
@@ -77,7 +77,7 @@ fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
     Ok(())
 }
 
-/// What each query gives to each key, and the scores of the stage that the node asks for.
+/// Returns the weight of each key for each query, and the scores of the requested stage.
 fn probabilities(
     call: &Call<'_>,
     sizes: &Sizes,
@@ -112,7 +112,7 @@ fn probabilities(
     Ok((scores, shown))
 }
 
-/// The type in which the softmax is computed.
+/// Returns the type in which the softmax is computed.
 fn softmax_precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
     let precision = call.element_type("softmax_precision")?.unwrap_or(element);
     match precision {
@@ -131,7 +131,7 @@ fn shown_stage(call: &Call<'_>) -> Result<Stage> {
     }
 }
 
-/// Keeps the scores below a cap by a hyperbolic tangent; 0 is no cap.
+/// Limits the scores to a cap with a hyperbolic tangent. 0 means no cap.
 fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
     if cap == 0.0 {
         return;
@@ -143,7 +143,7 @@ fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
     }
 }
 
-/// Adds the bias and says which rows it masks whole.
+/// Adds the bias and returns a mask of the rows that are fully masked.
 fn add_bias(
     call: &Call<'_>,
     sizes: &Sizes,
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// One head of size 1 whose scores are all 0, so that each query gives every key it sees the same weight.
+    /// One head of size 1 whose scores are all 0. Each query gives the same weight to every key that it sees.
     fn even(opset: i64, queries: usize, values: &[f64]) -> OneNode {
         let keys = values.len();
         node("Attention", opset)
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn scores_round_into_the_type_of_the_query() {
-        // 2048 + 1 lies half way between two float16 numbers and rounds to the even one.
+        // 2048 + 1 is a tie between two float16 numbers and rounds to even.
         let half = |values: &[f64]| typed(ElementType::Float16, &[1, 1, 1, 2], values);
         let outputs = node("Attention", 23)
             .input(half(&[1.0, 1.0]))

@@ -1,4 +1,4 @@
-//! `FlexAttention`: attention whose scores and probabilities pass through subgraphs.
+//! `FlexAttention`: attention with subgraphs that modify scores and probabilities.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
@@ -10,7 +10,7 @@ use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
 
-/// `FlexAttention`. The products are in the type of Q, what follows in the precision of the softmax.
+/// `FlexAttention`. The first product uses the type of Q, the rest the precision of the softmax.
 fn flex_attention(call: &Call<'_>) -> Result {
     let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let sizes = Sizes::of(call, query, key, value, "C1").rule("C5")?;
@@ -29,7 +29,7 @@ fn flex_attention(call: &Call<'_>) -> Result {
     Ok(call.floats(element, &sizes.result(), result)?.into())
 }
 
-/// The type of the softmax, the subgraphs and the second product: double for double, else float, unless set.
+/// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else float.
 fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
     let usual = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
     let precision = call.element_type("softmax_precision")?.unwrap_or(usual);
@@ -39,7 +39,7 @@ fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
     }
 }
 
-/// Passes a tensor through a subgraph, where there is one, which must keep its type and shape.
+/// Applies a subgraph, if there is one, to a tensor. It must keep type and shape.
 fn modify(call: &Call<'_>, name: &str, tensor: Tensor) -> Result<Tensor> {
     if !call.has(name) {
         return Ok(tensor);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_second_product_is_in_the_precision_of_the_softmax() {
-        // (1 + 1 / 256) / 2 + 1 / 2 needs 10 bits: float keeps them, bfloat16 drops them.
+        // (1 + 1 / 256) / 2 + 1 / 2 needs 10 bits. Float keeps them, bfloat16 rounds them off.
         let run = |precision: i64| {
             node_of("ai.onnx.preview", "FlexAttention", 1)
                 .input(typed(ElementType::Float16, &[1, 1, 1, 1], &[0.0]))

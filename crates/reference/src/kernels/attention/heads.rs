@@ -1,12 +1,12 @@
-//! Tensors of heads: packed into the last axis or apart, appended to what was cached.
+//! Tensors of heads: split from the last axis, merged into it, and appended to a cache.
 
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 
-/// The tensor as (batch, heads, length, size): as it is when it has four axes, else `(batch, length, count * size)`
-/// taken apart.
+/// Returns the tensor as (batch, heads, length, size). One with four axes is unchanged; `(batch, length, count * size)`
+/// is split.
 pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<i64>) -> Result<Tensor> {
     match *tensor.shape() {
         [_, _, _, _] => Ok(tensor.clone()),
@@ -20,7 +20,7 @@ pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<
     }
 }
 
-/// The number of heads, which divides the hidden size.
+/// Returns the number of heads, which must divide the hidden size.
 pub(super) fn divide(name: &str, hidden: usize, count: Option<i64>) -> Result<usize> {
     let Some(count) = count else {
         return Err(invalid(format!("{name} has 3 axes, which needs the number of heads as an attribute")));
@@ -29,20 +29,20 @@ pub(super) fn divide(name: &str, hidden: usize, count: Option<i64>) -> Result<us
     heads.ok_or_else(|| invalid(format!("the hidden size {hidden} of {name} is not a multiple of {count} heads")))
 }
 
-/// (batch, heads, length, size) as `(batch, length, heads * size)`.
+/// Merges (batch, heads, length, size) into `(batch, length, heads * size)`.
 pub(super) fn merge(call: &Call<'_>, tensor: &Tensor) -> Result<Tensor> {
     let [batch, heads, length, size] = axes("the output", tensor)?;
     let packed = [batch, length, heads.saturating_mul(size)];
     call.gather(tensor, &packed, StridedIter::transposed(tensor.shape(), &[0, 2, 1, 3]))
 }
 
-/// The four axes of a tensor of heads.
+/// Returns the four axes of a tensor of heads.
 pub(super) fn axes(name: &str, tensor: &Tensor) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(tensor.shape())
         .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 4 axes", tensor.shape())))
 }
 
-/// What was cached followed by what is new, along the axis of length.
+/// Appends new entries to cached ones along the length axis.
 pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Tensor) -> Result<Tensor> {
     let Some(past) = past else { return Ok(new) };
     let [batch, heads, length, size] = axes(name, &new)?;

@@ -1,4 +1,4 @@
-//! `LinearAttention`: a state of keys and values that each token decays, corrects and adds to.
+//! `LinearAttention`: a key-value state that each token decays, corrects and adds to.
 
 #![expect(
     clippy::indexing_slicing,
@@ -15,12 +15,12 @@ use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("LinearAttention", 27, linear_attention)];
 
-/// What a token does to the state.
+/// Update of the state by a token.
 #[derive(Clone, Copy)]
 struct Rule {
-    /// Multiplies it by the exponential of the decay first.
+    /// First multiplies the state by the exponential of the decay.
     gated: bool,
-    /// Adds only what the state does not already answer, times beta.
+    /// Adds beta times the difference between the value and the state's answer for the key.
     delta: bool,
 }
 
@@ -33,7 +33,7 @@ struct Sizes {
     value_size: usize,
 }
 
-/// The inputs of all tokens, in their packed order.
+/// Inputs of all tokens, in their packed order.
 struct Tokens {
     query: Vec<f64>,
     key: Vec<f64>,
@@ -42,15 +42,15 @@ struct Tokens {
     beta: Gate,
 }
 
-/// A packed input that holds one number for several elements.
+/// Packed input in which several elements share a number.
 struct Gate {
     values: Vec<f64>,
-    /// How many numbers a token has.
+    /// Numbers per token.
     width: usize,
 }
 
 /// `LinearAttention`. As in the function body, the state is float between tokens, and so is the output before it is
-/// rounded into its own type.
+/// rounded to its own type.
 fn linear_attention(call: &Call<'_>) -> Result {
     let rule = rule(call)?;
     let sizes = Sizes::read(call)?;
@@ -85,7 +85,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
     Ok(vec![output, state].into())
 }
 
-/// One token's change of the state of one head.
+/// Updates the state of one head for one token.
 fn update(
     rule: Rule,
     sizes: &Sizes,
@@ -121,7 +121,7 @@ fn update(
     round_all(ElementType::Float, state);
 }
 
-/// What the state answers to a key: the sum of its rows weighed by the key.
+/// Reads the state for a key: the sum of its rows, weighted by the key.
 fn read(key: &[f64], state: &[f64], answer: &mut [f64]) {
     answer.fill(0.0);
     for (row, key) in state.chunks(answer.len().max(1)).zip(key) {
@@ -145,7 +145,7 @@ impl Gate {
         }
     }
 
-    /// The number for an element: of the token, of its head, or its own.
+    /// Returns the number of an element: that of the token, of its head, or its own.
     fn at(&self, sizes: &Sizes, token: usize, head: usize, dimension: usize) -> f64 {
         let within = match self.width {
             1 => 0,
@@ -226,7 +226,7 @@ fn rule(call: &Call<'_>) -> Result<Rule> {
     Ok(Rule { gated, delta })
 }
 
-/// The scale of the output: 0 stands for one over the root of the key size, computed in float.
+/// Returns the scale of the output. 0 means one over the square root of the key size, computed in float.
 fn scale(call: &Call<'_>, sizes: &Sizes) -> Result<f64> {
     let float = |value| ElementType::Float.round(value);
     match call.float("scale")? {
@@ -235,7 +235,7 @@ fn scale(call: &Call<'_>, sizes: &Sizes) -> Result<f64> {
     }
 }
 
-/// The state to begin with, and its type: that of the query where no state is given.
+/// Returns the initial state and its type, which is the query's if no state is given.
 fn first_state(call: &Call<'_>, sizes: &Sizes) -> Result<(Vec<f64>, ElementType)> {
     let shape = [sizes.batch, sizes.heads, sizes.key_size, sizes.value_size];
     let past: Option<&Tensor> = call.optional_tensor(3)?;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// Two tokens of one head of size 1: queries and keys 1, values 2 and 3.
+    /// Two tokens with one head of size 1: queries and keys 1, values 2 and 3.
     fn tokens(rule: &str) -> OneNode {
         let ones = || floats(&[1, 2, 1], &[1.0, 1.0]);
         node("LinearAttention", 27)

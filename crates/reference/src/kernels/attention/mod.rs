@@ -1,4 +1,4 @@
-//! Attention and its kin: queries, keys and values.
+//! Attention operators: queries, keys and values.
 
 pub(crate) mod bias;
 pub(crate) mod dot_product;
@@ -10,5 +10,5 @@ pub(crate) mod scores;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[dot_product::KERNELS, flex::KERNELS, linear::KERNELS, rotary::KERNELS];

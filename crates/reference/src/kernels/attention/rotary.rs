@@ -1,4 +1,4 @@
-//! `RotaryEmbedding`: turns pairs of elements by an angle that depends on the position.
+//! `RotaryEmbedding`: rotates pairs of elements by an angle that depends on the position.
 
 #![expect(
     clippy::indexing_slicing,
@@ -13,19 +13,19 @@ use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("RotaryEmbedding", 23, rotary_embedding)];
 
-/// How a tensor of heads lies in memory, and which part of each head turns.
+/// Memory layout of a tensor of heads, and the rotated part of each head.
 struct Layout {
     batch: usize,
     heads: usize,
     length: usize,
     size: usize,
-    /// Whether the axis of heads comes before that of positions: the input has four axes.
+    /// True if the head axis precedes the position axis, as it does for four axes.
     heads_first: bool,
-    /// How many pairs turn.
+    /// Number of rotated pairs.
     pairs: usize,
 }
 
-/// `RotaryEmbedding`.
+/// `RotaryEmbedding`: `(x, y)` becomes `(cos * x - sin * y, sin * x + cos * y)`.
 fn rotary_embedding(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let layout = Layout::read(call, input)?;
@@ -73,14 +73,14 @@ impl Layout {
         Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: turned / 2 })
     }
 
-    /// The position in `(batch, length)` of a head, which is the `index`-th in memory.
+    /// Returns the position in `(batch, length)` of the `index`-th head in memory.
     fn position(&self, index: usize) -> usize {
         let (heads, length) = (self.heads.max(1), self.length.max(1));
         if self.heads_first { index / (heads * length) * length + index % length } else { index / heads }
     }
 }
 
-/// For each position in `(batch, length)`, the row of the caches that holds its angles.
+/// Returns the row of the caches with the angles of each position in `(batch, length)`.
 fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
     let positions = call.budget.check_loop(&[layout.batch, layout.length])?;
     let Some(ids) = call.optional_tensor(3)? else { return Ok((0..positions).collect()) };
@@ -102,7 +102,7 @@ fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
         .collect()
 }
 
-/// A cache of cosines or sines: one row a position id, or, without ids, one row for each position.
+/// Reads a cache of cosines or sines: one row per position id, or per position if there are no ids.
 fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
     let tensor = call.tensor(index)?;
     let fits = match (tensor.shape(), call.optional_value(3).is_some()) {
@@ -125,7 +125,7 @@ fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
 mod tests {
     use crate::testing::{OneNode, floats, ints, node};
 
-    /// One position of one head of four, turned by a right angle at row 1 of the caches and not at all at row 0.
+    /// One position of one head of size 4. Row 1 of the caches is a right angle, row 0 is no rotation.
     fn turned(pairs: usize, id: i64) -> OneNode {
         let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
         node("RotaryEmbedding", 23)

@@ -1,4 +1,4 @@
-//! The two products of attention and the softmax between them where the function bodies name a type.
+//! Products and softmax of attention, with the roundings of the function bodies.
 
 #![expect(
     clippy::indexing_slicing,
@@ -13,7 +13,7 @@ use crate::kernels::reduction::softmax::staged_softmax;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 
-/// The sizes that queries, keys and values agree on.
+/// Sizes that queries, keys and values share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) batch: usize,
@@ -26,8 +26,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes of three tensors of (batch, heads, length, size); several query heads may share a key head.
-    /// C1 of both operators is about the size of a head; `shared` is the rule about what else they agree on.
+    /// Returns the sizes of three tensors of (batch, heads, length, size). Several query heads may share a key head.
+    /// C1 of both operators is about the size of a head. `shared` is the rule about the other sizes.
     pub(super) fn of(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor, shared: &str) -> Result<Sizes> {
         let [batch, query_heads, queries, size] = axes("Q", query)?;
         let [_, heads, keys, key_size] = axes("K", key)?;
@@ -49,24 +49,24 @@ impl Sizes {
         Ok(Sizes { batch, query_heads, queries, keys, value_size, heads, size })
     }
 
-    /// The shape of the scores.
+    /// Returns the shape of the scores.
     pub(super) fn scores(&self) -> [usize; 4] {
         [self.batch, self.query_heads, self.queries, self.keys]
     }
 
-    /// The shape of the result.
+    /// Returns the shape of the result.
     pub(super) fn result(&self) -> [usize; 4] {
         [self.batch, self.query_heads, self.queries, self.value_size]
     }
 
-    /// For each head of each batch, where it stands among the query heads and where among the key heads.
+    /// Returns the index of each query head, over all batches, and that of its key head.
     fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         let group = self.query_heads.checked_div(self.heads).unwrap_or(1).max(1);
         (0..self.batch * self.query_heads).map(move |index| (index, index / group))
     }
 }
 
-/// Rounds every value into an element type.
+/// Rounds every value to an element type.
 pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
     if element != ElementType::Double {
         for value in values.iter_mut() {
@@ -75,7 +75,7 @@ pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
     }
 }
 
-/// The square root of the scale, computed in float as the bodies do and rounded into `element`.
+/// Returns the square root of the scale, computed in float as in the function bodies and rounded to `element`.
 fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
     let float = |value| ElementType::Float.round(value);
     let scale = call.optional_float("scale").unwrap_or_else(|| float(1.0 / float(float(size as f64).sqrt())));
@@ -91,7 +91,7 @@ fn multiply(call: &Call<'_>, element: ElementType, a: Matrix<'_>, b: Matrix<'_>,
     Ok(())
 }
 
-/// The scores before anything else: both operands are scaled by the root of the scale, each stage in their type.
+/// Computes the raw scores. Both operands are scaled by the root of the scale, and each stage is in their type.
 pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, key: &Tensor) -> Result<Vec<f64>> {
     let element = query.element_type();
     let Sizes { queries, keys, size, .. } = *sizes;
@@ -117,13 +117,13 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     Ok(scores)
 }
 
-/// Softmax along rows of `row` values. The texts name the precision in which it is computed, not that of its result:
-/// every step rounds into `element`, as upstream's expected float16 outputs need.
+/// Softmax along rows of `row` values. The texts give the precision of its computation, not of its result. Here every
+/// step is rounded to `element`, as upstream's expected float16 outputs require.
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
     values.chunks_mut(row.max(1)).for_each(|row| staged_softmax(row, element));
 }
 
-/// The values weighed by the probabilities, for a result of type `element`.
+/// Sums the values, weighted by the probabilities, for a result of type `element`.
 pub(super) fn weigh(
     call: &Call<'_>,
     sizes: &Sizes,

@@ -1,4 +1,4 @@
-//! `If`, `Loop`, `SequenceMap`: subgraphs that run once, often, or for each item.
+//! `If`, `Loop`, `SequenceMap`: subgraphs that run conditionally, repeatedly, or per item.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("SequenceMap", 17, map),
 ];
 
-/// The outputs of one of two branches. Both must declare as many outputs of the same types, and, before version 11,
-/// of the same shapes.
+/// If: the outputs of one of two branches. Both must declare the same number of outputs with the same types and, before
+/// version 11, the same shapes.
 fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
     let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
     check_branches(call, yes, no, same_shapes)?;
@@ -51,7 +51,7 @@ fn check_branches(call: &Call<'_>, yes: &Graph, no: &Graph, same_shapes: bool) -
     }
 }
 
-/// The declared shape, where every size is a number.
+/// Returns the declared shape if every size is a number.
 fn fixed_shape(parameter: &Parameter) -> Option<Vec<usize>> {
     let size = |dim: &Dim| match dim {
         Dim::Size(size) => Some(*size),
@@ -65,10 +65,10 @@ fn truth(tensor: &Tensor, what: &str) -> Result<bool, KernelError> {
     tensor.single_integer().map(|value| value != 0).ok_or_else(one)
 }
 
-/// Runs the body while the condition holds and the trip count is not reached, either of which may be left out.
+/// Loop: runs the body until the condition is false or the trip count is reached. Either may be omitted.
 ///
-/// The body takes the number of the trip, the condition and the carried values, and gives the next condition, the next
-/// carried values and what is stacked along a new first axis.
+/// The body takes the iteration number, the condition and the carried values. It returns the next condition, the next
+/// carried values, and values to stack along a new first axis.
 fn repeat(call: &Call<'_>) -> Result {
     let body = call.graph("body")?;
     let (trips, condition) = (trip_count(call)?, call.optional_tensor(1)?);
@@ -103,7 +103,7 @@ fn repeat(call: &Call<'_>) -> Result {
     call.outputs_of_body(Outputs(outputs))
 }
 
-/// The value, made optional where the body declares its input so: what a trip gives without, the next may take with.
+/// Wraps the value in an optional if the body declares its input as one, though its output is plain.
 fn admit(value: Value, declared: &Parameter) -> Value {
     match &declared.value_type {
         Some(ValueType::Optional(item_type)) if **item_type == value.value_type() => {
@@ -113,14 +113,14 @@ fn admit(value: Value, declared: &Parameter) -> Value {
     }
 }
 
-/// The most trips, or nothing where the node sets no number; a negative one means none.
+/// Returns the maximum number of iterations, or `None` if it is not set. A negative number means zero.
 fn trip_count(call: &Call<'_>) -> Result<Option<u64>, KernelError> {
     let Some(count) = call.optional_tensor(0)? else { return Ok(None) };
     let one = || invalid(format!("the trip count has shape {:?}; it must be a scalar", count.shape()));
     Ok(Some(u64::try_from(count.single_integer().ok_or_else(one)?.max(0)).unwrap_or(u64::MAX)))
 }
 
-/// One stack for each output of the body after the condition and the carried values.
+/// Returns one stack per output of the body after the condition and the carried values.
 fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<ScanOutputs<'a>>, KernelError> {
     let (inputs, outputs, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
     if inputs != carried + 2 || outputs <= carried || wanted >= outputs {
@@ -143,8 +143,8 @@ fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
     if trip < most { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {most} trips"))) }
 }
 
-/// Runs the body for each item of the first sequence, with the item of every other sequence at the same place and with
-/// every tensor whole, and collects each output in a sequence.
+/// `SequenceMap`: runs the body for each item of the first sequence, with the matching item of every other sequence and
+/// with whole tensors. Each output is collected in a sequence.
 fn map(call: &Call<'_>) -> Result {
     let body = call.graph("body")?;
     let count = call.sequence(0)?.items.len();
@@ -176,7 +176,7 @@ fn map(call: &Call<'_>) -> Result {
     call.outputs_of_body(sequences.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// A sequence of what the body gave, whose type the items have, or, where there is none, the body declares.
+/// Builds a sequence of an output of the body. Its type is that of the items or, if there are none, the declared one.
 fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError> {
     let name = &declared.name;
     let first = items.first().map(Value::value_type);
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Doubles `v`, and stacks the trip number, until the doubled value is 8 or more.
+    /// Doubles `v`, and stacks the iteration number, until the doubled value is 8 or more.
     const DOUBLING: &str = "g (int64 m, bool c, float v) => (float last, int64[] trips) { last, trips = Loop <
         body = b (int64 i, bool before, float x) => (bool after, float twice, int64 trip) {
             twice = Add (x, x)
@@ -256,7 +256,7 @@ mod tests {
             after = Less (twice, limit)
             trip = Identity (i) }> (INPUTS) }";
 
-    /// The outputs where the loop is given some of 2 trips, a true condition and a value of 1.
+    /// Returns the outputs for some of these inputs: 2 trips, a true condition, and a value of 1.
     fn doubled(inputs: &str) -> Result<Vec<Vec<f64>>, RunError> {
         let model = DOUBLING.replace("INPUTS", inputs);
         let inputs = [("m", ints(&[], &[2])), ("c", truth()), ("v", floats(&[], &[1.0]))];

@@ -1,4 +1,4 @@
-//! Subgraphs that run once, often, or for each item.
+//! Control flow: subgraphs that run conditionally, repeatedly, or per item.
 
 pub(crate) mod if_loop;
 pub(crate) mod scan;
@@ -6,5 +6,5 @@ pub(crate) mod scan_outputs;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[if_loop::KERNELS, scan::KERNELS];

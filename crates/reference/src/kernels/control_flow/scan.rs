@@ -1,4 +1,4 @@
-//! Scan: a body that runs over the parts of tensors and carries states along.
+//! Scan: runs a body over slices of tensors and carries states along.
 
 use crate::kernels::control_flow::scan_outputs::{ScanOutputs, slice};
 use crate::kernels::framework::call::{Call, Result};
@@ -15,15 +15,15 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Scan", 11, |call| scan(call, Axes::Any)),
 ];
 
-/// Which axes the attributes may hold.
+/// Axes that the attributes may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Axes {
     NonNegative,
-    /// Negative ones too, which count from the back.
+    /// Negative ones as well, which count from the back.
     Any,
 }
 
-/// What a node scans: the body and its split into states and scanned tensors.
+/// Body of a node, with its states and scanned tensors.
 struct Scan<'a> {
     body: &'a Graph,
     states: Vec<&'a Tensor>,
@@ -37,7 +37,7 @@ struct ScanInput<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Splits the inputs from `from` on; `directions` names the attribute with a flag for each scanned tensor.
+    /// Splits the inputs from `from` on. `directions` is the attribute with a flag per scanned tensor.
     fn of(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
         let body = call.graph("body")?;
         let tensors = call.tensors(from)?;
@@ -62,7 +62,7 @@ impl<'a> Scan<'a> {
         Ok(scan)
     }
 
-    /// The one length that all scanned tensors have along their axes.
+    /// Returns the length that all scanned tensors share along their axes.
     fn length(&self) -> Result<usize, KernelError> {
         let mut lengths = self.inputs.iter().map(|input| input.tensor.shape().get(input.axis).copied());
         let first = lengths.next().flatten();
@@ -78,7 +78,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The states after `length` trips from the given ones, and a stack for each other output of the body.
+    /// Runs `length` iterations from the given states. Returns the final states, and a stack per remaining output of the body.
     fn run(
         &self,
         call: &Call<'_>,
@@ -106,7 +106,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A state keeps its type and shape.
+/// Checks that every state keeps its type and shape.
 fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
     let same = |(before, after): &(&Value, &Value)| match (before.as_tensor(), after.as_tensor()) {
         (Some(before), Some(after)) => (before.element_type(), before.shape()) == (after.element_type(), after.shape()),
@@ -121,7 +121,7 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
     }
 }
 
-/// A list of 0s and 1s, one for each of `count`; without the attribute all are 0.
+/// Returns a list of `count` flags, each 0 or 1. If the attribute is omitted, all are 0.
 fn flags(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<bool>, KernelError> {
     let flags = per_item(call, name, count)?;
     match flags.iter().find(|flag| !matches!(flag, 0 | 1)) {
@@ -140,7 +140,7 @@ fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, Kerne
     }
 }
 
-/// The axes that an attribute holds, one for each of `count` items.
+/// Returns the axes in an attribute, one per item, `count` in all.
 fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<i64>, KernelError> {
     let axes = per_item(call, name, count)?;
     match axes.iter().find(|&&axis| axis < 0 && allowed == Axes::NonNegative) {
@@ -149,7 +149,7 @@ fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<
     }
 }
 
-/// Since version 9: no batches, an axis for each scanned tensor and each stacked output, and directions for both.
+/// Scan since version 9: no batches, an axis per scanned tensor and per stacked output, and directions for both.
 fn scan(call: &Call<'_>, allowed: Axes) -> Result {
     let mut scan = Scan::of(call, 0, "scan_input_directions")?;
     let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
@@ -170,9 +170,9 @@ fn scan(call: &Call<'_>, allowed: Axes) -> Result {
     call.outputs_of_body(outputs.into())
 }
 
-/// Version 8: every tensor has a batch axis 0, the scanned ones a sequence axis 1, and each batch may have a length of
-/// its own, past which the outputs are unspecified; here they are zeros. A backward scan of a short sequence begins at
-/// its own end.
+/// Scan in version 8: every tensor has batch axis 0, and scanned ones sequence axis 1. Each batch may have its own
+/// length. The outputs after it are unspecified; here they are zeros. A backward scan of a short sequence starts at its
+/// own end.
 fn scan_batches(call: &Call<'_>) -> Result {
     let whole = Scan::of(call, 1, "directions")?;
     let tensors = || whole.states.iter().copied().chain(whole.inputs.iter().map(|input| input.tensor));
@@ -208,7 +208,7 @@ fn scan_batches(call: &Call<'_>) -> Result {
     call.outputs_of_body(joined.collect::<Result<Vec<Tensor>, _>>()?.into())
 }
 
-/// The length of each batch's sequence.
+/// Returns the length of each batch's sequence.
 fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<Vec<usize>, KernelError> {
     let Some(lengths) = call.optional_tensor(0)? else {
         return Ok((0..batches).map(|_| longest).collect());
@@ -231,7 +231,7 @@ mod tests {
     use crate::testing::{floats, ints, run_text};
     use crate::value::Value;
 
-    /// Sums the parts of `x` into the state and stacks the sums so far.
+    /// Adds the slices of `x` to the state and stacks the partial sums.
     fn sums(opset: i64, attributes: &str, inputs: &str, values: &[(&str, Tensor)]) -> Result<Vec<Tensor>, RunError> {
         let text = format!(
             "<ir_version: 8, opset_import: [\"\" : {opset}]>

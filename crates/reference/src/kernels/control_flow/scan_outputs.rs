@@ -1,4 +1,4 @@
-//! Scan outputs: what the bodies of Loop and Scan give in each iteration, joined along an axis; and the slices that Scan reads.
+//! Scan outputs: results of the bodies of Loop and Scan, joined along an axis, and the slices that Scan reads.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::Call;
@@ -9,7 +9,7 @@ use crate::tensor::shape::normalize_axis;
 use crate::types::ValueType;
 use crate::value::Value;
 
-/// The part of `source` at `index` along `axis`, of one dimension less.
+/// Returns the slice of `source` at `index` along `axis`, without that axis.
 pub(super) fn slice(call: &Call<'_>, source: &Tensor, axis: usize, index: usize) -> Result<Tensor, KernelError> {
     let (before, from) = source.shape().split_at(axis.min(source.rank()));
     let Some((&size, after)) = from.split_first() else {
@@ -24,7 +24,7 @@ pub(super) fn slice(call: &Call<'_>, source: &Tensor, axis: usize, index: usize)
     call.gather(source, &shape, positions)
 }
 
-/// The numbers of elements before and after an axis; none where the tensor is empty, whose other sizes may overflow.
+/// Returns the numbers of elements before and after an axis: zero for an empty tensor, whose other sizes may overflow.
 fn extents(tensor: &Tensor, before: &[usize], after: &[usize]) -> (usize, usize) {
     match tensor.len() {
         0 => (0, 0),
@@ -32,20 +32,20 @@ fn extents(tensor: &Tensor, before: &[usize], after: &[usize]) -> (usize, usize)
     }
 }
 
-/// What the body gave for one output in each trip, to be joined along a new axis.
+/// Values of one body output, one per iteration, to be joined along a new axis.
 pub(super) struct ScanOutputs<'a> {
-    /// The body's output, which says the type where there is no trip.
+    /// Output of the body. Its type is used if there are no iterations.
     declared: &'a Parameter,
     parts: Vec<Tensor>,
 }
 
 impl<'a> ScanOutputs<'a> {
-    /// An empty stack for an output of a body.
+    /// Returns an empty stack for an output of a body.
     pub(super) fn new(declared: &'a Parameter) -> ScanOutputs<'a> {
         ScanOutputs { declared, parts: Vec::new() }
     }
 
-    /// Adds the value of one trip, which must be a tensor of the same type and shape as those before.
+    /// Adds the value of one iteration. It must be a tensor of the same type and shape as the previous ones.
     pub(super) fn push(&mut self, value: Value) -> Result<(), KernelError> {
         let name = &self.declared.name;
         let Value::Tensor(part) = value else {
@@ -63,18 +63,18 @@ impl<'a> ScanOutputs<'a> {
         Ok(())
     }
 
-    /// Lets the last trip come first.
+    /// Reverses the order of the iterations.
     pub(super) fn reverse(&mut self) {
         self.parts.reverse();
     }
 
-    /// All parts along a new axis, counted from the back of the result when negative.
+    /// Joins all values along a new axis. A negative axis counts from the back of the result.
     pub(super) fn join(self, call: &Call<'_>, axis: i64) -> Result<Tensor, KernelError> {
         let count = self.parts.len();
         self.padded(call, axis, count)
     }
 
-    /// The same with zeros, or empty strings, for the places from the last part up to `length`.
+    /// Joins all values and pads with zeros, or empty strings, up to `length`.
     pub(super) fn padded(self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
         let Some(first) = self.parts.first() else { return self.blank(call, axis, length) };
         let element = first.element_type();
@@ -94,7 +94,7 @@ impl<'a> ScanOutputs<'a> {
         Ok(call.allocate(element, &shape)?.gather_from(&sources, places)?)
     }
 
-    /// What no trip leaves: the declared type, the declared sizes, and 0 for each size that is not.
+    /// Returns the result of zero iterations: the declared type and sizes, with 0 for each undeclared size.
     fn blank(&self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
         let name = &self.declared.name;
         let Some(ValueType::Tensor(element)) = self.declared.value_type else {
@@ -114,7 +114,7 @@ impl<'a> ScanOutputs<'a> {
     }
 }
 
-/// One zero, or one empty string.
+/// Returns one zero, or one empty string.
 fn blank(element: ElementType) -> Result<Tensor, KernelError> {
     Ok(match element {
         ElementType::String => Tensor::of_strings(&[1], &[""])?,

@@ -1,7 +1,7 @@
 //! Activation functions: Relu and its relatives.
 //!
-//! Formulas that cancel or overflow are rewritten into equal ones that do not: `exp(x) - 1` as expm1, the logarithm of
-//! `1 + exp(x)` by the larger of its terms, `1 + erf(x)` as erfc(-x).
+//! Formulas that would cancel or overflow use an equivalent form: expm1 for `exp(x) - 1`, erfc(-x) for `1 + erf(x)`,
+//! and `ln(1 + exp(x))` by its larger term.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -32,7 +32,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ThresholdedRelu", 10, thresholded_relu),
 ];
 
-/// `1 / (1 + exp(-x))`, written for negative numbers so that nothing overflows.
+/// `1 / (1 + exp(-x))`, in a form that does not overflow for negative numbers.
 pub(crate) fn sigmoid(x: f64) -> f64 {
     let small = libm::exp(-x.abs());
     if x < 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
@@ -44,17 +44,17 @@ fn softplus(x: f64) -> f64 {
     if x > 0.0 { x + tail } else { tail }
 }
 
-/// The numbers between 0 and 1; NaN stays.
+/// Clamps to `[0, 1]` and keeps NaN.
 fn unit_interval(x: f64) -> f64 {
     x.clamp(0.0, 1.0)
 }
 
-/// The element type of the first input.
+/// Returns the element type of the first input.
 fn element(call: &Call<'_>) -> Result<ElementType> {
     Ok(call.tensor(0)?.element_type())
 }
 
-/// An attribute of an operator over the first input, rounded where the body casts it.
+/// Returns an attribute of an operator on the first input, rounded if the function body casts it.
 fn parameter(call: &Call<'_>, name: &str) -> Result<f64> {
     coefficient(call, name, element(call)?)
 }
@@ -69,7 +69,7 @@ fn elu(call: &Call<'_>) -> Result {
     map_floats(call, |x| if x < 0.0 { alpha * libm::expm1(x) } else { x })
 }
 
-/// The exact function, or the estimate through tanh, whose two constants the body casts from float.
+/// Gelu, exact or with the tanh approximation. The function body casts both constants from float.
 fn gelu(call: &Call<'_>) -> Result {
     let element = element(call)?;
     if !call.one_of("approximate", &[("none", false), ("tanh", true)]).rule("C1")? {
@@ -86,7 +86,7 @@ fn hard_sigmoid(call: &Call<'_>) -> Result {
     map_floats(call, |x| unit_interval(alpha * x + beta))
 }
 
-/// `HardSigmoid` with the slope 1/6, which the body gives as a float and casts, times the input.
+/// `HardSwish`: `x * HardSigmoid(x)` with slope 1/6, which the function body casts from float.
 fn hard_swish(call: &Call<'_>) -> Result {
     let slope = element(call)?.round(f64::from(1.0_f32 / 6.0));
     map_floats(call, |x| x * unit_interval(slope * x + 0.5))
@@ -97,7 +97,7 @@ fn leaky_relu(call: &Call<'_>) -> Result {
     map_floats(call, |x| if x < 0.0 { alpha * x } else { x })
 }
 
-/// Lines a slope up with X as versions below 7 do: one element, one a channel (axis 1), or one an element.
+/// Aligns a slope with X for versions below 7: one element, one per channel (axis 1), or one per element.
 fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
     let (x, slope) = (call.tensor(0)?, call.tensor(1)?);
     match slope.shape() {
@@ -128,7 +128,7 @@ fn selu(call: &Call<'_>) -> Result {
     map_floats(call, |x| gamma * if x > 0.0 { x } else { alpha * libm::expm1(x) })
 }
 
-/// Integers see both attributes as the body casts them to their type: truncated.
+/// Shrink. For integers, both attributes are truncated, as the function body casts them.
 fn shrink(call: &Call<'_>) -> Result {
     let element = element(call)?;
     let (lambd, bias) = (parameter(call, "lambd")?, parameter(call, "bias")?);
@@ -153,7 +153,7 @@ fn swish(call: &Call<'_>) -> Result {
     map_floats(call, |x| x * sigmoid(alpha * x))
 }
 
-/// Swish of the first input times the second, which has the same shape.
+/// `SwiGLU`: Swish of the first input times the second, which has the same shape.
 fn swiglu(call: &Call<'_>) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     if a.shape() != b.shape() {
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn a_body_that_casts_its_coefficients_is_followed() {
-        // In float16, 0.01 is 1311/2^17: 5 of it round to 1639/2^15, but 5 times 0.01 itself to 1638/2^15.
+        // In float16, 0.01 is 1311/2^17: 5 * 1311/2^17 rounds to 1639/2^15, but 5 * 0.01 rounds to 1638/2^15.
         check(with("LeakyRelu", 16, E::Float16, &[-5.0]), &[-1639.0 / 32768.0]);
         check(with("LeakyRelu", 6, E::Float16, &[-5.0]), &[-1638.0 / 32768.0]);
-        // In float16, 1/6 is 1365/8192: 2 * (2/6 + 1/2) is 1706.5/1024, a tie, which goes to the even one.
+        // In float16, 1/6 is 1365/8192: 2 * (2/6 + 1/2) is 1706.5/1024, a tie, which rounds to even.
         check(with("HardSwish", 14, E::Float16, &[2.0]), &[1706.0 / 1024.0]);
-        // In float16, 0.3 is 1229/4096, which does not pass itself.
+        // In float16, 0.3 is 1229/4096, which is not greater than itself.
         check(with("ThresholdedRelu", 10, E::Float16, &[1229.0 / 4096.0]).set("alpha", 0.3f32), &[0.0]);
     }
 

@@ -32,12 +32,12 @@ fn multiply(pair: &Pair<'_, '_>) -> Result {
     pair.numbers(|a, b| a * b, i128::wrapping_mul)
 }
 
-/// Integers truncate toward zero. The text leaves their division by zero open; it gives 0, as `NumPy` does.
+/// Div. Integers truncate toward zero. The text leaves integer division by zero open; it gives 0, as in `NumPy`.
 fn divide(pair: &Pair<'_, '_>) -> Result {
     pair.numbers(|a, b| a / b, |a, b| a.checked_div(b).unwrap_or(0))
 }
 
-/// Mod before 28: floating types have only the remainder of C's fmod.
+/// Mod before version 28. For floating-point types, only C's fmod is allowed.
 fn modulo_before_28(call: &Call<'_>) -> Result {
     let element = call.tensor(0)?.element_type();
     if element.is_float() && call.int("fmod")? == 0 {
@@ -46,9 +46,9 @@ fn modulo_before_28(call: &Call<'_>) -> Result {
     modulo(call)
 }
 
-/// `a - q * b`, where `q` is `a / b` rounded down with `fmod` 0 and toward zero with `fmod` 1.
+/// `a - q * b`, where `q` is `a / b`, rounded down for `fmod` 0 and toward zero for `fmod` 1.
 ///
-/// The text leaves the remainder of an integer by zero open; it gives 0, as `NumPy` does.
+/// The text leaves the integer remainder by zero open; it gives 0, as in `NumPy`.
 fn modulo(call: &Call<'_>) -> Result {
     let pair = Pair::broadcast(call).rule("C5")?;
     match call.int("fmod")? {
@@ -61,7 +61,7 @@ fn modulo(call: &Call<'_>) -> Result {
     }
 }
 
-/// The remainder with the sign of `b`, also where it is zero.
+/// Returns the remainder with the sign of `b`, even if it is zero.
 fn floor_remainder(a: f64, b: f64) -> f64 {
     let remainder = libm::fmod(a, b);
     if remainder == 0.0 {
@@ -73,7 +73,8 @@ fn floor_remainder(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The result has the type of the base. Integers wrap; a floating exponent that is an integer counts as one.
+/// Pow. The result has the type of the base. Integers wrap. A float exponent with an integer value counts as an
+/// integer.
 fn power(pair: &Pair<'_, '_>) -> Result {
     match (pair.a.element_type().is_float(), pair.b.element_type().is_float()) {
         (true, true) => pair.floats(libm::pow),
@@ -90,14 +91,14 @@ fn power(pair: &Pair<'_, '_>) -> Result {
     }
 }
 
-/// The power as floats have it, with the sign of the exponent's true parity, which beyond 2^53 an `f64` loses.
+/// Float power of an integer exponent. The sign uses the exact parity, which an `f64` loses beyond 2^53.
 fn float_power(base: f64, exponent: i128) -> f64 {
     let magnitude = libm::pow(base.abs(), exponent as f64);
     if base.is_sign_negative() && exponent % 2 != 0 { -magnitude } else { magnitude }
 }
 
-/// The power modulo 2^128. A negative exponent gives the reciprocal truncated toward zero, and 0 for base 0, as
-/// division by zero does.
+/// Integer power modulo 2^128. A negative exponent gives the reciprocal, truncated toward zero. For base 0 that is 0,
+/// like division by zero.
 fn integer_power(base: i128, exponent: i128) -> i128 {
     if exponent < 0 {
         return match base {
@@ -118,7 +119,7 @@ fn integer_power(base: i128, exponent: i128) -> i128 {
     result
 }
 
-/// A floating power truncated to an integer of at most 64 bits, or the nearer end of that range.
+/// Truncates a float power to an `i64`, and saturates at its range.
 #[expect(clippy::cast_possible_truncation, reason = "the truncation and saturation are meant")]
 fn saturated(power: f64) -> i128 {
     i128::from(power as i64)
@@ -199,7 +200,7 @@ mod tests {
     fn the_result_of_a_power_has_the_type_of_the_base() {
         let result =
             node("Pow", 12).input(ints(&[4], &[2, 2, 3, 9])).input(floats(&[4], &[1.9, 0.5, 39.0, -0.5])).tensor();
-        // 2^1.9 = 3.73, 2^0.5 = 1.41, 3^39 beyond 2^53, 9^-0.5 = 1/3.
+        // 2^1.9 = 3.73, 2^0.5 = 1.41, 3^39 exceeds 2^53, 9^-0.5 = 1/3.
         assert_eq!((result.element_type(), result.indices()), (E::Int64, vec![3, 1, 4_052_555_153_018_976_267, 0]));
         let odd = (1 << 53) + 1;
         let result =
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn half_precision_rounds_once() {
-        // 1 + 2^-8 lies midway between bfloat16's 1 and 1 + 2^-7, and goes to the even one.
+        // 1 + 2^-8 is a tie between bfloat16's 1 and 1 + 2^-7, and rounds to even.
         let sum = |step: f64| {
             let (a, b) = (typed(E::Bfloat16, &[1], &[1.0]), typed(E::Bfloat16, &[1], &[step]));
             node("Add", 14).input(a).input(b).tensor().floats()

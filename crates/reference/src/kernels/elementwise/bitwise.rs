@@ -1,4 +1,4 @@
-//! Operators on the binary digits of integers.
+//! Bitwise operators on integers.
 
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
@@ -14,9 +14,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitwiseXor", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a ^ b)),
 ];
 
-/// Moves the digits of X by Y places; signed numbers, which version 28 adds, keep their sign to the right.
+/// Shifts the bits of X by Y places. Signed integers, new in version 28, shift right arithmetically.
 ///
-/// A distance below zero or past the width leaves the sign alone: version 28 says so, and 11 nothing else.
+/// A negative distance, or one of at least the width, leaves 0, or the copies of the sign bit to the right. Version 28
+/// says so; version 11 says nothing else.
 fn shift(call: &Call<'_>) -> Result {
     let pair = Pair::broadcast(call).rule("C2")?;
     let width = pair.element().bits();

@@ -22,7 +22,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates, CAST_LIKE)),
 ];
 
-/// The rules that the conversions share, by their ids.
+/// Ids of the rules that both conversions share.
 #[derive(Clone, Copy)]
 struct Rules {
     round_mode: &'static str,
@@ -32,21 +32,21 @@ struct Rules {
 const CAST: Rules = Rules { round_mode: "C9", text: "C6" };
 const CAST_LIKE: Rules = Rules { round_mode: "C4", text: "C8" };
 
-/// What `saturate` makes of an infinity in the `fnuz` types.
+/// Result of `saturate` for an infinity in the `fnuz` types.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Infinity {
-    /// NaN, as the tables have it before version 24.
+    /// NaN, as in the tables before version 24.
     IsNan,
     /// The largest finite number.
     Saturates,
 }
 
-/// The type that `to` names since version 6, by its code.
+/// Returns the type that `to` gives as a code, since version 6.
 fn to(call: &Call<'_>) -> Result<ElementType> {
     call.output_type("to", 0).rule("C10")?.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))
 }
 
-/// The type that `to` names before version 6: one of the names of `TensorProto.DataType`, in capitals.
+/// Returns the type that `to` gives by name before version 6: a name of `TensorProto.DataType`, in capitals.
 fn named_type(name: &str) -> Result<ElementType> {
     ElementType::ALL.into_iter().find(|element| element.name().to_ascii_uppercase() == name).ok_or_else(|| {
         broken("C10", format!("attribute to is '{name}', which is no name of TensorProto.DataType, such as FLOAT"))
@@ -84,7 +84,7 @@ fn numeral(text: &str) -> Result<Numeral, KernelError> {
     })
 }
 
-/// How a number becomes an element: the 8-bit floating types have several ways.
+/// Rounding of a number to an element. It has options for the 8-bit floating-point types.
 #[derive(Clone, Copy)]
 pub(super) struct Rounding {
     saturate: bool,
@@ -93,7 +93,7 @@ pub(super) struct Rounding {
 }
 
 impl Rounding {
-    /// As the attributes `saturate` and `round_mode` say.
+    /// Reads the attributes `saturate` and `round_mode`.
     pub(super) fn of(call: &Call<'_>, infinity: Infinity) -> Result<Rounding> {
         let modes = [("up", RoundMode::Up), ("down", RoundMode::Down), ("nearest", RoundMode::Nearest)];
         Ok(Rounding {
@@ -103,10 +103,10 @@ impl Rounding {
         })
     }
 
-    /// The bits that `x` becomes.
+    /// Converts `x` to the bits of an element.
     ///
-    /// The text leaves open what an integer type makes of a number out of its range. Here it loses its high bits, as
-    /// an integer does: so ONNX's own cases for the types below a byte have it.
+    /// The text leaves open the result for an integer type that cannot hold the number. Here the high bits are dropped,
+    /// as for integers. ONNX's own cases for types below a byte do the same.
     pub(super) fn float(self, to: ElementType, x: f64) -> u64 {
         use ElementType::{Float8e4m3fnuz, Float8e5m2fnuz, Float8e8m0};
         #[expect(clippy::cast_possible_truncation, reason = "the integer part of a number is meant")]
@@ -135,7 +135,7 @@ impl Rounding {
     }
 }
 
-/// The same bits under another type of the same width. Types below a byte keep their low bits.
+/// `BitCast`: the same bits as another type of the same width. Types below a byte use the low bits.
 fn bit_cast(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let from = input.element_type();

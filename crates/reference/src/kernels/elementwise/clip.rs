@@ -1,4 +1,4 @@
-//! Clip: numbers kept between two limits.
+//! Clip: limits numbers to a range.
 
 use crate::kernels::elementwise::map::{map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
@@ -9,8 +9,8 @@ use crate::tensor::Tensor;
 pub(super) const KERNELS: &[Kernel] =
     &[Kernel::new("Clip", 1, clip_to_attributes), Kernel::new("Clip", 11, clip_to_inputs)];
 
-/// Clip below 11. Version 6 has the largest floats as defaults, also for double; version 1 says that an absent limit is
-/// the end of the type's range, which infinities are beyond.
+/// Clip below 11. In version 6 the defaults are the largest finite floats, also for double. In version 1 a missing
+/// limit is the end of the type's range, which excludes infinities.
 fn clip_to_attributes(call: &Call<'_>) -> Result {
     let largest = call.tensor(0)?.element_type().max_finite();
     let min = call.optional_float("min").or(largest.map(|largest| -largest));
@@ -18,8 +18,8 @@ fn clip_to_attributes(call: &Call<'_>) -> Result {
     map_floats(call, |x| between(x, min, max))
 }
 
-/// Clip from 11 on. The text has an absent limit default to the ends of the type's range, the body leaves the input
-/// as it is: infinities stay.
+/// Clip from 11 on. By the text a missing limit is the end of the type's range. By the function body there is no limit,
+/// so infinities are kept.
 fn clip_to_inputs(call: &Call<'_>) -> Result {
     for (index, name) in [(1, "min"), (2, "max")] {
         if let Some(limit) = call.optional_tensor(index)?.filter(|limit| limit.rank() != 0) {
@@ -35,7 +35,7 @@ fn clip_to_inputs(call: &Call<'_>) -> Result {
     map_numbers(call, |x| between(x, floats[0], floats[1]), |x| between(x, integers[0], integers[1]))
 }
 
-/// The lower limit first, then the upper one, which wins where they cross. A NaN limits nothing and is not limited.
+/// Applies the lower limit, then the upper one, which wins if they cross. NaN is kept, and a NaN limit is ignored.
 fn between<T: PartialOrd + Copy>(x: T, min: Option<T>, max: Option<T>) -> T {
     let raised = min.filter(|&min| x < min).unwrap_or(x);
     max.filter(|&max| raised > max).unwrap_or(raised)

@@ -1,4 +1,4 @@
-//! Truth values: logic, comparison, tests of floats, and Where, which selects by them.
+//! Booleans: logic, comparisons, tests of floats, and Where, which selects by them.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::elementwise::map::Pair;
@@ -56,7 +56,7 @@ fn equal(pair: &Pair<'_, '_>) -> Result {
     }
 }
 
-/// Compares floats as floats, integers and truth values as integers.
+/// Compares floats as floats, and integers and bools as integers.
 fn compare(pair: &Pair<'_, '_>, float: fn(f64, f64) -> bool, integer: fn(i128, i128) -> bool) -> Result {
     if pair.element().is_float() { pair.test(Tensor::floats, float) } else { pair.test(Tensor::integers, integer) }
 }
@@ -72,7 +72,7 @@ fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
     Ok(call.allocate(ElementType::Bool, tensor.shape())?.bools(values)?.into())
 }
 
-/// Where: X's element where the condition holds, else Y's. All three broadcast to each other.
+/// `Where`: the element of X if the condition is true, else of Y. All three broadcast.
 fn select(call: &Call<'_>) -> Result {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let shape = broadcast(&broadcast(condition.shape(), x.shape()).rule("C1")?, y.shape()).rule("C1")?;

@@ -1,4 +1,4 @@
-//! Maps over the elements of one tensor, and of two that broadcast.
+//! Element-wise functions of one tensor, and of two that broadcast.
 
 #![expect(clippy::indexing_slicing, reason = "the walks stay inside the shapes that they broadcast")]
 
@@ -12,10 +12,10 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::read::{self, Stream};
 use crate::tensor::shape::{broadcast, normalize_axis, strides};
 
-/// From this many elements on, a map runs on several threads.
+/// Minimum number of elements for a parallel map.
 const PARALLEL: usize = 1 << 16;
 
-/// Applies `function` to each number of the first input; the result is rounded once into its element type.
+/// Applies `function` to each number of the first input. The result is rounded once to its element type.
 pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) -> Result {
     let tensor = call.tensor(0)?;
     let values = (0..tensor.len()).step_by(PARALLEL).flat_map(|from| {
@@ -33,7 +33,7 @@ pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) 
     Ok(call.floats(tensor.element_type(), tensor.shape(), values)?.into())
 }
 
-/// Applies one function to the numbers of a floating first input, the other to those of an integer one, which wrap.
+/// Applies one function to a floating-point first input, or the other to an integer one, which wraps.
 pub(super) fn map_numbers(
     call: &Call<'_>,
     float: impl Fn(f64) -> f64 + Sync,
@@ -47,14 +47,14 @@ pub(super) fn map_numbers(
     Ok(call.integers(tensor.element_type(), tensor.shape(), values)?.into())
 }
 
-/// A float attribute as the operator's text or body uses it: where the version has a function body, the body casts it
-/// to the element type of the input, so it is rounded there.
+/// Returns a float attribute. If the version has a function body, the value is rounded to the input's element type, as
+/// the body casts it.
 pub(super) fn coefficient(call: &Call<'_>, name: &str, element: ElementType) -> Result<f64> {
     let value = call.float(name)?;
     Ok(if call.spec.function.is_some() { element.round(value) } else { value })
 }
 
-/// The first two inputs, lined up with an output.
+/// The first two inputs, aligned with an output.
 pub(super) struct Pair<'c, 'a> {
     pub(super) call: &'c Call<'a>,
     pub(super) a: &'a Tensor,
@@ -64,22 +64,22 @@ pub(super) struct Pair<'c, 'a> {
     b_order: Order,
 }
 
-/// In what order the elements of a tensor meet those of another.
+/// Order in which the elements of a tensor are combined with another.
 #[derive(Clone)]
 pub(super) enum Order {
-    /// As they lie.
+    /// Storage order.
     Lying,
     Walked(StridedIter),
 }
 
 impl Order {
-    /// That of a tensor of `shape` broadcast to `target`.
+    /// Returns the order of a tensor of `shape` broadcast to `target`.
     pub(super) fn broadcast(shape: &[usize], target: &[usize]) -> Order {
         if shape == target { Order::Lying } else { Order::Walked(StridedIter::broadcast(shape, target)) }
     }
 }
 
-/// The elements of a tensor in some order; only what is walked is read as a whole.
+/// Elements of a tensor in an order. A walked tensor is read whole, any other is streamed.
 pub(super) enum Elements<'a, T> {
     Lying(Stream<'a, T>),
     Walked(Vec<T>, StridedIter),
@@ -122,7 +122,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(Pair::walking(call, a, b, shape))
     }
 
-    /// Broadcasts the second input to the first, whose shape the output has.
+    /// Broadcasts the second input to the first, which has the output's shape.
     pub(super) fn unidirectional(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         let pair = Pair::broadcast(call).rule("C2")?;
         if pair.shape != pair.a.shape() {
@@ -132,9 +132,9 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(pair)
     }
 
-    /// Lines the second input up with the first as versions below 7 do: without `broadcast` their shapes are equal;
-    /// with it, the second has one element, or its dimensions are those of the first from `axis` on, the last ones by
-    /// default.
+    /// Aligns the second input with the first, as versions below 7 do. Without `broadcast`, the shapes are equal. With
+    /// it, the second has one element, or its dimensions are those of the first from `axis` on (by default the last
+    /// ones).
     pub(super) fn legacy_broadcast(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
         if a.shape() == b.shape() {
@@ -164,8 +164,8 @@ impl<'c, 'a> Pair<'c, 'a> {
         })
     }
 
-    /// Lines the second input up with one axis of the first, a value for each index there, or gives its one value to
-    /// every element.
+    /// Aligns the second input with one axis of the first, one value per index. Without an axis, its one value applies
+    /// to every element.
     pub(super) fn along_axis(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
         let strides: Vec<isize> = (0..a.rank()).map(|index| isize::from(Some(index) == axis)).collect();
@@ -178,12 +178,12 @@ impl<'c, 'a> Pair<'c, 'a> {
         Pair { call, a, b, shape, a_order, b_order }
     }
 
-    /// The element type of the first input.
+    /// Returns the element type of the first input.
     pub(super) fn element(&self) -> ElementType {
         self.a.element_type()
     }
 
-    /// The elements of both that meet, in the order of the output.
+    /// Returns the pairs of elements in the order of the output.
     fn zip_elements<A: Copy, B: Copy>(
         &self,
         a: fn(&Tensor) -> Vec<A>,
@@ -193,42 +193,42 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(a.zip(Elements::new(self.call, self.b, &self.b_order, b)?))
     }
 
-    /// Combines what meets, rounding once into the first input's element type.
+    /// Combines the pairs and rounds once to the first input's element type.
     pub(super) fn floats(&self, combine: impl Fn(f64, f64) -> f64) -> Result {
         let values = self.zip_elements(Tensor::floats, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
-    /// Combines integers that meet, wrapping into the first input's element type.
+    /// Combines the integer pairs and wraps to the first input's element type.
     pub(super) fn integers(&self, combine: impl Fn(i128, i128) -> i128) -> Result {
         let values = self.zip_elements(Tensor::integers, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
-    /// Combines what meets by one function for floating types and another for integers.
+    /// Combines the pairs with one function for floating-point types and another for integers.
     pub(super) fn numbers(&self, float: impl Fn(f64, f64) -> f64, integer: impl Fn(i128, i128) -> i128) -> Result {
         if self.element().is_float() { self.floats(float) } else { self.integers(integer) }
     }
 
-    /// Combines a floating first input with an integer second one.
+    /// Combines a floating-point first input with an integer second one.
     pub(super) fn floats_with_integers(&self, combine: impl Fn(f64, i128) -> f64) -> Result {
         let values = self.zip_elements(Tensor::floats, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
-    /// Combines an integer first input with a floating second one.
+    /// Combines an integer first input with a floating-point second one.
     pub(super) fn integers_with_floats(&self, combine: impl Fn(i128, f64) -> i128) -> Result {
         let values = self.zip_elements(Tensor::integers, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
-    /// Tests what meets, each element as `read` gives it.
+    /// Tests the pairs, each element read with `read`.
     pub(super) fn test<T: Copy>(&self, read: fn(&Tensor) -> Vec<T>, holds: impl Fn(T, T) -> bool) -> Result {
         let values = self.zip_elements(read, read)?.map(|(a, b)| holds(a, b));
         Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
     }
 
-    /// Tests strings that meet.
+    /// Tests the pairs of strings.
     pub(super) fn test_strings(&self, holds: impl Fn(&str, &str) -> bool) -> Result {
         let (a, b) = (self.a.strings(), self.b.strings());
         let walk = |tensor: &Tensor| StridedIter::broadcast(tensor.shape(), &self.shape);
@@ -237,9 +237,10 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 }
 
-/// The strides with which a second input of shape `b` is read along `a`, or nothing where it does not fit.
+/// Returns the strides to read a second input of shape `b` along `a`, or `None` if it does not fit.
 ///
-/// The text knows no expansion of a dimension of 1, but exporters of its time wrote it, and it has one reading only.
+/// The text does not define the expansion of a dimension of 1. Exporters of that time relied on it, and it is
+/// unambiguous.
 fn legacy_strides(call: &Call<'_>, a: &[usize], b: &[usize]) -> Result<Option<Vec<isize>>> {
     let Some(spare) = a.len().checked_sub(b.len()) else { return Ok(None) };
     if b.iter().all(|&dim| dim == 1) {

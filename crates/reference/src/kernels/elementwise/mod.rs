@@ -1,4 +1,4 @@
-//! Element by element: arithmetic, logic, activations, conversions, quantization.
+//! Element-wise operators: arithmetic, logic, activations, conversions, quantization.
 
 pub(crate) mod activation;
 pub(crate) mod arithmetic;
@@ -14,7 +14,7 @@ pub(crate) mod variadic;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[
     activation::KERNELS,
     arithmetic::KERNELS,

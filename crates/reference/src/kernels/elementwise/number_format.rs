@@ -1,25 +1,25 @@
-//! Numbers as text: what Cast reads from strings and writes into them.
+//! Numbers as text, for Cast from and to strings.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
 
 use crate::dtype::{ElementType, Kind};
 
-/// A number read from a string, not yet rounded into an element type.
+/// Number read from a string, not yet rounded to an element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Numeral {
-    /// Without a point or an exponent, and small enough.
+    /// Number without a point or an exponent that fits an `i128`.
     Integer(i128),
     /// Any other number.
     Float {
-        /// The nearest `f64`.
+        /// Nearest `f64`.
         nearest: f64,
-        /// The `f64` that every narrower floating type rounds as it would round the number itself.
+        /// `f64` that every narrower floating-point type rounds like the number itself.
         sticky: f64,
     },
 }
 
-/// Reads a plain or scientific numeral, or one of the words for infinity and NaN in any case.
+/// Parses a plain or scientific number, or infinity or NaN in any case.
 pub(super) fn parse(text: &str) -> Option<Numeral> {
     let exactly = |value: f64| Some(Numeral::Float { nearest: value, sticky: value });
     match text.to_ascii_lowercase().as_str() {
@@ -35,10 +35,10 @@ pub(super) fn parse(text: &str) -> Option<Numeral> {
     integer.or_else(|| text.parse().ok().map(|nearest| Numeral::Float { nearest, sticky: sticky(text, nearest) }))
 }
 
-/// The low mantissa bits that are zero in every value of a type of at most 24 bits, and in the middle of every two.
+/// Low mantissa bits that are zero in every value of at most 24 significant bits, and in every midpoint of two.
 const BELOW_TIES: u64 = (1 << 27) - 1;
 
-/// `nearest`, made odd on the side of the numeral where it might hide that the numeral is no tie.
+/// Rounds to odd: moves `nearest` one step toward the number if it may look like a tie that the number is not.
 fn sticky(text: &str, nearest: f64) -> f64 {
     if nearest.is_infinite() {
         return f64::MAX.copysign(nearest);
@@ -55,7 +55,7 @@ fn sticky(text: &str, nearest: f64) -> f64 {
     adjusted.copysign(nearest)
 }
 
-/// The magnitude `0.d1d2d3... * 10^exponent` with `d1` not zero; zero has no digits and the least exponent.
+/// Magnitude `0.d1d2d3... * 10^exponent` with nonzero `d1`. Zero has no digits and the minimal exponent.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Decimal {
     exponent: i64,
@@ -63,7 +63,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a numeral that `f64` also reads.
+    /// Parses a number that `f64` also parses.
     fn read(text: &str) -> Decimal {
         let unsigned = text.trim_start_matches(['+', '-']);
         let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
@@ -80,8 +80,8 @@ impl Decimal {
     }
 }
 
-/// Writes one element in plain notation with as few digits as its type needs to read it back; a floating one always
-/// has a point. Infinities and NaN are written as the words that [`parse`] reads.
+/// Formats an element in plain notation, with as few digits as needed to read it back. A float always has a point.
+/// Infinities and NaN are the words that [`parse`] reads.
 pub(super) fn print(element: ElementType, bits: u64) -> String {
     if element.kind() != Kind::Float {
         return element.decode_i128(bits).to_string();
@@ -100,7 +100,7 @@ pub(super) fn print(element: ElementType, bits: u64) -> String {
     text
 }
 
-/// The number with the fewest decimal digits that the element type rounds to `value`.
+/// Returns the number with the fewest decimal digits that the element type rounds to `value`.
 fn shortest(element: ElementType, value: f64) -> f64 {
     let mut text = String::new();
     for digits in 0..f64::DIGITS as usize + 2 {

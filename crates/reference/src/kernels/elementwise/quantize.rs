@@ -1,4 +1,4 @@
-//! `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`: linear quantization.
+//! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::elementwise::cast::{Infinity, Rounding};
@@ -15,7 +15,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QuantizeLinear", 24, |call| quantize(call, Infinity::Saturates)),
 ];
 
-/// The rules that both directions have, by their ids.
+/// Ids of the rules that both directions share.
 #[derive(Clone, Copy)]
 struct Rules {
     axis: &'static str,
@@ -26,18 +26,18 @@ struct Rules {
 const DEQUANTIZE: Rules = Rules { axis: "C2", blocks: "C3", zero_point: "C5" };
 const QUANTIZE: Rules = Rules { axis: "C4", blocks: "C5", zero_point: "C6" };
 
-/// Which scale each element has: along the axis that the scales follow, `block` neighbours share one.
+/// Layout of the scales: along one axis, `block` consecutive elements share a scale.
 #[derive(Clone, Copy)]
 struct Scales {
-    /// The numbers of elements before the axis, along it, and after it.
+    /// Numbers of elements before the axis, along it, and after it.
     extent: [usize; 3],
     block: usize,
-    /// By how much the position in the scales grows along each.
+    /// Strides in the scales along each of these.
     steps: [usize; 3],
 }
 
 impl Scales {
-    /// The position in the scales of every element in row-major order.
+    /// Returns the position in the scales of every element, in row-major order.
     fn positions(self) -> impl Iterator<Item = usize> {
         let Scales { extent: [before, along, after], block, steps } = self;
         let place = move |i: usize, j: usize, k: usize| i * steps[0] + j / block * steps[1] + k * steps[2];
@@ -45,8 +45,8 @@ impl Scales {
     }
 }
 
-/// A scalar, or one element, is for all; one dimension is for an axis (since 13); as many dimensions as the input has
-/// are for blocks of `block_size` along an axis (since 21).
+/// Returns the layout. A scalar or one element applies to all; a 1-D scale applies along an axis (since 13); a scale of
+/// the input's rank applies to blocks of `block_size` along an axis (since 21).
 fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<Scales, KernelError> {
     let (shape, rank) = (x.shape(), scale.rank());
     let misfit = |rule: &str, why: String| {
@@ -84,7 +84,7 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<S
     Ok(Scales { extent, block, steps: [size.div_ceil(block) * inner, inner, 1] })
 }
 
-/// The zero point, which must have the shape of the scale.
+/// Returns the zero point, which must have the shape of the scale.
 fn zero_point<'a>(call: &Call<'a>, scale: &Tensor, rules: Rules) -> Result<Option<&'a Tensor>, KernelError> {
     let zero = call.optional_tensor(2)?;
     match zero {
@@ -100,8 +100,8 @@ fn zero_point<'a>(call: &Call<'a>, scale: &Tensor, rules: Rules) -> Result<Optio
     }
 }
 
-/// `saturate(x / scale + zero_point)`: the quotient is rounded to the precision of the division, then, for an integer
-/// output, to the nearest integer, ties to even.
+/// `saturate(x / scale + zero_point)`. The quotient is rounded to the precision of the division. For an integer output
+/// it is then rounded to the nearest integer, ties to even.
 fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
     let zero = zero_point(call, scale, QUANTIZE)?;
@@ -130,7 +130,7 @@ fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     Ok(buffer.bits(quotients.map(|pair| output.saturate(sum(pair))))?.into())
 }
 
-/// The type of the zero point, else the one that `output_dtype` names (since 21), else `uint8`.
+/// Returns the type of the zero point, else `output_dtype` (since 21), else `uint8`.
 fn output_type(call: &Call<'_>, zero: Option<&Tensor>) -> Result<ElementType, KernelError> {
     let zero = zero.map(Tensor::element_type);
     let named = match call.optional_int("output_dtype") {
@@ -145,10 +145,10 @@ fn output_type(call: &Call<'_>, zero: Option<&Tensor>) -> Result<ElementType, Ke
     }
 }
 
-/// How an element is divided by its scale: in the type that `precision` names (since 23), else in the scale's.
+/// Returns the division `x / scale`, in the type that `precision` gives (since 23), else in the scale's.
 ///
-/// Neither an integer nor `float8e8m0`, which has no sign, can hold a quotient: such a scale divides in the input's
-/// type, and an integer by an integer without rounding. The operands are first converted to the type.
+/// An integer scale cannot hold a quotient, nor can `float8e8m0`, which has no sign. It divides in the input's type,
+/// and integer by integer without rounding. The operands are first converted to that type.
 fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl Fn(f64, f64) -> f64, KernelError> {
     let holds_quotients = |element: &ElementType| element.is_float() && *element != ElementType::Float8e8m0;
     let named = match call.optional_int("precision") {
@@ -163,8 +163,8 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
     Ok(move |x: f64, scale: f64| round(round(x) / round(scale)))
 }
 
-/// `(x - zero_point) * scale`, computed exactly and rounded once to the output's type: that of `output_dtype` (since
-/// 23), else the scale's (since 19), else `float`.
+/// `(x - zero_point) * scale`, computed exactly and rounded once to the output's type: `output_dtype` (since 23), else
+/// the scale's type (since 19), else `float`.
 fn dequantize(call: &Call<'_>) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
     let zero = zero_point(call, scale, DEQUANTIZE)?;
@@ -183,7 +183,7 @@ fn dequantize(call: &Call<'_>) -> Result {
     Ok(call.floats(output, x.shape(), x.stream(Tensor::floats).zip(positions).map(product))?.into())
 }
 
-/// The function body's steps, each rounded to `float`: range and scale of the data and zero, zero point, quantization.
+/// Follows the function body, each step rounded to `float`: range including 0, scale, zero point, quantization.
 fn dynamic_quantize(call: &Call<'_>) -> Result {
     const MOST: f64 = 255.0;
     let float = |value: f64| ElementType::Float.round(value);
@@ -199,7 +199,7 @@ fn dynamic_quantize(call: &Call<'_>) -> Result {
     }
     let scale = float(float(greatest - min) / MOST);
     let zero = float(0.0 - float(min / scale)).clamp(0.0, MOST).round_ties_even();
-    // No scale makes a zero point when all data are zero: the body casts 0 / 0, which has no defined result.
+    // If all data are zero, the body casts 0 / 0, which is undefined. The zero point is 0 here.
     let zero = if zero.is_nan() { 0.0 } else { zero };
     let quantized = values.into_iter().map(|value| {
         let sum = float(value / scale).round_ties_even() + zero;
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_quotient_is_rounded_to_the_scales_type_or_to_precision() {
-        // 1049 / 16 is 65.5625; half of 131.125, which bfloat16 rounds to 131: 65.5 is a tie, 65.5625 is none.
+        // 131.125 / 2 = 65.5625 is no tie. But bfloat16 rounds 131.125 to 131, and 65.5 is one.
         let (x, scale) = (floats(&[1], &[131.125]), 2.0);
         let at = |scale: Tensor| quantize(23, x.clone(), scale, scalar(E::Uint8, 0.0));
         assert_eq!(at(scalar(E::Float, scale)).tensor().floats(), [66.0]);
@@ -331,7 +331,7 @@ mod tests {
             let node = node("DynamicQuantizeLinear", 11).input(floats(&[values.len()], values)).outputs(3);
             node.run().unwrap().iter().filter_map(Value::as_tensor).map(Tensor::floats).collect::<Vec<_>>()
         };
-        // 6.5000002 by the scale as a float, and a tie in float.
+        // The quotient by the float scale is 6.5000002, and in float a tie.
         assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
         assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
         assert!(run(&[])[0].is_empty());

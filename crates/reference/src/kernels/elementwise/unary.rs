@@ -1,4 +1,4 @@
-//! Functions of one number, element by element.
+//! Element-wise functions of one number.
 
 use crate::kernels::elementwise::map::{map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
@@ -30,7 +30,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Tanh", 1, |call| map_floats(call, libm::tanh)),
 ];
 
-/// -1, 0 or 1. NaN, which the text leaves open, stays NaN, as in `NumPy`.
+/// Returns -1, 0 or 1. The text leaves NaN open; it stays NaN, as in `NumPy`.
 fn sign(call: &Call<'_>) -> Result {
     let float = |value: f64| if value == 0.0 || value.is_nan() { value } else { value.signum() };
     map_numbers(call, float, i128::signum)
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn the_error_function_of_integers_truncates() {
-        // erf(1) = 0.84 and erf(-1) = -0.84 truncate to 0; from 6 on it is 1 in every digit of a double.
+        // erf(1) = 0.84 and erf(-1) = -0.84 truncate to 0; from 6 on erf is 1 to the last digit of a double.
         check("Erf", 9, E::Int32, &[0.0, 1.0, -1.0, 6.0, -6.0], &[0.0, 0.0, 0.0, 1.0, -1.0]);
     }
 
     #[test]
     fn functions_of_a_half_round_once() {
-        // exp(1) = 2.71828 lies between bfloat16's 2.703125 and 2.71875, closer to the second.
+        // exp(1) = 2.71828 is between bfloat16's 2.703125 and 2.71875, and closer to the latter.
         check("Exp", 13, E::Bfloat16, &[1.0], &[2.71875]);
         // 1/3 = 0.33333 is 1365.33 steps of 2^-12 in float16.
         check("Reciprocal", 6, E::Float16, &[3.0], &[1365.0 / 4096.0]);

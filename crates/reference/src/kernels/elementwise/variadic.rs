@@ -1,4 +1,4 @@
-//! Any number of tensors to one: Sum, Mean, Max, Min.
+//! Variadic operators: Sum, Mean, Max, Min.
 
 use crate::dtype::ElementType;
 use crate::kernels::elementwise::map::{Elements, Order};
@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Min", 8, |call| least(&Operands::broadcast(call).rule("C2")?)),
 ];
 
-/// The inputs and the shape that they broadcast to.
+/// Inputs and the shape that they broadcast to.
 struct Operands<'c, 'a> {
     call: &'c Call<'a>,
     inputs: Vec<&'a Tensor>,
@@ -29,7 +29,7 @@ struct Operands<'c, 'a> {
 }
 
 impl<'c, 'a> Operands<'c, 'a> {
-    /// Inputs of one shape, as versions below 8 take them.
+    /// Returns inputs of one shape, as versions below 8 require.
     fn same(call: &'c Call<'a>) -> Result<Operands<'c, 'a>> {
         let operands = Operands::broadcast(call).rule("C1")?;
         let shape = call.tensor(0)?.shape();
@@ -46,7 +46,7 @@ impl<'c, 'a> Operands<'c, 'a> {
         Ok(operands)
     }
 
-    /// Inputs that broadcast to each other.
+    /// Returns inputs that broadcast to each other.
     fn broadcast(call: &'c Call<'a>) -> Result<Operands<'c, 'a>> {
         let (first, inputs) = (call.tensor(0)?, call.tensors(0)?);
         let mut shape = first.shape().to_vec();
@@ -56,7 +56,7 @@ impl<'c, 'a> Operands<'c, 'a> {
         Ok(Operands { call, inputs, element: first.element_type(), shape })
     }
 
-    /// For each element of the output, what `combine` makes of the elements of the inputs that meet there.
+    /// Applies `combine`, for each element of the output, to the corresponding elements of all inputs.
     fn combine<T: Copy, R>(
         &self,
         read: fn(&Tensor) -> Vec<T>,
@@ -85,7 +85,7 @@ impl<'c, 'a> Operands<'c, 'a> {
     }
 }
 
-/// The sum of all inputs, accumulated wide and rounded once.
+/// Sum of all inputs, accumulated wide and rounded once.
 fn total(operands: &Operands<'_, '_>) -> Result {
     operands.floats(operands.element, |values| sum::sum(values))
 }
@@ -121,7 +121,7 @@ fn least(operands: &Operands<'_, '_>) -> Result {
     }
 }
 
-/// The greater of two numbers, or NaN where either is: the text leaves NaN open, and `NumPy`, its example, hands it on.
+/// Returns the greater number, or NaN if either is NaN. The text leaves NaN open; `NumPy`, its example, propagates it.
 fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }
@@ -150,7 +150,7 @@ mod tests {
         let big = typed(E::Double, &[], &[1e30]);
         let sum = node("Sum", 8).input(big.clone()).input(typed(E::Double, &[], &[1.0]));
         assert_eq!(sum.input(typed(E::Double, &[], &[-1e30])).tensor().floats(), [1.0]);
-        // In float16, 2048 + 1 rounds back to 2048 at each step; together the two ones count.
+        // In float16, 2048 + 1 rounds back to 2048 at each step. The two ones together do not.
         let half = |value: f64| typed(E::Float16, &[], &[value]);
         let sum = node("Sum", 8).input(half(2048.0)).input(half(1.0)).input(half(1.0)).tensor();
         assert_eq!(sum.floats(), [2050.0]);

@@ -1,11 +1,11 @@
-//! What lists of integers mean as arguments: axes, dimensions, indices.
+//! Integer lists as arguments: axes, dimensions, indices.
 
 use crate::kernels::framework::call::Result;
 use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 
-/// The axes from 0, in the order given, each at most once; negative ones count from the back.
+/// Normalizes axes to 0..rank, in the given order. Negative axes count from the back; duplicates are refused.
 pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>> {
     let mut axes = Vec::new();
     for &axis in list {
@@ -18,7 +18,7 @@ pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>> {
     Ok(axes)
 }
 
-/// Refuses negative entries, for versions whose text takes none.
+/// Refuses negative entries, for versions that do not allow them.
 pub(crate) fn non_negative(list: &[i64], what: &str) -> Result<()> {
     match list.iter().find(|value| **value < 0) {
         Some(value) => Err(invalid(format!("{what} {list:?} holds {value}, but this version takes none below 0"))),
@@ -26,14 +26,14 @@ pub(crate) fn non_negative(list: &[i64], what: &str) -> Result<()> {
     }
 }
 
-/// Sizes, none of which may be negative.
+/// Converts sizes. Negative sizes are refused.
 pub(crate) fn dimensions(list: &[i64], what: &str) -> Result<Vec<usize>> {
     non_negative(list, what)?;
     let size = |&value: &i64| usize::try_from(value).map_err(|_| invalid(format!("{what} holds {value}")));
     list.iter().map(size).collect()
 }
 
-/// The index from 0 into `size` entries; negative ones count from the back.
+/// Normalizes an index to 0..`size`. Negative indices count from the back.
 pub(crate) fn index(index: i64, size: usize) -> Result<usize> {
     let from_zero = if index < 0 { size.checked_sub(distance(index)) } else { usize::try_from(index).ok() };
     from_zero.filter(|at| *at < size).ok_or_else(|| invalid(format!("index {index} is outside [-{size}, {size} - 1]")))
@@ -43,7 +43,7 @@ fn distance(index: i64) -> usize {
     usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-/// The one integer of a tensor that must have exactly one element.
+/// Returns the integer of a tensor that must have exactly one element.
 pub(crate) fn single(tensor: &Tensor, what: &str) -> Result<i64> {
     if tensor.len() != 1 {
         return Err(invalid(format!("{what} has shape {:?}, but must hold one element", tensor.shape())));
@@ -52,7 +52,7 @@ pub(crate) fn single(tensor: &Tensor, what: &str) -> Result<i64> {
     Ok(tensor.indices().first().copied().unwrap_or_default())
 }
 
-/// Refuses shapes of rank other than 1.
+/// Refuses a tensor that is not 1-D.
 pub(crate) fn one_dimensional(tensor: &Tensor, what: &str) -> Result<()> {
     match tensor.rank() {
         1 => Ok(()),

@@ -1,4 +1,4 @@
-//! What a run may use: elements, bytes, nesting, loop trips, time.
+//! Resources of a run: elements, bytes, nesting depth, loop iterations, time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use crate::tensor::shape::element_count;
 use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 
-/// The units of work between two looks at the clock.
+/// Units of work between two checks of the clock.
 const WORK_BETWEEN_CHECKS: u64 = 1 << 16;
 
-/// The elements that are read or collected between two looks at the clock.
+/// Elements read or collected between two checks of the clock.
 const BLOCK: usize = 1 << 16;
 
-/// What a tensor takes besides its elements, in bytes: its shape, its counters and its place in a list.
+/// Bytes per tensor besides its elements: its shape, its counters and its list entry.
 const BYTES_OF_A_TENSOR: usize = 128;
 
-/// What one string takes in a tensor besides its text: a pointer, twice while the tensor is made.
+/// Bytes per string in a tensor besides its text: one pointer, twice while the tensor is built.
 const BYTES_OF_A_STRING: usize = 2 * size_of::<Arc<str>>();
 
-/// Is told of every node that ran: its operator version and what its type parameters stood for.
+/// Callback after each node, with its operator version and the types bound to its type parameters.
 pub type Observer = Arc<dyn Fn(&OpSpec, &[(String, ValueType)]) + Send + Sync>;
 
-/// What one run of a model may use. The defaults suit every model of the vendored corpus.
+/// Limits of one run of a model. The defaults suit every model of the vendored corpus.
 #[derive(Clone)]
 pub struct ExecutionLimits {
-    /// The elements of one tensor.
+    /// Elements of one tensor.
     pub elements: usize,
-    /// The bytes that live at one time: inputs, initializers, tensors, texts, and what kernels compute in.
+    /// Bytes in use at one time: inputs, initializers, tensors, strings, and the working memory of kernels.
     pub bytes: usize,
-    /// How deep subgraphs and function calls may nest.
+    /// Nesting depth of subgraphs and function calls.
     pub depth: usize,
-    /// The trips of one loop.
+    /// Iterations of one loop.
     pub trips: u64,
-    /// When the run ends in any case.
+    /// Deadline of the whole run.
     pub deadline: Deadline,
-    /// Feeds the random operators that have no seed of their own.
+    /// Seed for the random operators that have no seed of their own.
     pub seed: u64,
-    /// Is told of every node that ran.
+    /// Called after each node.
     pub observer: Option<Observer>,
 }
 
@@ -75,25 +75,25 @@ impl fmt::Debug for ExecutionLimits {
     }
 }
 
-/// The limits of a run and what it has used so far.
+/// Limits of a run, and how much of them is used.
 ///
-/// What a kernel reads or makes for itself is counted until the budget that counted it is dropped: a kernel is given one of
-/// its own, and takes a [`Budget::nested`] one for each block of a loop.
+/// Memory that a kernel reads into or allocates for itself is counted until its budget is dropped. Each kernel has its
+/// own budget, and takes a [`Budget::nested`] one for each block of a loop.
 #[derive(Debug)]
 pub struct Budget {
     run: Arc<Run>,
-    /// The bytes that go back with this budget.
+    /// Bytes that are released with this budget.
     held: AtomicUsize,
 }
 
-/// What all budgets of a run share.
+/// State shared by all budgets of a run.
 #[derive(Debug)]
 struct Run {
     limits: ExecutionLimits,
     bytes: Arc<AtomicUsize>,
     work: AtomicU64,
     seeds: AtomicU64,
-    /// Whether the time was found to be over: from then on, whoever counts work is told, however little it is.
+    /// True once the deadline was seen to have passed. From then on every count of work fails, however small.
     over: AtomicBool,
 }
 
@@ -104,37 +104,37 @@ impl Drop for Budget {
 }
 
 impl Budget {
-    /// A budget of which nothing is used.
+    /// Returns an unused budget.
     pub fn new(limits: ExecutionLimits) -> Budget {
         let (bytes, over) = (Arc::default(), AtomicBool::new(false));
         let run = Run { limits, bytes, work: AtomicU64::new(0), seeds: AtomicU64::new(0), over };
         Budget { run: Arc::new(run), held: AtomicUsize::new(0) }
     }
 
-    /// A budget of the same run; what it counts is given back when it is dropped.
+    /// Returns a budget of the same run. Its bytes are released when it is dropped.
     #[must_use]
     pub fn nested(&self) -> Budget {
         Budget { run: Arc::clone(&self.run), held: AtomicUsize::new(0) }
     }
 
-    /// The limits.
+    /// Returns the limits.
     pub fn limits(&self) -> &ExecutionLimits {
         &self.run.limits
     }
 
-    /// When the run ends in any case.
+    /// Returns the deadline of the whole run.
     pub fn deadline(&self) -> &Deadline {
         &self.run.limits.deadline
     }
 
-    /// A seed for a node that has none: [`ExecutionLimits::seed`] plus an odd multiple, in 64 bits, of the number of such nodes
-    /// that ran before in this run.
+    /// Returns a seed for a node that has none: [`ExecutionLimits::seed`] plus an odd multiple, in 64 bits, of the
+    /// number of such nodes that already ran.
     pub fn fresh_seed(&self) -> u64 {
         let before = self.run.seeds.fetch_add(1, Ordering::Relaxed);
         self.limits().seed.wrapping_add(before.wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
 
-    /// Room for a tensor, counted until its last copy is dropped.
+    /// Allocates a tensor. Its bytes count until the last copy is dropped.
     pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<TensorBuilder, KernelError> {
         let count = element_count(shape)?;
         self.check_elements(count)?;
@@ -145,22 +145,22 @@ impl Budget {
         Ok(TensorBuilder::new(element, shape.to_vec(), reservation, self.deadline().clone())?)
     }
 
-    /// A vector of `count` default elements for a kernel's own use.
+    /// Allocates a vector of `count` default elements for a kernel's own use.
     pub fn scratch<T: Clone + Default>(&self, count: usize) -> Result<Vec<T>, KernelError> {
         self.check_elements(count)?;
         self.count(count, size_of::<T>())?;
         self.count_work(count)?;
-        // bounded: by the limits, which have just been asked.
+        // bounded: by the limits, which were just checked.
         Ok(vec![T::default(); count])
     }
 
-    /// The values of an iterator, for a kernel's own use.
+    /// Collects an iterator, for a kernel's own use.
     pub fn collect<T>(&self, values: impl IntoIterator<Item = T>) -> Result<Vec<T>, KernelError> {
         let values = values.into_iter();
         let expected = values.size_hint().0;
         self.check_elements(expected)?;
         self.count(expected, size_of::<T>())?;
-        // bounded: by the limits, which have just been asked.
+        // bounded: by the limits, which were just checked.
         let mut collected = Vec::with_capacity(expected);
         for value in values {
             let count = collected.len();
@@ -178,32 +178,32 @@ impl Budget {
         Ok(collected)
     }
 
-    /// Every element as [`Tensor::floats`] gives it.
+    /// Reads every element with [`Tensor::floats`].
     pub fn read_floats(&self, tensor: &Tensor) -> Result<Vec<f64>, KernelError> {
         self.read(tensor, Tensor::floats)
     }
 
-    /// Every element as [`Tensor::integers`] gives it.
+    /// Reads every element with [`Tensor::integers`].
     pub fn read_integers(&self, tensor: &Tensor) -> Result<Vec<i128>, KernelError> {
         self.read(tensor, Tensor::integers)
     }
 
-    /// Every element as [`Tensor::complexes`] gives it.
+    /// Reads every element with [`Tensor::complexes`].
     pub fn read_complexes(&self, tensor: &Tensor) -> Result<Vec<Complex<f64>>, KernelError> {
         self.read(tensor, Tensor::complexes)
     }
 
-    /// Every element as [`Tensor::bools`] gives it.
+    /// Reads every element with [`Tensor::bools`].
     pub fn read_bools(&self, tensor: &Tensor) -> Result<Vec<bool>, KernelError> {
         self.read(tensor, Tensor::bools)
     }
 
-    /// Every element as [`Tensor::indices`] gives it.
+    /// Reads every element with [`Tensor::indices`].
     pub fn read_indices(&self, tensor: &Tensor) -> Result<Vec<i64>, KernelError> {
         self.read(tensor, Tensor::indices)
     }
 
-    /// Every element as `read`, such as [`Tensor::floats`], gives it.
+    /// Reads every element with `read`, such as [`Tensor::floats`].
     pub fn read<T>(&self, tensor: &Tensor, read: fn(&Tensor) -> Vec<T>) -> Result<Vec<T>, KernelError> {
         let count = tensor.len();
         self.count(count, size_of::<T>())?;
@@ -211,7 +211,7 @@ impl Budget {
         if count <= BLOCK {
             return Ok(read(tensor));
         }
-        // bounded: by the limits, which have just been asked.
+        // bounded: by the limits, which were just checked.
         let mut values = Vec::with_capacity(count);
         for from in (0..count).step_by(BLOCK) {
             self.check_time()?;
@@ -220,7 +220,7 @@ impl Budget {
         Ok(values)
     }
 
-    /// Counts room for `count` elements of `size` bytes that a kernel makes for itself.
+    /// Counts `count` elements of `size` bytes that a kernel allocates for itself.
     pub fn count(&self, count: usize, size: usize) -> Result<(), KernelError> {
         let reservation = self.reserve(count.checked_mul(size))?;
         self.held.fetch_add(reservation.keep(), Ordering::Relaxed);
@@ -234,8 +234,8 @@ impl Budget {
             .ok_or_else(|| KernelError::Limit(format!("the tensors of this run are over the limit of {max} bytes")))
     }
 
-    /// The number of steps of nested loops over these sizes, within the limit of elements. An empty size counts as one,
-    /// so that a product of any of the sizes fits as well.
+    /// Returns the number of steps of nested loops over these sizes, within the limit of elements. An empty size counts
+    /// as one, so that the product of any of the sizes fits as well.
     pub fn check_loop(&self, sizes: &[usize]) -> Result<usize, KernelError> {
         let max = self.limits().elements;
         let steps = sizes.iter().try_fold(1usize, |steps, &size| steps.checked_mul(size.max(1)));
@@ -252,7 +252,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts work, in elements visited, and stops the run when its time is over.
+    /// Counts work, in elements visited, and stops the run after its deadline.
     pub fn count_work(&self, amount: usize) -> Result<(), KernelError> {
         let amount = amount as u64 + 1;
         let before = self.run.work.fetch_add(amount, Ordering::Relaxed);
@@ -262,7 +262,7 @@ impl Budget {
         self.check_time()
     }
 
-    /// Stops the run when its time is over.
+    /// Stops the run after its deadline.
     pub fn check_time(&self) -> Result<(), KernelError> {
         if !self.deadline().is_over() {
             return Ok(());
@@ -271,7 +271,7 @@ impl Budget {
         Err(KernelError::Deadline)
     }
 
-    /// The values of an iterator that ends early when the time is over, as the executor notices after every kernel.
+    /// Iterates over the values, but ends early after the deadline. The executor checks the clock after every kernel.
     pub fn timed<T>(&self, values: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
         values
             .zip(0usize..)

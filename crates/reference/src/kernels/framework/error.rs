@@ -1,4 +1,4 @@
-//! Why a kernel gives no result.
+//! Errors of kernels.
 
 use std::fmt;
 
@@ -6,60 +6,60 @@ use crate::spec::OperatorVersion;
 use crate::tensor::TensorError;
 use crate::tensor::shape::{AxisError, ShapeMismatch};
 
-/// Why a kernel gives no result.
+/// Reason for which a kernel returns no result.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// The inputs or attributes are what the operator's text excludes.
+    /// The operator's text excludes these inputs or attributes.
     #[error("{message}{}", in_brackets(rule.as_deref()))]
     Invalid {
-        /// What is wrong, and where it is known, what is right.
+        /// The error and, if known, what is valid instead.
         message: String,
-        /// The rule in the op.yaml of the operator that forbids it, where one does: the kernel gives its id, `C9`, and the
-        /// executor the operator, `Resize/C9`.
+        /// Rule in the operator's op.yaml that is violated, if there is one. The kernel sets the id, `C9`, and the
+        /// executor adds the operator, `Resize/C9`.
         rule: Option<String>,
     },
-    /// The standard gives it a meaning, but this executor does not have it.
+    /// The standard defines this, but the executor does not support it.
     #[error("{message}")]
     Unsupported {
-        /// What is missing.
+        /// Kind of the missing feature.
         what: Missing,
-        /// Which one, and what to do instead.
+        /// The missing feature, and a workaround.
         message: String,
     },
-    /// The run would use more than it may.
+    /// The run would exceed a limit.
     #[error("{0}")]
     Limit(String),
     /// Graphs and functions nest too deeply.
     #[error("subgraphs and function calls nest deeper than the limit of {0}")]
     Depth(usize),
-    /// The time of the run is over.
+    /// The deadline of the run has passed.
     #[error("the time for this run is over")]
     Deadline,
-    /// The kernel broke its own contract; the message says how.
+    /// The kernel violated its own contract, as the message explains.
     #[error("the reference itself is wrong here, please report it: {0}")]
     Internal(String),
-    /// A tensor that cannot be.
+    /// An invalid tensor.
     #[error(transparent)]
     Tensor(TensorError),
     /// Shapes that do not broadcast.
     #[error(transparent)]
     Shape(#[from] ShapeMismatch),
-    /// An axis outside the rank.
+    /// An axis that is out of range for the rank.
     #[error("{error}{}", in_brackets(rule.as_deref()))]
     Axis {
         /// The axis and the rank.
         error: AxisError,
-        /// The rule that forbids it, as of [`KernelError::Invalid`].
+        /// Rule that forbids it, as in [`KernelError::Invalid`].
         rule: Option<String>,
     },
-    /// Something inside a node: its own failure, or one of a subgraph or function body.
+    /// An error inside a node: its own, or one from a subgraph or function body.
     #[error("{place}: {source}")]
     At {
         /// The node and its inputs.
         place: String,
-        /// The node's operator, where it is one of the standard's.
+        /// The node's operator, if it is part of the standard.
         operator: Option<OperatorVersion>,
-        /// What happened there.
+        /// The error inside the node.
         source: Box<KernelError>,
     },
 }
@@ -80,10 +80,10 @@ impl From<AxisError> for KernelError {
     }
 }
 
-/// What a runtime does not have.
+/// Kind of feature that a runtime does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Missing {
-    /// The operator in any version.
+    /// The operator, in any version.
     Operator,
     /// This version of the operator.
     Version,
@@ -105,7 +105,7 @@ impl fmt::Display for Missing {
 }
 
 impl KernelError {
-    /// What the executor does not have, in a form that is the same for every node that needs it: `operator ai.onnx/Abs`.
+    /// Returns the unsupported feature in a form that is the same for every node that needs it: `operator ai.onnx/Abs`.
     pub fn missing(&self) -> Option<String> {
         self.missing_in(None)
     }
@@ -122,8 +122,8 @@ impl KernelError {
         }
     }
 
-    /// The same refusal, for a rule of the operator that runs; one that names a rule already stays as it is, and so does what is no
-    /// refusal of this operator's inputs and attributes.
+    /// Assigns this refusal to a rule of the running operator. An error that already names a rule is unchanged, and so
+    /// is one that does not refuse this operator's inputs or attributes.
     #[must_use]
     pub(crate) fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> KernelError {
         let Some(id) = id.into() else { return self };
@@ -136,7 +136,7 @@ impl KernelError {
         KernelError::Invalid { message, rule: Some(id.to_owned()) }
     }
 
-    /// The same error of a kernel that ran for this operator, whose name it puts before the id of a rule.
+    /// Puts the operator's name before the rule id.
     #[must_use]
     pub(crate) fn of_operator(self, name: &str) -> KernelError {
         match self {
@@ -150,7 +150,7 @@ impl KernelError {
         }
     }
 
-    /// The innermost error: what happened, without where.
+    /// Returns the innermost error, without its location.
     pub fn root(&self) -> &KernelError {
         match self {
             KernelError::At { source, .. } => source.root(),
@@ -159,9 +159,9 @@ impl KernelError {
     }
 }
 
-/// Names the rule for which a step of a kernel may refuse.
+/// Assigns the refusals of a step to a rule.
 pub(crate) trait Ruled<T> {
-    /// The same result, with [`KernelError::rule`] of its error.
+    /// Applies [`KernelError::rule`] to the error.
     fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> Result<T, KernelError>;
 }
 
@@ -171,12 +171,12 @@ impl<T, E: Into<KernelError>> Ruled<T> for Result<T, E> {
     }
 }
 
-/// An error of the inputs or attributes that no rule of an op.yaml names.
+/// Returns an error about inputs or attributes that no rule of an op.yaml names.
 pub fn invalid(message: impl Into<String>) -> KernelError {
     KernelError::Invalid { message: message.into(), rule: None }
 }
 
-/// An error of inputs or attributes that break a rule of the operator that runs, by the id that its op.yaml gives the rule.
+/// Returns an error about inputs or attributes that violate a rule of the running operator. The id is from its op.yaml.
 pub(crate) fn broken(rule: &str, message: impl Into<String>) -> KernelError {
     KernelError::Invalid { message: message.into(), rule: Some(rule.to_owned()) }
 }
@@ -185,7 +185,7 @@ fn in_brackets(rule: Option<&str>) -> String {
     rule.map(|rule| format!(" ({rule})")).unwrap_or_default()
 }
 
-/// An error of this executor, which does not have something.
+/// Returns an error about a feature that this executor does not support.
 pub fn unsupported(what: Missing, message: impl Into<String>) -> KernelError {
     KernelError::Unsupported { what, message: message.into() }
 }

@@ -1,4 +1,4 @@
-//! Tensors cut into lanes: the elements that differ only in their indices along some axes.
+//! Lanes of a tensor: groups of elements whose indices differ only along some axes.
 
 #![expect(clippy::indexing_slicing, reason = "positions are sums of an index below each dimension times its stride")]
 
@@ -10,23 +10,23 @@ use crate::kernels::framework::error::KernelError;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{element_count, strides};
 
-/// Below this many elements, the lanes stay on one thread.
+/// Minimum number of elements for parallel lanes.
 const PARALLEL: usize = 1 << 16;
 
-/// The elements of a lane between two looks at the clock.
+/// Elements of a lane between two checks of the clock.
 const BLOCK: usize = 1 << 14;
 
-/// Where the elements of each lane lie.
+/// Positions of the elements of each lane.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// The position of the first element of each lane, in the row-major order of the other axes.
+    /// Position of the first element of each lane, in row-major order of the other axes.
     starts: Positions,
-    /// The distance of each element of a lane from its first, in the row-major order of the lane's axes.
+    /// Offset of each element of a lane from its first, in row-major order of the lane's axes.
     offsets: Positions,
     deadline: Deadline,
 }
 
-/// Positions in a tensor: at even steps, or listed.
+/// Positions in a tensor: evenly spaced, or listed.
 #[derive(Debug)]
 enum Positions {
     Even { count: usize, step: usize },
@@ -34,7 +34,7 @@ enum Positions {
 }
 
 impl Positions {
-    /// Those of a walk along some axes.
+    /// Computes the positions of a walk along some axes.
     fn of(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
         let count = element_count(dims)?;
         let axes: Vec<(usize, usize)> =
@@ -56,7 +56,7 @@ impl Positions {
 
     fn at(&self, index: usize) -> usize {
         match self {
-            // Beside an empty axis a step may be beyond any memory: nobody reads there.
+            // If another axis is empty, a step may exceed any memory. Nothing is read then.
             Positions::Even { step, .. } => index.wrapping_mul(*step),
             Positions::Listed(positions) => positions[index],
         }
@@ -64,7 +64,7 @@ impl Positions {
 }
 
 impl Lanes {
-    /// Cuts `shape` along the axes for which `along` is true.
+    /// Splits `shape` along the axes for which `along` is true.
     pub(crate) fn new(call: &Call<'_>, shape: &[usize], along: &[bool]) -> Result<Lanes> {
         let steps = strides(shape);
         let positions = |inside: bool| -> Result<Positions> {
@@ -76,30 +76,30 @@ impl Lanes {
         Ok(Lanes { starts: positions(false)?, offsets: positions(true)?, deadline: call.budget.deadline().clone() })
     }
 
-    /// Cuts `shape` along one axis.
+    /// Splits `shape` along one axis.
     pub(crate) fn along(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
         let along: Vec<bool> = (0..shape.len()).map(|at| at == axis).collect();
         Lanes::new(call, shape, &along)
     }
 
-    /// Cuts `shape` along the axes from `axis` on.
+    /// Splits `shape` along the axes from `axis` on.
     pub(crate) fn from(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
         let along: Vec<bool> = (0..shape.len()).map(|at| at >= axis).collect();
         Lanes::new(call, shape, &along)
     }
 
-    /// The number of elements of a lane.
+    /// Returns the number of elements per lane.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// The position in the tensor of each element of a lane.
+    /// Returns the position in the tensor of each element of a lane.
     pub(crate) fn positions(&self, lane: usize) -> impl Iterator<Item = usize> + '_ {
         let start = self.starts.at(lane);
         (0..self.len()).map(move |at| start + self.offsets.at(at))
     }
 
-    /// One result a lane, each computed from the lane's elements in order.
+    /// Computes one result per lane from the lane's elements in order.
     pub(crate) fn fold<T, R>(
         &self,
         call: &Call<'_>,
@@ -123,7 +123,7 @@ impl Lanes {
         }
     }
 
-    /// Replaces the elements of each lane, given the lane's number, by what `change` makes of them in place.
+    /// Applies `change` in place to the elements of each lane. It also gets the lane's number.
     pub(crate) fn change<T>(
         &self,
         call: &Call<'_>,
@@ -165,7 +165,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Whether each lane is a run of neighbours, and the next lane follows it.
+    /// True if each lane is contiguous and the lanes follow each other.
     fn lie_in_order(&self) -> bool {
         let lies = |positions: &Positions, by: usize| match positions {
             Positions::Even { count, step } => *count <= 1 || *step == by,
@@ -175,7 +175,7 @@ impl Lanes {
     }
 }
 
-/// The elements of one lane, in order. They end early when the time is over, as the executor notices after every kernel.
+/// Iterator over the elements of one lane. After the deadline it ends early; the executor checks it after each kernel.
 #[derive(Debug)]
 pub(crate) struct Lane<'a, T> {
     values: &'a [T],
@@ -212,8 +212,8 @@ impl<T: Copy> Iterator for Lane<'_, T> {
 
 impl<T: Copy> ExactSizeIterator for Lane<'_, T> {}
 
-/// The place of the largest element, or of the smallest: the first of equals, or the last. A NaN is before all numbers,
-/// as `numpy.argmax` and `numpy.argmin` have it.
+/// Returns the index of the largest or smallest element. Ties go to the first, or to the last. A NaN precedes all
+/// numbers, as in `numpy.argmax` and `numpy.argmin`.
 pub(crate) fn extreme<T: Copy + PartialOrd>(
     mut values: impl Iterator<Item = T>,
     largest: bool,
@@ -246,7 +246,7 @@ mod tests {
         let huge = usize::MAX >> 1;
         for shape in [[0, 3, huge], [3, 0, huge], [3, huge, 0], [huge, 3, 0]] {
             for axis in 0..3 {
-                // What is too large is refused; what is empty has an empty result, or one of as many lanes.
+                // A huge tensor is refused. An empty one has an empty result, or one with that many lanes.
                 let data = floats(&shape, &[]);
                 drop(node("ArgMin", 13).input(data.clone()).set("axis", axis).run());
                 drop(node("ReduceProd", 13).input(data.clone()).set("axes", &[axis][..]).run());

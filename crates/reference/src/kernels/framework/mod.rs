@@ -1,4 +1,4 @@
-//! What every kernel builds on: its call, its budget, the table of kernels, and walks that families share.
+//! Shared base of all kernels: calls, budgets, errors, the table of kernels, lanes.
 
 pub(crate) mod accumulate;
 pub(crate) mod arguments;

@@ -1,4 +1,4 @@
-//! Finding the kernel of an operator version.
+//! Table of kernels, and lookup by operator version.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,41 +7,41 @@ use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::spec::{DEFAULT_DOMAIN, OperatorVersion};
 
-/// The implementation of an operator from one version on.
+/// Implementation of an operator from one version on.
 #[derive(Debug)]
 pub struct Kernel {
-    /// The domain in its canonical spelling.
+    /// Domain in its canonical spelling.
     domain: &'static str,
     name: &'static str,
     since: u32,
     run: Run,
 }
 
-/// The functions of a row.
+/// Functions of a table row.
 #[derive(Debug)]
 enum Run {
-    /// An operator that accumulates nothing, or nothing whose rounding is bounded by a magnitude.
+    /// Operator without accumulation, or without one whose rounding a magnitude bounds.
     Plain(Function),
-    /// An operator that accumulates, with one function for its value and another for its magnitude.
+    /// Operator with separate functions for the value and the magnitude of an accumulation.
     WithMagnitude { value: Function, magnitude: Function },
-    /// An operator that accumulates, with one function for both.
+    /// Operator with one function for both the value and the magnitude.
     Accumulating(fn(&Call<'_>, Accumulate) -> Result),
 }
 
 type Function = fn(&Call<'_>) -> Result;
 
 impl Kernel {
-    /// The implementation of an operator of ONNX's own domain, from version `since` until the next row.
+    /// Defines an operator of the default domain, from version `since` until the next row.
     pub const fn new(name: &'static str, since: u32, run: Function) -> Kernel {
         Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Plain(run) }
     }
 
-    /// The implementation of an operator of another domain.
+    /// Defines an operator of another domain.
     pub const fn of(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
         Kernel { domain, name, since, run: Run::Plain(run) }
     }
 
-    /// The implementation of an operator that accumulates: of its value, and of the same accumulation over absolute terms.
+    /// Defines an operator that accumulates: one function for the value and for the sum of absolute terms.
     pub(crate) const fn accumulating(
         name: &'static str,
         since: u32,
@@ -50,17 +50,17 @@ impl Kernel {
         Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Accumulating(run) }
     }
 
-    /// The implementation of an operator that accumulates, whose magnitude is a function of its own.
+    /// Defines an operator that accumulates, with a separate function for its magnitude.
     pub(crate) const fn with_magnitude(name: &'static str, since: u32, value: Function, magnitude: Function) -> Kernel {
         Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::WithMagnitude { value, magnitude } }
     }
 
-    /// Whether the kernel has a magnitude.
+    /// True if the kernel has a magnitude.
     pub fn has_magnitude(&self) -> bool {
         !matches!(self.run, Run::Plain(_))
     }
 
-    /// Computes the magnitudes of the outputs, where the kernel accumulates.
+    /// Computes the magnitudes of the outputs, if the kernel accumulates.
     pub fn magnitude(&self, call: &Call<'_>) -> Option<Result> {
         match self.run {
             Run::Plain(_) => None,
@@ -77,13 +77,13 @@ impl Kernel {
         }
     }
 
-    /// The domain, name and first version of the row.
+    /// Returns the domain, name and first version of the row.
     pub fn row(&self) -> (&'static str, &'static str, u32) {
         (self.domain, self.name, self.since)
     }
 }
 
-/// The kernel of an operator version: the row with the greatest version up to it.
+/// Returns the kernel of an operator version: the row with the greatest version up to it.
 pub fn find(version: &OperatorVersion) -> Option<&'static Kernel> {
     static TABLE: OnceLock<HashMap<(&str, &str), Vec<&Kernel>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
@@ -100,12 +100,12 @@ pub fn find(version: &OperatorVersion) -> Option<&'static Kernel> {
     rows.iter().rev().find(|kernel| kernel.since <= version.since).copied()
 }
 
-/// Every row of every family.
+/// Iterates over the rows of all families.
 pub fn all() -> impl Iterator<Item = &'static Kernel> {
     crate::kernels::FAMILIES.iter().flat_map(|(_, families)| families.iter().copied().flatten())
 }
 
-/// The field of an operator, such as `image`.
+/// Returns the field of an operator, such as `image`.
 pub fn field(domain: &str, name: &str) -> Option<&'static str> {
     let has = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
     let mut fields = crate::kernels::FAMILIES.iter();

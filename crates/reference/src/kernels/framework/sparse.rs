@@ -1,4 +1,4 @@
-//! Sparse tensors, which operators take in their dense form.
+//! Sparse tensors. Operators compute on their dense form.
 
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::Result;
@@ -6,7 +6,7 @@ use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::value::SparseTensor;
 
-/// The dense tensor that a sparse one stands for: zeros, or empty strings, where it has no value.
+/// Converts a sparse tensor to a dense one. Missing elements are zeros or empty strings.
 pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> {
     let element = sparse.values.element_type();
     let buffer = budget.allocate(element, &sparse.shape)?;

@@ -1,4 +1,4 @@
-//! `AffineGrid`, `GridSample`: sampling at the places of a grid.
+//! `AffineGrid` and `GridSample`: sampling at the points of a grid.
 
 #![expect(clippy::indexing_slicing, reason = "ranks are checked first, and places are clamped to the axes")]
 
@@ -18,11 +18,11 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)),
 ];
 
-/// What a version of `GridSample` takes.
+/// Rules of a version of `GridSample`.
 struct Rules {
-    /// The names of linear, nearest and cubic sampling.
+    /// Names of linear, nearest and cubic sampling.
     modes: [(&'static str, Mode); 3],
-    /// The number of spatial axes, where one alone is allowed.
+    /// Number of spatial axes, if only one is allowed.
     rank: Option<usize>,
 }
 
@@ -32,13 +32,13 @@ const OF_16: Rules =
 const OF_20: Rules =
     Rules { modes: [("linear", Mode::Linear), ("nearest", Mode::Nearest), ("cubic", Mode::Cubic)], rank: None };
 
-/// A place has four neighbours along each axis for cubic sampling, so their number grows with every one.
+/// Maximum number of spatial axes. Cubic sampling reads four neighbours per axis, so their number grows with each.
 const MOST_AXES: usize = 8;
 
 // AffineGrid.
 
-/// The grid of places, each an affine map of evenly spaced ones. The even places are rounded step by step as in the
-/// body, their maps once.
+/// `AffineGrid`: an affine map of a grid of evenly spaced points. The points are rounded step by step as in the
+/// function body, the map once.
 fn affine_grid(call: &Call<'_>) -> Result {
     let (theta, size) = (call.tensor(0)?, call.tensor(1)?);
     let sizes: Option<Vec<usize>> =
@@ -70,7 +70,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
     let (steps, of_image) = (strides(&dims), element_count(&dims)?);
     for (index, place) in call.budget.timed(results.chunks_mut(rank).enumerate()) {
         let (image, index) = (index / of_image, index % of_image);
-        // A place lists its coordinates from the innermost axis outwards.
+        // A point lists its coordinates from the innermost axis outwards.
         let even = (0..rank).rev().map(|axis| lines[axis][index / steps[axis] % dims[axis]]);
         let rows = theta[image * rank * (rank + 1)..].chunks(rank + 1);
         for (row, coordinate) in rows.zip(place) {
@@ -80,8 +80,8 @@ fn affine_grid(call: &Call<'_>) -> Result {
     Ok(room.floats(results)?.into())
 }
 
-/// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
-/// edge to edge without. A depth of 1 takes no step, as the body says; a height or width of 1 divides by zero there.
+/// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with `align_corners`,
+/// else from edge to edge. By the function body, a depth of 1 has no step, but a height or width of 1 divides by zero.
 fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
     let round = |value: f64| element.round(value);
     let count = round(length as f64);
@@ -107,7 +107,7 @@ enum Mode {
     Cubic,
 }
 
-/// What lies beyond the ends of an axis.
+/// Values outside the ends of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Padding {
     Zeros,
@@ -115,19 +115,19 @@ enum Padding {
     Reflection,
 }
 
-/// How to sample, and from what.
+/// Sampling parameters, and the layout of the input.
 struct Sampler {
     mode: Mode,
     padding: Padding,
     align_corners: bool,
-    /// The type of the grid, in which the nearest element is found.
+    /// Type of the grid, in which the nearest element is computed.
     grid: ElementType,
-    /// The spatial dimensions of the input and their strides.
+    /// Spatial dimensions of the input and their strides.
     dims: Vec<usize>,
     steps: Vec<usize>,
 }
 
-/// What a place reads along one axis: up to four elements, `None` beyond the ends, and their weights.
+/// Elements along one axis for a point: up to four, `None` outside the ends, with their weights.
 type Taps = [(Option<usize>, f64); 4];
 
 fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
@@ -215,13 +215,13 @@ impl Sampler {
         })
     }
 
-    /// The first and the last place of an axis: the centres of its outer elements, or their edges.
+    /// Returns the ends of an axis: the centres of its outer elements, or their edges.
     fn ends(&self, axis: usize) -> (f64, f64) {
         let length = self.dims[axis] as f64;
         if self.align_corners { (0.0, length - 1.0) } else { (-0.5, length - 0.5) }
     }
 
-    /// A place in elements from one between -1 and 1, each step through `round`.
+    /// Converts a coordinate from `[-1, 1]` to elements, with each step rounded by `round`.
     fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
         let length = self.dims[axis] as f64;
         if self.align_corners {
@@ -231,7 +231,7 @@ impl Sampler {
         }
     }
 
-    /// A place brought back between the ends, where the padding does so.
+    /// Moves a point between the ends, if the padding requires it.
     fn inside(&self, place: f64, axis: usize) -> f64 {
         let (first, last) = self.ends(axis);
         if place >= first && place <= last {
@@ -244,7 +244,7 @@ impl Sampler {
         }
     }
 
-    /// The element at a whole place; `None` is zero.
+    /// Returns the element at an integer point. `None` means zero.
     fn element(&self, whole: f64, axis: usize) -> Option<usize> {
         let (length, (first, last)) = (self.dims[axis] as f64, self.ends(axis));
         let whole = match self.padding {
@@ -256,7 +256,7 @@ impl Sampler {
         (whole >= 0.0 && whole < length).then_some(whole as usize)
     }
 
-    /// The position in a plane of the element nearest to a place, ties to even.
+    /// Returns the position in a plane of the element nearest to a point. Ties round to even.
     fn nearest(&self, place: impl Iterator<Item = f64>) -> Option<usize> {
         let round = |value: f64| self.grid.round(value);
         let mut position = 0;
@@ -267,7 +267,7 @@ impl Sampler {
         Some(position)
     }
 
-    /// What a place reads along one axis.
+    /// Returns the elements and weights along one axis for a point.
     fn taps(&self, normal: f64, axis: usize) -> Taps {
         let place = self.inside(self.place(normal, axis, |value| value), axis);
         let low = place.floor();
@@ -280,8 +280,8 @@ impl Sampler {
     }
 }
 
-/// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
-/// there makes no NaN.
+/// Computes the weighted sum over all axes, outermost first. Elements with weight 0 are not read, so that an infinity
+/// there does not give NaN.
 fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
     let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
         return values.get(position).copied().unwrap_or(0.0);
@@ -295,7 +295,7 @@ fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64
     sum.value()
 }
 
-/// A place outside two ends, mirrored at them until it lies between.
+/// Mirrors a point at both ends until it is between them.
 fn reflect(place: f64, first: f64, last: f64) -> f64 {
     let range = last - first;
     if place >= first && place <= last {
@@ -311,7 +311,7 @@ fn reflect(place: f64, first: f64, last: f64) -> f64 {
     if from_first { first + rest } else { last - rest }
 }
 
-/// The filter of cubic sampling, with the coefficient -0.75 of upstream.
+/// Cubic filter, with upstream's coefficient -0.75.
 fn cubic(x: f64) -> f64 {
     let a = -0.75;
     if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
@@ -340,7 +340,7 @@ mod tests {
         let x = typed(ElementType::Double, &[1, 1, 4], &[32.0, large, -large, 0.0]);
         let middle = typed(ElementType::Double, &[1, 1, 1], &[0.0]);
         assert_eq!(node("GridSample", 20).input(x).input(middle).set("mode", "cubic").tensor().floats(), [-3.0]);
-        // At (-1, -1): -1 - large + large.
+        // The value at (-1, -1): -1 - large + large.
         let theta = typed(ElementType::Double, &[1, 2, 3], &[1.0, large, large, 0.0, 0.0, 0.0]);
         let affine = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2])).set("align_corners", 1);
         assert_eq!(affine.tensor().floats()[0], -1.0);

@@ -1,4 +1,4 @@
-//! `ImageDecoder`: encoded images.
+//! `ImageDecoder`: decodes encoded images.
 
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,26 +14,26 @@ use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
 
-/// The encoded bytes that a decoder is given between two looks at the clock: they decode in a few milliseconds.
+/// Encoded bytes that a decoder reads between two checks of the clock. They decode in a few milliseconds.
 const READ: usize = 1 << 9;
 
-/// The most pixels of a format whose decoder reads the whole file before it begins: about half a second's work.
+/// Maximum number of pixels for a format whose decoder first reads the whole file: about half a second of work.
 const WHOLE: usize = 1 << 25;
 
-/// The most pixels of a JPEG 2000 image, whose decoder takes longer.
+/// Maximum number of pixels of a JPEG 2000 image, whose decoder is slower.
 const WHOLE_JPEG2000: usize = 1 << 22;
 
-/// What a pixel takes in memory: its samples, of up to 16 bits each, and its 8-bit colours.
+/// Bytes per pixel in memory: its samples, of up to 16 bits each, and its 8-bit colours.
 const BYTES_OF_A_PIXEL: usize = 12;
 
-/// An image of 8-bit red, green and blue, one row after the other.
+/// Image of 8-bit red, green and blue, row by row.
 struct Picture {
     height: usize,
     width: usize,
     pixels: Vec<u8>,
 }
 
-/// The order and number of an output's channels.
+/// Order and number of an output's channels.
 #[derive(Clone, Copy)]
 enum PixelFormat {
     Rgb,
@@ -41,7 +41,7 @@ enum PixelFormat {
     Grayscale,
 }
 
-/// The image of the encoded bytes, `[height, width, channels]`; one without pixels where they cannot be decoded.
+/// `ImageDecoder`: the decoded image, `[height, width, channels]`. It has no pixels if decoding fails.
 fn image_decoder(call: &Call<'_>) -> Result {
     let format = call
         .one_of(
@@ -50,7 +50,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
         )
         .rule("C3")?;
     let encoded = call.tensor(0)?.bytes();
-    // The standard asks for an empty image whatever the reason is, and a decoder's own panic is one.
+    // The standard requires an empty image for any failure, including a panic of a decoder.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(call.budget, encoded))).unwrap_or(Ok(None));
     call.budget.check_time()?;
     let picture = decoded?.unwrap_or(Picture { height: 0, width: 0, pixels: Vec::new() });
@@ -62,7 +62,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
 
-/// The encoded bytes, a few at a time, until the time is over.
+/// Reader of the encoded bytes, a few at a time, until the deadline.
 struct Timed<'a> {
     encoded: Cursor<&'a [u8]>,
     budget: &'a Budget,
@@ -96,7 +96,7 @@ impl Seek for Timed<'_> {
     }
 }
 
-/// The picture, or nothing where the bytes are none.
+/// Decodes the bytes. Returns `None` if they are not an image.
 fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     const JP2: &[u8] = b"\0\0\0\x0cjP  ";
     const CODESTREAM: &[u8] = b"\xff\x4f\xff\x51";
@@ -115,7 +115,7 @@ fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     Ok(Some(Picture { height, width, pixels: rgb.into_raw() }))
 }
 
-/// Counts the pixels of an image as a decoder holds them, and refuses more than `max`, which it would decode in one go.
+/// Counts the memory of a decoder for the pixels, and refuses more than `max`, which it would decode in one go.
 fn count_pixels(budget: &Budget, [height, width]: [usize; 2], max: usize) -> Result<()> {
     let max = max.min(budget.limits().elements);
     let pixels = height.checked_mul(width).filter(|&pixels| pixels <= max);
@@ -125,7 +125,7 @@ fn count_pixels(budget: &Budget, [height, width]: [usize; 2], max: usize) -> Res
     budget.count(pixels, BYTES_OF_A_PIXEL)
 }
 
-/// The image of a JPEG 2000 file or codestream, in gray or colour, without its alpha.
+/// Decodes a JPEG 2000 file or codestream, in gray or colour, without alpha.
 fn decode_jpeg2000(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     let Ok(image) = hayro_jpeg2000::Image::new(encoded, &DecodeSettings::default()) else { return Ok(None) };
     let (height, width) = (image.height() as usize, image.width() as usize);
@@ -148,7 +148,7 @@ fn decode_jpeg2000(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     Ok(Some(Picture { height, width, pixels }))
 }
 
-/// The channels of each pixel in the other order.
+/// Reverses the channels of each pixel.
 fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
     let (groups, _) = pixels.as_chunks_mut::<3>();
     for pixel in groups {
@@ -157,7 +157,7 @@ fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
     pixels
 }
 
-/// The brightness of each pixel after ITU-R BT.601, as JPEG has it: 0.299 red, 0.587 green, 0.114 blue.
+/// Returns the brightness of each pixel by ITU-R BT.601, as in JPEG: 0.299 red, 0.587 green, 0.114 blue.
 fn luma(pixels: &[u8]) -> Vec<u8> {
     let (groups, _) = pixels.as_chunks::<3>();
     #[expect(clippy::cast_possible_truncation, reason = "a weighted mean of bytes, with weights that sum to 2^16")]
@@ -218,7 +218,7 @@ mod tests {
         image::GrayImage::new(2048, 2048).write_to(&mut png, image::ImageFormat::Png).unwrap();
         let png = png.into_inner();
         assert_eq!(decoder(&png).tensor().shape(), [2048, 2048, 3]);
-        // The bytes are not asked for at once: the time is over after the first few of them.
+        // The bytes are read in parts. The deadline passes after the first few of them.
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
         let late = decoder(&png).limits(ExecutionLimits { deadline, ..ExecutionLimits::default() });

@@ -1,4 +1,4 @@
-//! Images: decoding, resizing, sampling, regions.
+//! Image operators: decoding, resizing, sampling, regions.
 
 pub(crate) mod grid_sample;
 #[cfg(feature = "images")]
@@ -9,7 +9,7 @@ pub(crate) mod roi;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[
     grid_sample::KERNELS,
     #[cfg(feature = "images")]

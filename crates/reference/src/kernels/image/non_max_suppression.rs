@@ -1,4 +1,4 @@
-//! `NonMaxSuppression`: of boxes that overlap, the one with the best score.
+//! `NonMaxSuppression`: selects the box with the best score among overlapping ones.
 
 #![expect(
     clippy::indexing_slicing,
@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonMaxSuppression", 10, non_max_suppression)];
 
-/// The boxes kept, by batch and class, each class from the best score down; of equal scores the first box is better.
+/// Returns the selected boxes by batch and class, and in each class by descending score. Ties go to the first box.
 fn non_max_suppression(call: &Call<'_>) -> Result {
     let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
     let (&[batches, count, 4], &[of_scores, classes, per_class]) = (boxes.shape(), scores.shape()) else {
@@ -58,7 +58,7 @@ fn single<'a>(call: &Call<'a>, index: usize) -> Result<Option<&'a Tensor>> {
     }
 }
 
-/// The threshold of overlaps, from 0 to 1.
+/// Returns the overlap threshold, from 0 to 1.
 fn overlap(call: &Call<'_>) -> Result<f64> {
     let threshold = single(call, 3).rule("C1")?.and_then(Tensor::single_float).unwrap_or(0.0);
     if (0.0..=1.0).contains(&threshold) {
@@ -67,7 +67,7 @@ fn overlap(call: &Call<'_>) -> Result<f64> {
     Err(broken("C6", format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
 }
 
-/// What bounds the selection within a class.
+/// Limits of the selection within a class.
 struct Thresholds {
     most: usize,
     overlap: f64,
@@ -75,7 +75,7 @@ struct Thresholds {
 }
 
 impl Thresholds {
-    /// The boxes kept of one class, best first.
+    /// Returns the selected boxes of one class, best first.
     fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
         let budget = call.budget.nested();
         let mut candidates: Vec<usize> = budget.scratch(corners.len())?;
@@ -83,7 +83,7 @@ impl Thresholds {
         if let Some(min) = self.score {
             candidates.retain(|&index| scores[index] >= min);
         }
-        // A score that is NaN comes last.
+        // A NaN score sorts last.
         let order = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(a.is_nan().cmp(&b.is_nan()));
         candidates.sort_by(|&a, &b| order(scores[a], scores[b]));
         let mut kept: Vec<usize> = Vec::new();
@@ -100,14 +100,14 @@ impl Thresholds {
     }
 }
 
-/// A box by its corners, `float` numbers: low and high along each axis.
+/// Corners of a box, `float` numbers: low and high along each axis.
 #[derive(Clone, Copy, Debug)]
 struct Corners {
     low: [f64; 2],
     high: [f64; 2],
 }
 
-/// Rounds to `float`, the type of the boxes, in which every step is taken.
+/// Rounds to `float`, the type of the boxes. Every step is rounded.
 fn float(value: f64) -> f64 {
     ElementType::Float.round(value)
 }
@@ -136,7 +136,7 @@ impl Corners {
         float(float(self.high[0] - self.low[0]) * float(self.high[1] - self.low[1]))
     }
 
-    /// The intersection over the union, where both boxes and the intersection have an area.
+    /// Returns the intersection over union, if both boxes and the intersection have an area.
     fn overlap(&self, other: &Corners) -> Option<f64> {
         let both = Corners {
             low: [0, 1].map(|axis| self.low[axis].max(other.low[axis])),
@@ -156,7 +156,7 @@ impl Corners {
 mod tests {
     use crate::testing::{OneNode, floats, ints, node};
 
-    /// Two boxes that share a third of their union, and one apart.
+    /// Two boxes whose intersection is a third of their union, and a separate one.
     fn three(scores: [f64; 3]) -> OneNode {
         let boxes = [0.0, 0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 3.0, 5.0, 5.0, 4.0, 4.0];
         node("NonMaxSuppression", 10).input(floats(&[1, 3, 4], &boxes)).input(floats(&[1, 1, 3], &scores))

@@ -1,4 +1,4 @@
-//! Resize, Upsample: tensors at another resolution.
+//! Resize and Upsample: tensors at another resolution.
 
 #![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
 
@@ -29,13 +29,13 @@ fn float(value: f64) -> f64 {
     ElementType::Float.round(value)
 }
 
-/// A length computed from scales.
+/// Returns a length computed from scales.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length beyond memory is refused later")]
 fn length(value: f64) -> usize {
     value.floor() as usize
 }
 
-/// Each axis by its scale, from the first element on.
+/// Resizes each axis by its scale, from the first element on.
 fn scaled(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
     let extent = |(axis, (&input, &scale))| {
         check_scale(scale)?;
@@ -53,14 +53,14 @@ fn check_scale(scale: f64) -> Result<()> {
     }
 }
 
-// Upsample, and Resize-10.
+// Upsample and Resize-10.
 
-/// The scales of version 1: none for batch and channels.
+/// Returns the scales of version 1, which has none for batch and channels.
 fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
     Ok([1.0, 1.0, call.float("height_scale")?, call.float("width_scale")?].to_vec())
 }
 
-/// Upsample; `rule` is what the version says of modes and of the number of scales.
+/// Upsample. `rule` is the version's rule about modes and the number of scales.
 fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result {
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
         return Err(broken("C4", format!("a scale is {scale}; Upsample takes 1 or more")));
@@ -74,8 +74,8 @@ fn resize_by_scales(call: &Call<'_>) -> Result {
     by_scales(call, &scales, "linear", Nearest::FloorUpCeilDown, ["C18", "C16"])
 }
 
-/// The versions before 11 name no coordinates. Their authors' tests read the element at `x / scale`, and the nearest
-/// one below it when upsampling, above it when downsampling. The rules are those about modes and about the number of scales.
+/// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`. Nearest
+/// rounds down for upsampling and up for downsampling. The rules are about modes and about the number of scales.
 fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest, [modes, count]: [&str; 2]) -> Result {
     let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)]).rule(modes)?;
     let x = call.tensor(0)?;
@@ -162,7 +162,7 @@ fn nearest(call: &Call<'_>) -> Result<Nearest> {
     .rule("C9")
 }
 
-/// The axes to resize, by `scales` or `sizes`.
+/// Returns the axes to resize, by `scales` or `sizes`.
 fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<Extent>> {
     let axes = resized_axes(call, x.rank())?;
     let count = axes.len();
@@ -216,7 +216,7 @@ fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     if repeated { Err(broken("C13", format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
 }
 
-/// The start and end of each axis: `roi` holds all starts, then all ends.
+/// Returns the start and end of each axis. `roi` holds all starts, then all ends.
 fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     let roi = call.optional_tensor(1)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     if roi.len() != 2 * count {
@@ -225,7 +225,7 @@ fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
 }
 
-/// The attribute `keep_aspect_ratio_policy`: whether sizes hold for each axis, or bound one scale of all.
+/// Attribute `keep_aspect_ratio_policy`: sizes apply per axis, or bound one scale for all.
 #[derive(Clone, Copy)]
 enum Policy {
     Stretch,
@@ -233,8 +233,8 @@ enum Policy {
     NotSmaller,
 }
 
-/// The output length of each axis, its scale and the length before rounding, from its input length and the size asked
-/// for.
+/// Returns the output length, the scale and the unrounded length of each axis, from its input length and requested
+/// size.
 fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
     if let Some((_, size)) = lengths.iter().find(|(_, size)| *size < 0) {
         return Err(invalid(format!("a size is {size}; it takes 0 or more")));
@@ -291,14 +291,14 @@ mod tests {
 
     #[test]
     fn the_length_is_computed_in_float() {
-        // 0.7 as a float is less than 7 / 10, and ten times it rounds to 7.
+        // The float 0.7 is less than 7 / 10, but ten times it rounds to 7.
         let ten = floats(&[10], &[1.0; 10]);
         assert_eq!(scaled_by(19, ten, f64::from(0.7f32)).tensor().shape(), [7]);
     }
 
     #[test]
     fn doubles_between_elements_keep_what_cancels() {
-        // Halfway between the large ones, which weigh 19/32 each, 32 weighs -3/32.
+        // Halfway between the large elements, which have weights of 19/32 each, 32 has a weight of -3/32.
         let large = libm::ldexp(1.0, 60);
         let x = typed(ElementType::Double, &[4], &[32.0, large, -large, 0.0]);
         let node = scaled_by(19, x, 2.0).set("mode", "cubic").set("coordinate_transformation_mode", "asymmetric");

@@ -1,4 +1,4 @@
-//! `RoiAlign`, `MaxRoiPool`: regions of images.
+//! `RoiAlign` and `MaxRoiPool`: pooled regions of images.
 
 #![expect(clippy::indexing_slicing, reason = "the shapes are checked first, and samples are clamped to the plane")]
 
@@ -16,18 +16,18 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("RoiAlign", 16, |call| roi_align(call, shift(call)?)),
 ];
 
-/// Rounds into the type of the input: places and counts are computed in it, step by step.
+/// Rounds to the type of the input. Coordinates and counts are computed in it, step by step.
 fn staged(element: ElementType) -> impl Fn(f64) -> f64 {
     move |value| element.round(value)
 }
 
-/// The four dimensions of the images.
+/// Returns the four dimensions of the images.
 fn images(x: &Tensor) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(x.shape())
         .map_err(|_| invalid(format!("X has shape {:?}; it takes batch, channels, height and width", x.shape())))
 }
 
-/// The regions, `columns` numbers each.
+/// Returns the regions, `columns` numbers each.
 fn regions(call: &Call<'_>, tensor: &Tensor, columns: usize) -> Result<Vec<f64>> {
     match tensor.shape() {
         &[_, found] if found == columns => call.budget.read_floats(tensor),
@@ -53,19 +53,19 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
 
 // RoiAlign.
 
-/// How far coordinates lie from the index of their pixel.
+/// Returns the offset of coordinates from the index of their pixel.
 fn shift(call: &Call<'_>) -> Result<f64> {
     call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)]).rule("C7")
 }
 
-/// How the samples of a bin make one value.
+/// Reduction of the samples of a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Average,
     Maximum,
 }
 
-/// A sample between four pixels: their positions in a plane, and their weights.
+/// Sample between four pixels: their positions in a plane, and their weights.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     positions: [usize; 4],
@@ -102,10 +102,10 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     Ok(room.floats(results)?.into())
 }
 
-/// One value for each bin, from as many samples as each has.
+/// Computes one value per bin from its samples.
 ///
-/// The maximum is taken over the four weighted pixels of every sample, not over the samples, as upstream's own case has
-/// it; the text only names the mode.
+/// The maximum is over the four weighted pixels of every sample, not over the samples, as in upstream's own case. The
+/// text only names the mode.
 fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
     let of_bin = samples.len() / out.len();
     for (at, out) in out.iter_mut().enumerate() {
@@ -122,12 +122,12 @@ fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
     }
 }
 
-/// The greater of two numbers, NaN above all.
+/// Returns the greater of two numbers. NaN is greater than all.
 fn greater(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
-/// The samples of all bins of a region, bin by bin.
+/// Returns the samples of all bins of a region, bin by bin.
 fn samples(
     call: &Call<'_>,
     budget: &Budget,
@@ -139,7 +139,7 @@ fn samples(
     let round = staged(call.tensor(0)?.element_type());
     let scale = call.float("spatial_scale")?;
     let ratio = call.int("sampling_ratio")?;
-    // A region stands as x1, y1, x2, y2.
+    // A region is stored as x1, y1, x2, y2.
     let along = |axis: usize| -> Result<(Vec<f64>, usize)> {
         let start = round(round(region[1 - axis] * scale) - shift);
         let end = round(round(region[3 - axis] * scale) - shift);
@@ -169,7 +169,7 @@ fn samples(
     Ok(samples)
 }
 
-/// The samples along one axis of a bin.
+/// Returns the number of samples along one axis of a bin.
 fn grid(bin: f64, ratio: i64) -> Result<usize> {
     if ratio < 0 {
         return Err(broken("C3", format!("sampling_ratio is {ratio}; it takes 0 or more")));
@@ -186,7 +186,7 @@ fn grid(bin: f64, ratio: i64) -> Result<usize> {
 }
 
 impl Sample {
-    /// The sample at (row, column); beyond a pixel's distance from the plane it is zero.
+    /// Returns the sample at (row, column). It is zero if it is more than one pixel outside the plane.
     fn at(place: [f64; 2], plane: [usize; 2]) -> Sample {
         let outside = |axis: usize| !(place[axis] >= -1.0 && place[axis] <= plane[axis] as f64) || plane[axis] == 0;
         if outside(0) || outside(1) {
@@ -209,7 +209,7 @@ impl Sample {
 
 // MaxRoiPool.
 
-/// The greatest element of each bin, whose edges lie on whole pixels; zero where a bin is empty.
+/// `MaxRoiPool`: the maximum of each bin, whose edges are on whole pixels. An empty bin gives zero.
 fn max_roi_pool(call: &Call<'_>) -> Result {
     let (x, rois) = (call.tensor(0)?, call.tensor(1)?);
     let [count, channels, height, width] = images(x)?;
@@ -247,8 +247,8 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     Ok(room.gather_from(&[x, &zero], positions)?.into())
 }
 
-/// The pixels of each bin along one axis: both ends of the region are rounded to a pixel, half away from zero, and
-/// belong to it.
+/// Returns the pixels of each bin along one axis. Both ends of the region are rounded to a pixel, half away from zero,
+/// and are part of the region.
 fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Result<Vec<std::ops::Range<usize>>> {
     let round = staged(call.tensor(0)?.element_type());
     let scale = call.float("spatial_scale")?;
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_greatest_is_taken_of_weighted_pixels() {
-        // The sample (1.5, 1.5) weighs the pixels 5, 6, 9 and 10 a quarter each.
+        // The sample (1.5, 1.5) weights the pixels 5, 6, 9 and 10 by a quarter each.
         assert_eq!(align(10, [1.0, 1.0, 2.0, 2.0]).set("mode", "max").tensor().floats(), [2.5]);
     }
 

@@ -1,4 +1,4 @@
-//! Det, Trilu: matrices in the last two axes.
+//! Det and Trilu, on matrices in the last two axes.
 
 use crate::kernels::framework::arguments::single;
 use crate::kernels::framework::call::{Call, Result};
@@ -9,7 +9,7 @@ use crate::tensor::double_double::DoubleDouble;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Trilu", 14, trilu), Kernel::new("Det", 11, det)];
 
-/// The batch axes, the rows and the columns of a stack of matrices.
+/// Returns the batch axes, rows and columns of a stack of matrices.
 fn stack(data: &Tensor) -> Result<(&[usize], usize, usize)> {
     match data.shape() {
         [batch @ .., rows, columns] => Ok((batch, *rows, *columns)),
@@ -32,7 +32,7 @@ fn trilu(call: &Call<'_>) -> Result {
     Ok(buffer.gather_from(&[&Tensor::zero(data.element_type())?, data], positions)?.into())
 }
 
-/// The determinant of each matrix.
+/// Det: the determinant of each matrix.
 fn det(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let (batch, rows, columns) = stack(data).rule("C1")?;
@@ -56,7 +56,7 @@ fn wide(row: &[f64]) -> Vec<DoubleDouble> {
     row.iter().copied().map(DoubleDouble::from).collect()
 }
 
-/// The signed product of the pivots of Gaussian elimination; 1 for a matrix without rows.
+/// Returns the signed product of the pivots of Gaussian elimination, or 1 for a matrix without rows.
 fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f64> {
     if rows.iter().flatten().any(|value| value.to_f64().is_nan()) {
         return Ok(f64::NAN);
@@ -67,7 +67,7 @@ fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f
         let size = |row: &Vec<DoubleDouble>| row.get(column).map_or(0.0, |value| value.abs().to_f64());
         let largest = (column..rows.len()).max_by(|&a, &b| {
             let size = |index: usize| rows.get(index).map_or(0.0, size);
-            // Of equal pivots the first.
+            // Ties go to the first pivot.
             size(a).total_cmp(&size(b)).then(b.cmp(&a))
         });
         let largest = largest.unwrap_or(column);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn determinants_of_doubles_survive_cancellation() {
-        // (2^27 + 1)^2 - 2^27 (2^27 + 2) is 1, though the products differ in their 55th bit.
+        // (2^27 + 1)^2 - 2^27 (2^27 + 2) is 1; the products differ in their 55th bit.
         let big = libm::ldexp(1.0, 27);
         let matrix = typed(ElementType::Double, &[2, 2], &[big + 1.0, big, big + 2.0, big + 1.0]);
         assert_eq!(node("Det", 11).input(matrix).tensor().floats(), [1.0]);

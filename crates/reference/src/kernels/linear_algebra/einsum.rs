@@ -1,4 +1,4 @@
-//! Einsum: sums of products over named indices. Operands are converted element by element, where a product meets them.
+//! Einsum: sums of products over named indices. Operand elements are converted one by one, where a product needs them.
 
 #![expect(
     clippy::indexing_slicing,
@@ -21,35 +21,35 @@ use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::with_magnitude("Einsum", 12, einsum, magnitude)];
 
-/// The name of a dimension. Those of the ellipsis order before letters, and capitals before small letters.
+/// Name of a dimension. Ellipsis dimensions order before letters, and capitals before lower-case letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Index {
-    /// A dimension that the ellipsis stands for, counted from its first.
+    /// A dimension of the ellipsis, counted from its first.
     Ellipsis(usize),
     Letter(char),
 }
 
-/// A part of a term as written.
+/// Symbol of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Symbol {
     Ellipsis,
     Letter(char),
 }
 
-/// An equation applied to the shapes of its operands.
+/// Equation applied to the shapes of its operands.
 #[derive(Debug)]
 struct Plan {
-    /// For each operand the index of each of its dimensions.
+    /// Index of each dimension of each operand.
     operands: Vec<Vec<Index>>,
-    /// The size of each index.
+    /// Size of each index.
     sizes: BTreeMap<Index, usize>,
-    /// The indices of the result.
+    /// Indices of the result.
     output: Vec<Index>,
-    /// The indices that are summed over.
+    /// Indices that are summed over.
     summed: Vec<Index>,
 }
 
-/// A rule that an equation breaks, and how.
+/// Violated rule of an equation, and the reason.
 type Broken = (&'static str, String);
 
 impl Plan {
@@ -80,13 +80,13 @@ impl Plan {
         Ok(Plan { operands, sizes, output, summed })
     }
 
-    /// The sizes of some indices.
+    /// Returns the sizes of some indices.
     fn dims(&self, indices: &[Index]) -> Vec<usize> {
         indices.iter().map(|index| self.sizes.get(index).copied().unwrap_or(1)).collect()
     }
 
-    /// A walk over some indices that reads an operand: an index that stands twice in it steps along both dimensions,
-    /// one of size 1 in it or not in it at all does not step.
+    /// Returns a walk over some indices that reads an operand. An index that occurs twice steps along both dimensions.
+    /// One of size 1, or absent, does not step.
     fn walk(&self, operand: &[Index], shape: &[usize], over: &[Index]) -> StridedIter {
         let own = strides(shape);
         let steps: Vec<isize> = over
@@ -100,7 +100,7 @@ impl Plan {
     }
 }
 
-/// The symbols of a term.
+/// Parses a term.
 fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
     let mut symbols = Vec::new();
     let mut rest = term;
@@ -119,7 +119,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
     Ok(symbols)
 }
 
-/// How many dimensions the ellipsis stands for, the same number wherever it stands.
+/// Returns the number of dimensions of the ellipsis, which must be the same in every term.
 fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Broken> {
     let mut known = None;
     for (term, shape) in terms.iter().zip(shapes) {
@@ -136,7 +136,7 @@ fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Br
     Ok(known.unwrap_or(0))
 }
 
-/// The indices of a term, its ellipsis written out.
+/// Returns the indices of a term, with its ellipsis expanded.
 fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
     let write_out = |symbol: &Symbol| -> Vec<Index> {
         match *symbol {
@@ -147,7 +147,7 @@ fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
     term.iter().flat_map(write_out).collect()
 }
 
-/// The size of each index; dimensions of size 1 broadcast.
+/// Returns the size of each index. Dimensions of size 1 broadcast.
 fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Broken> {
     let mut sizes = BTreeMap::new();
     for (operand, shape) in operands.iter().zip(shapes) {
@@ -164,7 +164,7 @@ fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index,
     Ok(sizes)
 }
 
-/// Without an arrow: the ellipsis, then the letters that stand exactly once, capitals first.
+/// Returns the output without an arrow: the ellipsis, then the letters that occur exactly once, capitals first.
 fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     let mut counts: BTreeMap<Index, usize> = BTreeMap::new();
     operands.iter().flatten().for_each(|index| *counts.entry(*index).or_default() += 1);
@@ -172,7 +172,7 @@ fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     counts.into_iter().filter_map(stays).collect()
 }
 
-/// For each element of the result, `total` of the products of one element of each operand, as `read` gives them.
+/// Computes, for each element of the result, `total` over the products of one element of each operand. `read` reads the elements.
 fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     call: &Call<'_>,
     plan: &Plan,
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(run("ij->j", &[floats(&[2, 0], &[])]), (vec![0], vec![]));
     }
 
-    /// An operand of 8 bits is not converted whole: the run has not room for that.
+    /// An 8-bit operand is not converted whole: the limit is too low for that.
     #[test]
     fn a_large_operand_is_read_where_it_is_multiplied() {
         let weight = typed(ElementType::Uint8, &[1 << 12, 8], &vec![1.0; 1 << 15]);

@@ -1,4 +1,4 @@
-//! `MatMul`, `Gemm` and their integer forms.
+//! `MatMul`, `Gemm` and their integer and quantized forms.
 
 #![expect(
     clippy::indexing_slicing,
@@ -29,8 +29,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QLinearMatMul", 10, quantized_matmul),
 ];
 
-/// The product of floating factors: for `double` each element is one compensated sum; products of narrower types are exact
-/// in `f64`.
+/// Multiplies floating-point factors. For `double`, each element is one compensated sum. Products of narrower types are
+/// exact in `f64`.
 fn float_product(
     call: &Call<'_>,
     [a, b]: [&Tensor; 2],
@@ -46,7 +46,7 @@ fn float_product(
     shape.multiply(call, transpose, &arithmetic)
 }
 
-/// The product of integer factors modulo 2^64, which contains every integer type's own wrapping.
+/// Multiplies integer factors modulo 2^64, which covers the wrapping of every integer type.
 fn integer_product(
     call: &Call<'_>,
     [a, b]: [&Tensor; 2],
@@ -59,7 +59,7 @@ fn integer_product(
     shape.multiply(call, transpose, &arithmetic)
 }
 
-/// The elements modulo 2^64.
+/// Returns the elements modulo 2^64.
 fn wrapped(budget: &Budget, tensor: &Tensor) -> Result<Vec<i64>> {
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits of a product that wraps matter")]
     budget.collect(tensor.stream(Tensor::integers).map(|value| value as i64))
@@ -69,7 +69,7 @@ fn widened(values: Vec<i64>) -> impl Iterator<Item = i128> {
     values.into_iter().map(i128::from)
 }
 
-/// `Y = A B`, over stacks of matrices that broadcast.
+/// `MatMul`: `Y = A B`, over stacks of matrices that broadcast.
 fn matmul(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     let rules = Rules { scalars: "C5", inner: "C1", stacks: "C3" };
@@ -83,16 +83,16 @@ fn matmul(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.integers(element, &product.shape, widened(values))?.into())
 }
 
-/// Which shapes Gemm's third input may have.
+/// Allowed shapes of Gemm's third input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AddendShape {
-    /// That of the result; any that broadcasts to it where the attribute `broadcast` is set.
+    /// The result's shape, or any that broadcasts to it if the attribute `broadcast` is set.
     SameUnlessBroadcast,
-    /// Any that broadcasts to that of the result.
+    /// Any shape that broadcasts to the result's.
     Broadcast,
 }
 
-/// The factors and the addend of a Gemm.
+/// Factors and addend of a Gemm.
 struct General<'a> {
     a: &'a Tensor,
     b: &'a Tensor,
@@ -130,7 +130,7 @@ impl<'a> General<'a> {
         Ok(General { a, b, c, transpose, product })
     }
 
-    /// The product with `combine` applied to each element and that of the addend, where there is one.
+    /// Combines each element of the product with that of the addend, if there is one.
     fn add<T: Copy, C: Copy>(
         &self,
         call: &Call<'_>,
@@ -153,7 +153,7 @@ impl<'a> General<'a> {
     }
 }
 
-/// `Y = alpha * A' * B' + beta * C`.
+/// Gemm: `Y = alpha * A' * B' + beta * C`.
 fn gemm(call: &Call<'_>, addend: AddendShape, accumulate: Accumulate) -> Result {
     let general = General::of(call, addend)?;
     let General { a, b, transpose, ref product, .. } = general;
@@ -187,15 +187,14 @@ fn gemm(call: &Call<'_>, addend: AddendShape, accumulate: Accumulate) -> Result 
     Ok(call.floats(element, shape, values)?.into())
 }
 
-/// One number for each row of the first factor, or for each column of the second, or for all.
+/// Granularity of a parameter: per row of the first factor, or per column of the second. One value may serve all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Per {
     Row,
     Column,
 }
 
-/// The shape with which a scale or zero point broadcasts: a vector of several elements goes along the rows, where there
-/// is one for each, or along the columns.
+/// Returns the shape with which a scale or zero point broadcasts. A vector has one element per row or per column.
 fn quantization_shape(tensor: &Tensor, per: Per) -> Vec<usize> {
     match *tensor.shape() {
         [count] if count > 1 && per == Per::Row => vec![count, 1],
@@ -203,7 +202,7 @@ fn quantization_shape(tensor: &Tensor, per: Per) -> Vec<usize> {
     }
 }
 
-/// The parameter that belongs to each element of a tensor of `shape`.
+/// Returns the parameter of each element of a tensor of `shape`.
 fn spread<'a>(
     parameter: &Tensor,
     values: &'a [f64],
@@ -225,14 +224,14 @@ fn spread<'a>(
     Ok(StridedIter::broadcast(&own, shape).map(|position| values[position]))
 }
 
-/// A factor less its zero point, exact.
+/// Factor minus its zero point, exactly.
 struct Centred<'a> {
     factor: &'a Tensor,
     zero_point: Option<(&'a Tensor, Vec<f64>)>,
     per: Per,
-    /// The shape of the factor, with the dimension that a vector leaves out.
+    /// Shape of the factor. A vector is a matrix of one row or column.
     shape: Vec<usize>,
-    /// The rule about zero points.
+    /// Rule about zero points.
     rule: &'static str,
 }
 
@@ -260,7 +259,7 @@ impl<'a> Centred<'a> {
         Ok(Centred { factor, zero_point, per, shape, rule })
     }
 
-    /// Some of the elements.
+    /// Reads a range of elements.
     fn read(&self, budget: &Budget, range: Range<usize>) -> Result<Vec<f64>> {
         let mut values = budget.read_floats(&self.factor.part(range.clone()))?;
         if let Some((tensor, zeros)) = &self.zero_point {
@@ -271,7 +270,7 @@ impl<'a> Centred<'a> {
     }
 }
 
-/// The product of two factors less their zero points, of whose shapes `rule` speaks. The operators have C4 about those of the factors.
+/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of the factors.
 fn centred_product(
     call: &Call<'_>,
     (a, a_zero_point): (&Tensor, Option<&Tensor>),
@@ -288,8 +287,8 @@ fn centred_product(
     Ok((shape, values))
 }
 
-/// `MatMulInteger`: `Y = (A - a_zero_point) (B - b_zero_point)`. 8-bit factors give sums that `f64` holds exactly; beyond 32
-/// bits they wrap.
+/// `MatMulInteger`: `Y = (A - a_zero_point) (B - b_zero_point)`. Sums of 8-bit factors are exact in `f64`, and wrap to
+/// 32 bits.
 fn matmul_integer(call: &Call<'_>) -> Result {
     let a = (call.tensor(0)?, call.optional_tensor(2)?);
     let b = (call.tensor(1)?, call.optional_tensor(3)?);
@@ -299,8 +298,8 @@ fn matmul_integer(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int32, &product.shape, whole)?.into())
 }
 
-/// `QLinearMatMul`: `Y = saturate(round(((A - a_zero) (B - b_zero)) * (a_scale * b_scale) / y_scale) + y_zero)`, ties to even;
-/// a floating Y is not rounded to an integer.
+/// `QLinearMatMul`: `Y = saturate(round(((A - a_zero) (B - b_zero)) * (a_scale * b_scale) / y_scale) + y_zero)`, ties
+/// to even. A floating-point Y is not rounded to an integer.
 fn quantized_matmul(call: &Call<'_>) -> Result {
     let (a_scale, b_scale, y_scale) = (call.tensor(1)?, call.tensor(4)?, call.tensor(6)?);
     let y_zero_point = call.tensor(7)?;
@@ -367,8 +366,8 @@ mod tests {
         assert_eq!(product(halves(), typed(E::Bfloat16, &[3], &[1.0; 3])), [258.0]);
     }
 
-    /// A factor of more elements than are read at a time, in its own order and transposed, and the last element of the
-    /// product of two rows with it.
+    /// Returns two rows, a factor larger than one block, the same factor transposed, and the last element of the
+    /// product.
     fn large(element: E) -> (Tensor, Tensor, Tensor, f64) {
         let (inner, columns) = (3000, 1000);
         let a: Vec<f64> = (0..2 * inner).map(|index| (index % 7) as f64).collect();
@@ -395,7 +394,7 @@ mod tests {
     fn an_integer_factor_does_not_count_as_converted_whole() {
         for (operator, element) in [("MatMulInteger", E::Uint8), ("MatMul", E::Int32), ("MatMul", E::Double)] {
             let (a, b, _, last) = large(element);
-            // Room for the inputs and a block of 2^21 numbers, not for all 3,000,000.
+            // The limit fits the inputs and a block of 2^21 numbers, but not all 3,000,000.
             let limits = ExecutionLimits { bytes: a.size() + b.size() + (17 << 20), ..ExecutionLimits::default() };
             let product = node(operator, 13).input(a).input(b).limits(limits).tensor();
             assert_eq!(product.floats().last(), Some(&last), "{operator} of {element}");
@@ -425,7 +424,7 @@ mod tests {
     fn quantizing_rounds_to_even_before_the_zero_point_and_saturates() {
         let a = typed(E::Int8, &[4, 1], &[1.0, 3.0, 127.0, -128.0]);
         let y = quantized(a, [1.0, 1.0, 2.0], E::Float, typed(E::Int8, &[], &[1.0]));
-        // 0.5 and 1.5 become 0 and 2, then the zero point is added.
+        // 0.5 and 1.5 round to 0 and 2, then the zero point is added.
         assert_eq!(y, [1.0, 3.0, 65.0, -63.0]);
         let a = typed(E::Uint8, &[1, 1], &[200.0]);
         assert_eq!(quantized(a, [1.0, 2.0, 1.0], E::Float16, typed(E::Int8, &[], &[0.0])), [127.0]);

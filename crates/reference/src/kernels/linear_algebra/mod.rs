@@ -1,4 +1,4 @@
-//! Products of matrices and tensors.
+//! Linear algebra: products of matrices and tensors, determinants, triangles.
 
 pub(crate) mod det_trilu;
 pub(crate) mod einsum;
@@ -6,5 +6,5 @@ pub(crate) mod matmul;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[det_trilu::KERNELS, einsum::KERNELS, matmul::KERNELS];

@@ -1,4 +1,4 @@
-//! Labels, keys and maps of ai.onnx.ml: to numbers and back.
+//! Label encoders and maps of ai.onnx.ml.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "ZipMap", 1, zip_map),
 ];
 
-/// Replaces each element of `x` by the value at the place of its key, or by the default.
+/// Replaces each element of `x` with the value of its key, or with the default.
 fn translate(
     call: &Call<'_>,
     x: &Tensor,
@@ -36,7 +36,7 @@ fn translate(
         let (keys, values) = (keys.len(), values.len());
         return Err(invalid(format!("there are {keys} keys and {values} values; they must be as many")));
     }
-    // The table: an entry a key, with its spare room.
+    // The table has an entry per key, and spare capacity.
     call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
     let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
         let table: HashMap<&str, usize> =
@@ -50,28 +50,28 @@ fn translate(
     Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
 }
 
-/// When a number is a key.
+/// Equality of numbers as keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Equality {
-    /// When the bits agree: zeros differ by their sign, NaNs by their payload.
+    /// Bitwise equality: zeros differ by sign, NaNs by payload.
     Bits,
-    /// When the numbers are equal, or both NaN.
+    /// Numeric equality, and all NaNs are equal.
     Numbers,
 }
 
 impl Equality {
-    /// Equal for equal elements of one type.
+    /// Returns a code that is the same for equal elements of one type.
     fn code(self, tensor: &Tensor, index: usize) -> u64 {
         let (element, bits) = (tensor.element_type(), tensor.bits_at(index));
         if self == Equality::Bits || !element.is_float() {
             return bits;
         }
-        // Adding a positive zero makes both zeros one; rounding makes all NaNs one.
+        // Adding positive zero unifies the zeros, and rounding unifies the NaNs.
         element.encode(element.decode_f64(bits) + 0.0)
     }
 }
 
-/// Integers to strings or back, by two parallel lists.
+/// `CategoryMapper`: integers to strings or back, by two parallel lists.
 fn category_mapper(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     check_direction(call, x)?;
@@ -84,7 +84,7 @@ fn category_mapper(call: &Call<'_>) -> Result {
     translate(call, x, Equality::Numbers, &keys, &values, &default).rule("C3")
 }
 
-/// Strings to their index in a list or back: `LabelEncoder` below version 2.
+/// `LabelEncoder` below version 2: strings to their index in a list, or back.
 fn class_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     check_direction(call, x)?;
@@ -99,7 +99,7 @@ fn class_encoder(call: &Call<'_>) -> Result {
     }
 }
 
-/// The default value that is set, where just one is, has the type of the output.
+/// Refuses a default value that is set alone and does not have the output's type.
 fn check_direction(call: &Call<'_>, x: &Tensor) -> Result<()> {
     let (own, other) = match x.element_type() {
         ElementType::String => ("default_int64", "default_string"),
@@ -112,7 +112,7 @@ fn check_direction(call: &Call<'_>, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The default value of a type, from the attribute that holds it.
+/// Returns the default value of a type, from its attribute.
 fn default_of(call: &Call<'_>, element: ElementType) -> Result<Tensor> {
     match element {
         ElementType::String => Ok(call.allocate(element, &[])?.strings([Arc::from(call.string("default_string")?)])?),
@@ -142,7 +142,7 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
     translate(call, x, equality, &keys, &values, &default).rule("C7")
 }
 
-/// The one list that is set of those named `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
+/// Returns the only list that is set among `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
 fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     let tensor = call.tensor_attribute(&format!("{prefix}_tensor")).cloned();
     let lists = [
@@ -159,7 +159,7 @@ fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     }
 }
 
-/// A list of floats with every bit as the model holds it.
+/// Reads a list of floats, bit by bit.
 fn float_list(call: &Call<'_>, name: &str) -> Result<Option<Tensor>> {
     let Some(Attribute::Floats(values)) = call.attributes.get(name) else { return Ok(None) };
     let buffer = call.allocate(ElementType::Float, &[values.len()])?;
@@ -178,7 +178,7 @@ fn string_list(call: &Call<'_>, name: &str) -> Result<Option<Tensor>> {
     call.optional_strings(name).map(list).transpose()
 }
 
-/// The map of an input.
+/// Returns the map of an input.
 fn map_input<'a>(call: &Call<'a>) -> Result<&'a Map> {
     match call.value(0)? {
         Value::Map(map) => Ok(map),
@@ -186,7 +186,7 @@ fn map_input<'a>(call: &Call<'a>) -> Result<&'a Map> {
     }
 }
 
-/// The values of a map as tensors of one element.
+/// Returns the values of a map as tensors of one element.
 fn map_values(map: &Map) -> Result<Vec<&Tensor>> {
     map.entries.values().map(single_element).collect()
 }
@@ -196,7 +196,7 @@ fn single_element(value: &Value) -> Result<&Tensor> {
     single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is no single element")))
 }
 
-/// What stands where a map has no entry: zero or the empty string.
+/// Returns the value for a missing map entry: zero or the empty string.
 fn nothing(element: ElementType) -> Result<Tensor> {
     Ok(match element {
         ElementType::String => Tensor::of_strings(&[], &[""])?,
@@ -204,7 +204,7 @@ fn nothing(element: ElementType) -> Result<Tensor> {
     })
 }
 
-/// The values of a map in the order of a vocabulary, `[1, C]`.
+/// `DictVectorizer`: the values of a map in the order of a vocabulary, `[1, C]`.
 fn dict_vectorizer(call: &Call<'_>) -> Result {
     let map = map_input(call)?;
     let vocabulary: Vec<MapKey> =
@@ -237,7 +237,7 @@ fn show(key: &MapKey) -> String {
     }
 }
 
-/// The values of a map in the order of its keys, or at the positions that its keys are.
+/// `CastMap`: the values of a map in the order of its keys, or at the positions that its keys give.
 fn cast_map(call: &Call<'_>) -> Result {
     let map = map_input(call)?;
     let element = call.one_of(
@@ -260,7 +260,7 @@ fn cast_map(call: &Call<'_>) -> Result {
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
 }
 
-/// For each position of the output, which entry of the map stands there, or one beyond the last.
+/// Returns, for each output position, the index of its map entry, or an index after the last one.
 fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     let size = call.int("max_map")?;
     let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is no length")))?;
@@ -278,7 +278,7 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
-/// The number that a value of a map spells, 0 where there is none.
+/// Parses a map value as a number, or returns 0 if it is absent.
 fn number((text, &absent): (&Arc<str>, &bool)) -> Result<f64> {
     match (absent, text.trim().parse::<f64>()) {
         (true, _) => Ok(0.0),
@@ -292,7 +292,7 @@ fn truncated(value: f64) -> i128 {
     value as i128
 }
 
-/// Strings or floats as another type, with its own zero or empty string where there is nothing.
+/// Converts strings or floats to another type. Absent values are that type's zero or empty string.
 fn convert(source: &Tensor, absent: &[bool], buffer: TensorBuilder) -> Result<Tensor> {
     let element = buffer.element_type();
     let strings = source.strings();
@@ -326,7 +326,7 @@ fn convert(source: &Tensor, absent: &[bool], buffer: TensorBuilder) -> Result<Te
     }
 }
 
-/// A map for each row, from the labels to the row's elements.
+/// `ZipMap`: a map per row, from the labels to the row's elements.
 fn zip_map(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;

@@ -13,8 +13,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "LinearRegressor", 1, linear_regressor),
 ];
 
-/// For each row of the input, each target's weighted sum of the features plus its intercept; `intercepts_rule` is the rule about their
-/// number.
+/// Computes, for each row and target, the weighted sum of the features plus the intercept. `intercepts_rule` is the
+/// rule about their number.
 fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64], intercepts_rule: &str) -> Result<Vec<f64>> {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
@@ -61,7 +61,8 @@ fn linear_regressor(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, &[rows, targets], scores)?.into())
 }
 
-/// The label of the largest score; one weight vector for two labels scores the second, and its negative the first.
+/// `LinearClassifier`: the label of the largest score. With one weight vector for two labels, its score is the second
+/// label's, and the negative score the first's.
 fn linear_classifier(call: &Call<'_>) -> Result {
     let (rows, columns) = rows_and_columns(call.tensor(0)?)?;
     let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);

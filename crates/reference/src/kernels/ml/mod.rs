@@ -1,4 +1,4 @@
-//! The operators of ai.onnx.ml.
+//! Operators of ai.onnx.ml.
 
 pub(crate) mod encoders;
 pub(crate) mod linear;
@@ -9,6 +9,6 @@ pub(crate) mod tree_ensemble;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] =
     &[encoders::KERNELS, linear::KERNELS, preprocessing::KERNELS, svm::KERNELS, tree_ensemble::KERNELS];

@@ -1,4 +1,4 @@
-//! Post-transforms of scores and the labels of classes, shared by the models of ai.onnx.ml.
+//! Post-transforms of scores and labels of classes, shared by the models of ai.onnx.ml.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::kernels::reduction::softmax::softmax;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
-/// What becomes of a row of scores in the end.
+/// Final transform of a row of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PostTransform {
-    /// Nothing.
+    /// No transform.
     None,
-    /// The softmax of the row.
+    /// Softmax of the row.
     Softmax,
-    /// The logistic function of each score.
+    /// Logistic function of each score.
     Logistic,
-    /// The softmax of the scores that are not zero; zeros stay.
+    /// Softmax of the nonzero scores. Zeros are kept.
     SoftmaxZero,
-    /// The quantile of the normal distribution at each score.
+    /// Quantile of the normal distribution at each score.
     Probit,
 }
 
 impl PostTransform {
-    /// The transform that the attribute `post_transform` names.
+    /// Reads the attribute `post_transform`.
     pub(super) fn of(call: &Call<'_>) -> Result<PostTransform> {
         call.one_of(
             "post_transform",
@@ -40,7 +40,7 @@ impl PostTransform {
         )
     }
 
-    /// The transform of a number, as `TreeEnsemble` counts them.
+    /// Returns the transform of a code, as `TreeEnsemble` numbers them.
     pub(super) fn from_code(code: i64) -> Result<PostTransform> {
         Ok(match code {
             0 => PostTransform::None,
@@ -64,7 +64,7 @@ impl PostTransform {
     }
 }
 
-/// Scores within 1e-7 of zero count as zero, and take no part but for what they are.
+/// Softmax of the nonzero scores. Scores within 1e-7 of zero count as zero, and contribute only `score * exp(-max)`.
 fn softmax_zero(row: &mut [f64]) {
     const ZERO: f64 = 1e-7;
     let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -77,8 +77,8 @@ fn softmax_zero(row: &mut [f64]) {
     }
 }
 
-/// The quantile of the normal distribution, by the approximation that the runtimes share: Winitzki's inverse of the
-/// error function with a = 0.147, and 0 at the ends.
+/// Quantile of the normal distribution, by the approximation that runtimes share: Winitzki's inverse of the error
+/// function with a = 0.147, and 0 at the ends.
 fn probit(p: f64) -> f64 {
     const A: f64 = 0.147;
     let x = 2.0 * p - 1.0;
@@ -92,27 +92,27 @@ fn probit(p: f64) -> f64 {
     std::f64::consts::SQRT_2 * if x < 0.0 { -inverse } else { inverse }
 }
 
-/// The names of the classes.
+/// Names of the classes.
 pub(super) enum Labels {
-    /// Numbers.
+    /// Integer labels.
     Integers(Vec<i64>),
-    /// Texts.
+    /// String labels.
     Strings(Vec<Arc<str>>),
 }
 
-/// What a classifier decides for one row.
+/// Decision of a classifier for one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// The label at this place.
+    /// The label at this index.
     At(usize),
-    /// That the only class applies, under the name 1.
+    /// The only class applies, with the label 1.
     Positive,
-    /// That the only class does not apply: 0.
+    /// The only class does not apply: label 0.
     Negative,
 }
 
 impl Labels {
-    /// The labels of the attributes `classlabels_strings` and `integers`, of which one must be set.
+    /// Reads the labels from `classlabels_strings` or the attribute `integers`. Exactly one must be set.
     pub(super) fn of(call: &Call<'_>, integers: &str) -> Result<Labels> {
         match (call.optional_ints(integers), call.optional_strings("classlabels_strings")) {
             (Some(labels), None) => Ok(Labels::Integers(labels.to_vec())),
@@ -129,7 +129,7 @@ impl Labels {
         }
     }
 
-    /// The labels of the classes decided for each row.
+    /// Returns the label of each row's class.
     pub(super) fn name(&self, call: &Call<'_>, classes: &[Class]) -> Result<Tensor> {
         let shape = [classes.len()];
         let outside = || invalid(format!("a class is beyond the {} labels", self.len()));
@@ -156,7 +156,7 @@ impl Labels {
     }
 }
 
-/// The place of the largest score, the first of equals.
+/// Returns the index of the largest score. Ties go to the first.
 pub(super) fn largest(row: &[f64]) -> usize {
     let better = |best: usize, (index, score): (usize, &f64)| {
         if row.get(best).is_some_and(|b| score > b) { index } else { best }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 3.0]), [0.0, 1.0]);
         assert_eq!(transformed(PostTransform::Probit, &[0.5, 0.0, 1.0]), [0.0, 0.0, 0.0]);
-        // The quantile at 0.975 is 1.959964; the approximation is known to be within 0.002 of the inverse error function.
+        // The quantile at 0.975 is 1.959964. The approximation is within 0.002 of the inverse error function.
         let [low, high] = transformed(PostTransform::Probit, &[0.025, 0.975])[..] else { panic!() };
         assert!((high - 1.959_964).abs() < 0.005 && (low + high).abs() < 1e-12, "{low}, {high}");
     }

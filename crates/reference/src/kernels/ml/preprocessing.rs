@@ -1,4 +1,4 @@
-//! Preparing features for the models of ai.onnx.ml: selecting, scaling, normalizing, imputing, encoding.
+//! Feature preprocessing of ai.onnx.ml: selecting, scaling, normalizing, imputing, encoding.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "Scaler", 1, scaler),
 ];
 
-/// The rows and columns of a tensor `[N, C]` or `[C]`, which counts as one row.
+/// Returns the rows and columns of a tensor `[N, C]`, or of `[C]`, which is one row.
 pub(super) fn rows_and_columns(tensor: &Tensor) -> Result<(usize, usize)> {
     match *tensor.shape() {
         [columns] => Ok((1, columns)),
@@ -28,7 +28,7 @@ pub(super) fn rows_and_columns(tensor: &Tensor) -> Result<(usize, usize)> {
     }
 }
 
-/// Selects along the last axis; a vector gives a matrix of one row.
+/// `ArrayFeatureExtractor`: selects along the last axis. A 1-D input gives a matrix of one row.
 fn array_feature_extractor(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.budget.read_indices(call.tensor(1)?)?);
     let Some((&features, batch)) = data.shape().split_last() else {
@@ -47,11 +47,11 @@ fn array_feature_extractor(call: &Call<'_>) -> Result {
     Ok(call.gather(data, &shape, positions)?.into())
 }
 
-/// 1 where the element is greater than the threshold, else 0.
+/// `Binarizer`: 1 if the element is greater than the threshold, else 0.
 fn binarizer(call: &Call<'_>) -> Result {
     let (x, threshold) = (call.tensor(0)?, call.float("threshold")?);
     let ones: Vec<bool> = if x.element_type().is_integer() && threshold.is_finite() {
-        // An integer is greater than a number where it is greater than the number's floor.
+        // An integer is greater than a number if it is greater than the number's floor.
         #[expect(clippy::cast_possible_truncation, reason = "floored, and the cast saturates far outside int64")]
         let floor = libm::floor(threshold) as i128;
         call.budget.collect(x.stream(Tensor::integers).map(|value| value > floor))?
@@ -61,7 +61,7 @@ fn binarizer(call: &Call<'_>) -> Result {
     Ok(call.allocate(x.element_type(), x.shape())?.bools(ones)?.into())
 }
 
-/// Joins the columns of all inputs; `inputdimensions` cuts each input, or fills it up with zeros.
+/// `FeatureVectorizer`: concatenates the columns of all inputs. `inputdimensions` truncates each input, or pads it with zeros.
 fn feature_vectorizer(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
@@ -106,7 +106,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, shape, joined.stream(Tensor::floats))?.into())
 }
 
-/// Replaces the elements that equal one value, NaN equalling NaN, by a value for all or one for each feature.
+/// `Imputer`: replaces elements equal to one value, where NaN equals NaN. The replacement is one value, or one per feature.
 fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
@@ -154,7 +154,7 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
     call.integers(element, &[values.len()], values.iter().map(|&value| i128::from(value)))
 }
 
-/// Divides each row by its maximum, its sum of absolute values, or its Euclidean length; by nothing where that is 0.
+/// `Normalizer`: divides each row by its maximum, its sum of absolute values, or its Euclidean norm, unless that is 0.
 fn normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (_, columns) = rows_and_columns(x)?;
@@ -180,12 +180,12 @@ fn normalizer(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, x.shape(), values)?.into())
 }
 
-/// The larger number, or NaN where either is.
+/// Returns the larger number, or NaN if either is NaN.
 fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b <= a { a } else { b }
 }
 
-/// One more axis, with a 1 at the place of the element's category.
+/// `OneHotEncoder`: adds an axis with a 1 at the index of the element's category.
 fn one_hot_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
@@ -213,7 +213,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Float, &shape)?.bools(ones)?.into())
 }
 
-/// The place of each number, cut to an integer, among the categories.
+/// Returns the index of each number, truncated to an integer, among the categories.
 fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<Option<usize>>> {
     let categories: Vec<i128> = categories.iter().map(|&category| i128::from(category)).collect();
     let mut found = places(call, &call.budget.read_integers(x)?, &categories)?;
@@ -225,13 +225,13 @@ fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<
     Ok(found)
 }
 
-/// The place of each item in a list of keys; the last of equal keys counts.
+/// Returns the index of each item in a list of keys. Of equal keys, the last counts.
 fn places<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
     let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(at, key)| (key, at)).collect();
     call.budget.collect(items.iter().map(|item| table.get(item).copied()))
 }
 
-/// Subtracts the offset, then multiplies by the scale; each is one number, or one for each feature.
+/// `Scaler`: subtracts the offset, then multiplies by the scale. Each is one number, or one per feature.
 fn scaler(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let features = x.shape().last().copied().unwrap_or(1);

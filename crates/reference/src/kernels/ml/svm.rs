@@ -1,4 +1,4 @@
-//! Support vector machines of ai.onnx.ml.
+//! Support vector machines (SVM) of ai.onnx.ml.
 
 use crate::dtype::ElementType;
 use crate::kernels::elementwise::activation::sigmoid;
@@ -15,7 +15,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
 ];
 
-/// How near two vectors are.
+/// Kernel function, which measures the similarity of two vectors.
 struct Similarity {
     kind: SimilarityKind,
     gamma: f64,
@@ -82,7 +82,7 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
     }
 }
 
-/// One score a row: over the support vectors, or without them of the weights alone.
+/// `SVMRegressor`: one score per row, over the support vectors or, without any, by the weights alone.
 fn svm_regressor(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
@@ -120,22 +120,22 @@ fn svm_regressor(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, &[rows, 1], scores)?.into())
 }
 
-/// The `count` vectors of `width` that lie one after the other, also where they are empty.
+/// Iterates over `count` consecutive vectors of `width` elements, even if they are empty.
 fn chunks(values: &[f64], width: usize, count: usize) -> impl Iterator<Item = &[f64]> {
     (0..count).map(move |at| values.get(at * width..(at + 1) * width).unwrap_or(&[]))
 }
 
-/// The attributes of a classifier, checked against each other and the width of the input.
+/// Attributes of a classifier, checked against each other and the width of the input.
 struct Machine {
     classes: usize,
     columns: usize,
     similarity: Similarity,
     coefficients: Vec<f64>,
     vectors: Vec<f64>,
-    /// Where each class's support vectors begin, and the number of all at the end; empty for a linear machine.
+    /// Start of each class's support vectors, and their total number at the end. Empty for a linear machine.
     starts: Vec<usize>,
     rho: Vec<f64>,
-    /// The probability coefficients of each pair of classes; empty where scores are raw.
+    /// Probability coefficients per pair of classes. Empty if scores are raw.
     probability: Vec<(f64, f64)>,
 }
 
@@ -170,14 +170,14 @@ impl Machine {
         Ok(Machine { classes, columns, similarity, coefficients, vectors, starts, rho, probability })
     }
 
-    /// One score a class, each with the first bias.
+    /// Returns one score per class, each with the first bias.
     fn linear(&self, features: &[f64]) -> Vec<f64> {
         let bias = self.rho.first().copied().unwrap_or(0.0);
         let weights = chunks(&self.coefficients, self.columns, self.classes);
         weights.map(|weights| bias + Similarity::LINEAR.between(features, weights)).collect()
     }
 
-    /// One score a pair of classes, and the pairs that each class wins.
+    /// Returns one score per pair of classes, and the number of pairs that each class wins.
     fn pairwise(&self, features: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let total = self.starts.last().copied().unwrap_or(0);
         let near: Vec<f64> = chunks(&self.vectors, self.columns, total)
@@ -208,7 +208,7 @@ impl Machine {
         (scores, votes)
     }
 
-    /// The probability of each class from the scores of the pairs.
+    /// Returns the probability of each class, from the scores of the pairs.
     fn probabilities(&self, budget: &Budget, scores: &[f64]) -> Result<Vec<f64>> {
         const LEAST: f64 = 1e-7;
         let classes = self.classes;
@@ -230,8 +230,8 @@ fn at(list: &[usize], place: usize) -> usize {
     list.get(place).copied().unwrap_or(0)
 }
 
-/// One probability a class from those of each pair, by the second method of Wu, Lin and Weng (2004), iterated as LIBSVM
-/// does until the error is below 0.005 / k.
+/// Combines pairwise probabilities into one per class, by the second method of Wu, Lin and Weng (2004). Iterates like
+/// LIBSVM until the error is below 0.005 / k.
 fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let r = |row: usize, column: usize| pairs.get(row * classes + column).copied().unwrap_or(0.0);
     let mut q: Vec<f64> = budget.scratch(classes * classes)?;
@@ -267,7 +267,7 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     Ok(p)
 }
 
-/// The class with the most votes, or the largest score without support vectors, and the transformed scores.
+/// `SVMClassifier`: the class with the most votes or, without support vectors, the largest score, and the transformed scores.
 fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;

@@ -18,7 +18,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor),
 ];
 
-/// The number of targets that an attribute sets, or that the leaves vote for.
+/// Returns the number of targets, from an attribute or from the votes of the leaves.
 fn target_count(call: &Call<'_>, forest: &Forest) -> Result<usize> {
     match call.optional_int("n_targets") {
         None => Ok(forest.targets()),
@@ -66,7 +66,7 @@ fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, &[rows, targets], scores)?.into())
 }
 
-/// What is added to each target's score; empty for nothing.
+/// Returns the base value of each target's score. Empty means none.
 fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
     if !base.is_empty() && base.len() != targets {
@@ -76,8 +76,8 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
     Ok(base)
 }
 
-/// Adds the votes up for each class and names the class with most; where all votes are for one class of at most two,
-/// their sum decides between two.
+/// `TreeEnsembleClassifier`: sums the votes of each class and selects the class with the most. If all votes are for one
+/// class of at most two, their sum decides between two.
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
     let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C8")?);
@@ -102,8 +102,8 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     Ok(vec![labels.name(call, &decided)?, scores].into())
 }
 
-/// One sum of votes a row, for the second class. Votes that are all positive are probabilities, which decide at one
-/// half and give the first class the rest of 1; else the sum's sign decides and the first class has its negative.
+/// Decides between two classes by one sum of votes, for the second class. If all votes are positive they are probabilities: the
+/// threshold is one half, and the first class gets the rest of 1. Else the sign decides, and the first class gets the negative.
 fn binary_classifier(
     call: &Call<'_>,
     forest: &Forest,
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Tree 0: x <= 1 leads to node 1, else to node 2, both leaves. Tree 7: a leaf, node 0.
+    /// Tree 0: x <= 1 leads to node 1, else to node 2, both leaves. Tree 7: one leaf, node 0.
     fn two_trees(op: &str, x: Tensor, mode: &str) -> OneNode {
         node_of("ai.onnx.ml", op, 1)
             .input(x)

@@ -9,7 +9,7 @@ use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress)];
 
-/// Compress along an axis, or the flat input: `out[i] = data[c]`, `c` the i-th index whose condition is true.
+/// Compress along an axis, or of the flat input: `out[i] = data[c]`, `c` the i-th index whose condition is true.
 fn compress(call: &Call<'_>) -> Result {
     let (data, condition) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(condition, "condition").rule("C4")?;
@@ -31,12 +31,12 @@ fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor
     Ok(entries(call, data, axis, &kept)?.into())
 }
 
-/// The places where a condition holds.
+/// Returns the indices at which a condition is true.
 pub(crate) fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
     call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(index, _)| index))
 }
 
-/// The entries of one axis, by their indices.
+/// Selects entries of one axis by index.
 pub(crate) fn entries(call: &Call<'_>, data: &Tensor, axis: usize, indices: &[usize]) -> Result<Tensor> {
     let mut shape = data.shape().to_vec();
     let (outer, inner) = around_axis(&shape, axis);

@@ -1,4 +1,4 @@
-//! Concat, Split: tensors joined and divided along an axis.
+//! Concat and Split: join and split tensors along an axis.
 
 use std::ops::Range;
 
@@ -30,14 +30,14 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Split", 18, split_by_input_or_number),
 ];
 
-/// Concatenation along an axis: the entries of each input, one input behind the other.
+/// Concat: the entries of each input along an axis, in order.
 fn concat(call: &Call<'_>, axis: i64) -> Result {
     let tensors = call.tensors(0)?;
     let rank = tensors.first().map_or(0, |first| first.rank());
     Ok(join(call, &tensors, normalize_axis(axis, rank).rule("C4")?, "C3")?.into())
 }
 
-/// The tensors one after the other along an axis; their other axes must agree, as `rule` says.
+/// Joins tensors along an axis. The other axes must agree, or `rule` is violated.
 pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize, rule: &str) -> Result<Tensor> {
     let first = *tensors.first().ok_or_else(|| invalid("there is nothing to concatenate"))?;
     let mut shape = first.shape().to_vec();
@@ -63,7 +63,7 @@ pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize, rule: &str
     Ok(buffer.gather_runs(tensors, runs)?)
 }
 
-/// The lengths given, or as many equal ones as the node has outputs.
+/// Returns the given lengths, or equal ones, one per output.
 fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Result<Vec<usize>> {
     if let Some(lengths) = lengths {
         return dimensions(lengths, "split").rule("C4");
@@ -77,7 +77,7 @@ fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Resu
     Ok(std::iter::repeat_n(size / count, count).collect())
 }
 
-/// Split since version 18: by lengths, or into a number of parts of which the last may be smaller.
+/// Split since version 18: by lengths, or into a number of parts. The last part may be smaller.
 fn split_by_input_or_number(call: &Call<'_>) -> Result {
     let axis = call.int("axis")?;
     match (call.optional_tensor(1)?, call.optional_int("num_outputs")) {
@@ -105,7 +105,7 @@ fn parts(call: &Call<'_>, axis: i64, number: i64) -> Result<Vec<usize>> {
     Ok(std::iter::repeat_n(part, count - 1).chain([last]).collect())
 }
 
-/// One output for each length, which together cover the axis.
+/// Splits into one output per length. Together they cover the axis.
 fn split(call: &Call<'_>, axis: i64, lengths: &[usize]) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(axis, data.rank())?;
@@ -128,7 +128,7 @@ fn split(call: &Call<'_>, axis: i64, lengths: &[usize]) -> Result {
     Ok(Outputs(values))
 }
 
-/// The entries of a tensor in a range of one axis.
+/// Returns a range of entries along one axis.
 pub(crate) fn part(call: &Call<'_>, data: &Tensor, axis: usize, range: Range<usize>) -> Result<Tensor> {
     let mut shape = data.shape().to_vec();
     let (outer, inner) = around_axis(&shape, axis);

@@ -1,4 +1,4 @@
-//! Constant, `ConstantOfShape`, `EyeLike`, Range: values from attributes and counts.
+//! Tensors created from attributes and counts: Constant, `ConstantOfShape`, `EyeLike`, Range.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::dimensions;
@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Range", 27, |call| range(call, stash_type(call)?)),
 ];
 
-/// The value of the one attribute that is set, whichever it is.
+/// Constant: the value of the one attribute that is set.
 fn constant(call: &Call<'_>) -> Result {
     let mut set = call.attributes.values();
     let (Some(value), None) = (set.next(), set.next()) else {
@@ -51,7 +51,7 @@ fn constant(call: &Call<'_>) -> Result {
     Ok(tensor.into())
 }
 
-/// One value, by default the float 0, everywhere in a tensor of the shape given.
+/// `ConstantOfShape`: a tensor of the given shape, filled with one value (by default the float 0).
 fn constant_of_shape(call: &Call<'_>) -> Result {
     let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape").rule("C3")?;
     let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
@@ -76,7 +76,7 @@ fn eye_like(call: &Call<'_>) -> Result {
     Ok(buffer.bools(ones)?.into())
 }
 
-/// The type in which Range computes since version 27: for float16 and bfloat16 the one that `stash_type` names.
+/// Returns the type in which Range computes since version 27: for float16 and bfloat16 the type given by `stash_type`.
 fn stash_type(call: &Call<'_>) -> Result<ElementType> {
     let element = call.tensor(0)?.element_type();
     if !matches!(element, ElementType::Float16 | ElementType::Bfloat16) {
@@ -88,8 +88,8 @@ fn stash_type(call: &Call<'_>) -> Result<ElementType> {
     }
 }
 
-/// Range: `out[i] = start + i * delta` for as many `i` as are before `limit`; the count is computed in `compute`, the input's
-/// type or the one it is cast to.
+/// Range: `out[i] = start + i * delta`, for each `i` with a value before `limit`. The count is computed in `compute`,
+/// which is the input's type or the type that it is cast to.
 fn range(call: &Call<'_>, compute: ElementType) -> Result {
     let operands = [call.tensor(0)?, call.tensor(1)?, call.tensor(2)?];
     let element = operands[0].element_type();
@@ -119,7 +119,7 @@ fn range(call: &Call<'_>, compute: ElementType) -> Result {
     Ok(call.floats(element, &[steps], (0..steps).map(|i| in_type(start + i as f64 * delta)))?.into())
 }
 
-/// The distance over the step, rounded up, and at least 0.
+/// Returns the distance divided by the step, rounded up, and at least 0.
 fn integer_steps(distance: i128, delta: i128) -> Option<usize> {
     let floor = distance.checked_div_euclid(delta)?;
     let exact = distance.checked_rem_euclid(delta)? == 0;
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn the_count_is_computed_in_the_type_of_the_inputs() {
-        // In double 1.2 / 0.4 is 2.9999999999999996.
+        // In double, 1.2 / 0.4 is 2.9999999999999996.
         assert_eq!(ranged(11, ElementType::Double, [0.0, 1.2, 0.4]).len(), 3);
-        // 2049 is no float16; the limit is 2048, and so 2048 steps of 1 in float, the default of stash_type.
+        // float16 rounds the limit 2049 to 2048. With stash_type float, the default, that is 2048 steps of 1.
         assert_eq!(ranged(27, ElementType::Float16, [0.0, 2049.0, 1.0]).len(), 2048);
     }
 

@@ -15,7 +15,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
 ];
 
-/// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` behind it.
+/// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` after it.
 fn gather(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C5")?;
@@ -40,8 +40,8 @@ fn gather_elements(call: &Call<'_>) -> Result {
     Ok(call.gather(data, indices.shape(), positions)?.into())
 }
 
-/// For each index its own place in a tensor of `shape`, but at the index along the axis. The rules are those about the shape of the
-/// indices, and about the indices.
+/// Returns a position in a tensor of `shape` for each index: its own coordinates, except that the index replaces the
+/// one along the axis. The rules are about the shape of the indices, and about the indices.
 pub(super) fn element_positions(
     call: &Call<'_>,
     shape: &[usize],
@@ -82,18 +82,18 @@ fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
-/// Where the tuples of an index tensor point.
+/// Slices that the tuples of an index tensor select.
 pub(super) struct Tuples {
-    /// The shape of all slices that the tuples select.
+    /// Shape of all selected slices.
     pub shape: Vec<usize>,
-    /// The first position of each slice.
+    /// First position of each slice.
     pub starts: Vec<usize>,
-    /// The elements of one slice.
+    /// Number of elements per slice.
     pub run: usize,
 }
 
-/// The slices of a tensor of `shape` that the tuples in the last axis of `indices` select. The rules are those about the length of a
-/// tuple, and about its indices; `GatherND` alone has batches.
+/// Returns the slices of a tensor of `shape` that the tuples in the last axis of `indices` select. The rules are about
+/// the length of a tuple, and about its indices. Only `GatherND` has batches.
 pub(super) fn tuple_positions(
     call: &Call<'_>,
     shape: &[usize],

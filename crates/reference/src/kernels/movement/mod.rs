@@ -15,7 +15,7 @@ pub(crate) mod transpose;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[
     compress::KERNELS,
     concat_split::KERNELS,

@@ -9,7 +9,7 @@ use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonZero", 9, non_zero)];
 
-/// `NonZero`: `out[axis][n]` is the index along `axis` of the n-th element that is not zero; a string is zero when it is empty.
+/// `NonZero`: `out[axis][n]` is the index along `axis` of the n-th nonzero element. An empty string counts as zero.
 fn non_zero(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let found = match data.element_type() {

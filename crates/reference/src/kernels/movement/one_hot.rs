@@ -11,16 +11,17 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("OneHot", 11, |call| one_hot(call, Negative::FromTheBack)),
 ];
 
-/// What a negative index of `OneHot` means.
+/// Meaning of a negative index of `OneHot`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Negative {
-    /// No class, as any index beyond the depth.
+    /// No class, like any index outside the depth.
     Outside,
-    /// A class counted from the last one.
+    /// A class counted from the back.
     FromTheBack,
 }
 
-/// One-hot encoding along a new axis of `depth` classes: `out[i][c] = values[1]` if `c == indices[i]`, else `values[0]`.
+/// One-hot encoding along a new axis of `depth` classes: `out[i][c] = values[1]` if `c == indices[i]`, else
+/// `values[0]`.
 fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let (indices, depth, values) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if values.len() != 2 {

@@ -1,4 +1,4 @@
-//! Pad, `CenterCropPad`: room added or removed at the ends of axes.
+//! Pad and `CenterCropPad`: extend or crop the ends of axes.
 
 use crate::kernels::framework::arguments::{axes, dimensions};
 use crate::kernels::framework::call::{Call, Result};
@@ -15,16 +15,16 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("CenterCropPad", 18, center_crop_pad),
 ];
 
-/// What stands beyond the ends of an axis.
+/// Padding mode: the entries outside an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// One value.
+    /// A constant value.
     Constant,
-    /// The entries mirrored at the last one, again and again.
+    /// The entries mirrored at the last one, repeatedly.
     Reflect,
     /// The last entry.
     Edge,
-    /// The entries from the other end on, again and again.
+    /// The entries from the other end, repeatedly.
     Wrap,
 }
 
@@ -34,7 +34,7 @@ const MODES_WITH_WRAP: &[(&str, Mode)] =
     &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge), ("wrap", Mode::Wrap)];
 
 impl Mode {
-    /// The entry of an axis of `size` that stands at a place inside or outside, if any does.
+    /// Returns the entry of an axis of `size` at a place inside or outside, if there is one.
     fn entry(self, place: i128, size: usize) -> Option<usize> {
         let size = size as i128;
         if size == 0 {
@@ -54,7 +54,7 @@ impl Mode {
     }
 }
 
-/// Pad with its numbers and value in attributes, for every axis.
+/// Pad with pads and value as attributes, for every axis.
 fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     let data = call.tensor(0)?;
     let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
@@ -62,7 +62,7 @@ fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     pad(call, &all, call.ints(name)?, mode(call, MODES)?, &value)
 }
 
-/// Pad with its numbers, value and axes as inputs.
+/// Pad with pads, value and axes as inputs.
 fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
     let data = call.tensor(0)?;
     let value = call.optional_tensor(2)?.cloned().map_or_else(|| Tensor::zero(data.element_type()), Ok)?;
@@ -73,13 +73,13 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
     pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, mode(call, modes)?, &value)
 }
 
-/// The mode; the rule about `wrap`, which only later versions know, is C4.
+/// Returns the mode. Rule C4 covers `wrap`, which only later versions have.
 fn mode(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result<Mode> {
     let is_wrap = call.string("mode")? == "wrap";
     call.one_of("mode", modes).rule(if is_wrap { "C4" } else { "C3" })
 }
 
-/// Adds to the begins of all axes named and then to their ends; negative numbers take away.
+/// Pads the given axes: first all begins, then all ends. Negative numbers crop.
 fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Tensor) -> Result {
     let data = call.tensor(0)?;
     let (begins, ends) = numbers.split_at(numbers.len().min(axes.len()));
@@ -98,7 +98,7 @@ fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Ten
     Ok(extend(call, data, &places, mode, value)?.into())
 }
 
-/// The input around its center: cut where it is larger than the shape, with zeros where it is smaller.
+/// `CenterCropPad`: crops each axis around its center, or pads it with zeros.
 fn center_crop_pad(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let sizes = dimensions(&call.budget.read_indices(call.tensor(1)?)?, "shape")?;
@@ -113,19 +113,19 @@ fn center_crop_pad(call: &Call<'_>) -> Result {
     for (&axis, &size) in axes.iter().zip(&sizes) {
         let Some(place) = places.get_mut(axis) else { continue };
         let (has, wants) = (place.size as i128, size as i128);
-        // The odd entry is cut from the end, and added to it: both halves round toward zero.
+        // An odd entry is cropped from the end, or added to it: both halves round toward zero.
         *place = Place { first: (has - wants) / 2, size };
     }
     Ok(extend(call, data, &places, Mode::Constant, &Tensor::zero(data.element_type())?)?.into())
 }
 
-/// Where an axis of the output begins on that of the input, and its size.
+/// Start of an output axis relative to the input axis, and its size.
 struct Place {
     first: i128,
     size: usize,
 }
 
-/// The input seen through another window, its surroundings filled in.
+/// Copies the input into the given places and fills the rest.
 fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &Tensor) -> Result<Tensor> {
     if value.len() != 1 {
         return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
@@ -155,7 +155,7 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
     Ok(buffer.gather_from(&[value, data], positions)?)
 }
 
-/// The sum of the entries of all tables for one row of the output, if all have one.
+/// Sums the entries of all tables for one row of the output, if all have one.
 fn row_base(tables: &[Vec<Option<usize>>], mut row: usize) -> Option<usize> {
     let mut base = 0;
     for table in tables.iter().rev() {

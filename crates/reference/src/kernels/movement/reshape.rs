@@ -1,4 +1,4 @@
-//! Identity, Reshape, Flatten, Squeeze, Unsqueeze: the same elements in another shape.
+//! Reshaping operators: Identity, Reshape, Flatten, Squeeze, Unsqueeze.
 
 #![expect(clippy::indexing_slicing, reason = "the axis is the position at which -1 was found")]
 
@@ -35,12 +35,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)),
 ];
 
-/// The input itself, of whatever type.
+/// Identity: the input, of any type.
 fn identity(call: &Call<'_>) -> Result {
     Ok(call.value(0)?.clone().into())
 }
 
-/// What a 0 in the new shape of a Reshape means.
+/// Meaning of a 0 in the new shape of a Reshape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Zero {
     /// The size of the same axis of the input.
@@ -49,7 +49,7 @@ enum Zero {
     Stays,
 }
 
-/// The input under `shape`, where one -1 takes what the others leave.
+/// Reshapes the input. One dimension may be -1, and is inferred.
 fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     let data = call.tensor(0)?;
     let refuse = |why: &str| {
@@ -77,8 +77,8 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ").rule("C4"))?.into())
 }
 
-/// The input as a matrix: the axes before `axis` become the rows. From version 11 on, when `min` is negative, the
-/// axis may count from the back.
+/// Flatten: a matrix with the axes before `axis` as rows. From version 11 on (negative `min`), the axis may count from
+/// the back.
 fn flatten(call: &Call<'_>, min: i64) -> Result {
     let data = call.tensor(0)?;
     let axis = call.int("axis")?;
@@ -92,14 +92,14 @@ fn flatten(call: &Call<'_>, min: i64) -> Result {
     Ok(data.with_shape(vec![element_count(rows)?, element_count(columns)?])?.into())
 }
 
-/// Refuses axes that count from the back, for versions where none does: by the first rule, or where they are before the first axis, too,
-/// by the second.
+/// Refuses negative axes, for versions that do not allow them. The second rule applies if an axis is also out of range,
+/// else the first.
 fn from_the_front(axes: &[i64], rank: usize, [negative, outside]: [&str; 2]) -> Result<()> {
     let is_outside = axes.iter().any(|&axis| normalize_axis(axis, rank).is_err());
     non_negative(axes, "axes").rule(if is_outside { outside } else { negative })
 }
 
-/// The input without the axes named, which must have size 1, or without all axes of size 1.
+/// Squeeze: removes the named axes, which must have size 1, or all axes of size 1.
 fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
     let data = call.tensor(0)?;
     let from_zero = |list: &[i64]| list.iter().map(|&axis| normalize_axis(axis, data.rank()).rule("C4")).collect();
@@ -120,7 +120,7 @@ fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
     Ok(data.with_shape(dims)?.into())
 }
 
-/// The input with axes of size 1 where the output shall have them.
+/// Unsqueeze: inserts axes of size 1 at the given positions of the output.
 fn unsqueeze(call: &Call<'_>, list: &[i64]) -> Result {
     let data = call.tensor(0)?;
     let rank = data.rank() + list.len();

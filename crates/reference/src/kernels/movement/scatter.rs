@@ -1,4 +1,4 @@
-//! Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`: a copy of a tensor with elements replaced by index.
+//! Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`: copies of a tensor with elements replaced by index.
 
 use num_complex::Complex;
 
@@ -22,10 +22,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("TensorScatter", 24, tensor_scatter),
 ];
 
-/// The rules of `ScatterElements` about shapes, and about indices.
+/// Rules of `ScatterElements` about shapes and about indices.
 const SCATTER_ELEMENTS: [&str; 2] = ["C6", "C5"];
 
-/// How an update meets what stands at its place.
+/// Reduction of an update with the element at its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
     None,
@@ -46,18 +46,18 @@ const ALL: &[(&str, Reduction)] = &[
     ("min", Reduction::Min),
 ];
 
-/// The reduction in version 16; the rule about those of version 18 is C4.
+/// Returns the reduction in version 16. Rule C4 covers those that version 18 adds.
 fn sum_or_product(call: &Call<'_>) -> Result<Reduction> {
     let is_later = matches!(call.string("reduction")?, "max" | "min");
     call.one_of("reduction", SUM_AND_PRODUCT).rule(if is_later { "C4" } else { "C3" })
 }
 
-/// The reduction from version 18 on.
+/// Returns the reduction from version 18 on.
 fn any_reduction(call: &Call<'_>) -> Result<Reduction> {
     call.one_of("reduction", ALL).rule("C3")
 }
 
-/// `ScatterElements`, for axis 0 of a matrix: `out[indices[i][j]][j] = updates[i][j]`, or reduced with what is there.
+/// `ScatterElements`, for axis 0 of a matrix: `out[indices[i][j]][j] = updates[i][j]`, or reduced with that element.
 fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     check_shape(updates, indices.shape()).rule(rules[0])?;
@@ -65,7 +65,7 @@ fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> 
     Ok(write(call, data, updates, &targets, reduction)?.into())
 }
 
-/// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with what is there.
+/// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with that element.
 fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let tuples = tuple_positions(call, data.shape(), indices, 0, ["C5", "C7"])?;
@@ -76,7 +76,7 @@ fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     Ok(write(call, data, updates, &targets, reduction)?.into())
 }
 
-/// `TensorScatter` along an axis: `out[b][write_indices[b] + i] = update[b][i]`, modulo the axis in the mode `circular`.
+/// `TensorScatter` along an axis: `out[b][write_indices[b] + i] = update[b][i]`, modulo the axis in mode `circular`.
 fn tensor_scatter(call: &Call<'_>) -> Result {
     let (cache, update) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, cache.rank()).rule("C4")?;
@@ -110,7 +110,7 @@ fn tensor_scatter(call: &Call<'_>) -> Result {
     Ok(write(call, cache, update, &targets, Reduction::None)?.into())
 }
 
-/// Where each batch begins to write.
+/// Returns the first position to write in each batch.
 fn write_starts(call: &Call<'_>, batches: usize, size: usize, length: usize, circular: bool) -> Result<Vec<usize>> {
     let mut starts: Vec<usize> = call.budget.scratch(batches)?;
     let Some(given) = call.optional_tensor(2)? else { return Ok(starts) };
@@ -138,7 +138,7 @@ fn check_shape(tensor: &Tensor, expected: &[usize]) -> Result<()> {
     Err(invalid(format!("a tensor of shape {:?} must have shape {expected:?}", tensor.shape())))
 }
 
-/// The data with each update at its target, the later over the earlier.
+/// Writes each update to its target. Later updates overwrite earlier ones.
 fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
     if reduction != Reduction::None {
         return reduce(call, data, updates, targets, reduction);
@@ -155,7 +155,7 @@ fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], re
     Ok(buffer.gather_from(&[data, updates], positions)?)
 }
 
-/// The data with all updates of a target reduced into it, and rounded once.
+/// Reduces all updates into their targets, and rounds once.
 fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
     let element = data.element_type();
     let buffer = call.allocate(element, data.shape())?;
@@ -196,7 +196,7 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
                 Reduction::Max => |a: i128, b| a.max(b),
                 _ => |a: i128, b| a.min(b),
             };
-            // Sums and products of bools are whether any and whether all are set.
+            // The sum of bools is their OR, and the product their AND.
             let logical = |value: i128| if element.kind() == Kind::Bool { i128::from(value != 0) } else { value };
             let combine = |a, b| logical(combine(a, b));
             Ok(buffer.integers(fold(
@@ -209,7 +209,7 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
     }
 }
 
-/// The larger, or NaN if either is.
+/// Returns the larger number, or NaN if either is NaN.
 fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn reductions_round_once_and_wrap() {
-        // In bfloat16 256 + 1 is 256, but 256 + 1 + 1 is 258.
+        // In bfloat16, 256 + 1 rounds to 256, but 256 + 1 + 1 is 258.
         let sum = |element, data: f64, updates: [f64; 2]| {
             let data = typed(element, &[1], &[data]);
             let sum = scatter("ScatterND", 16, data, ints(&[2, 1], &[0, 0]), typed(element, &[2], &updates));

@@ -1,4 +1,4 @@
-//! Shape and Size: the dimensions of a tensor.
+//! Shape and Size: the dimensions of a tensor, and their product.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
@@ -7,12 +7,13 @@ use crate::kernels::framework::registry::Kernel;
 pub(super) const KERNELS: &[Kernel] =
     &[Kernel::new("Shape", 1, shape), Kernel::new("Shape", 15, sliced_shape), Kernel::new("Size", 1, size)];
 
-/// The dimensions, as a 1-D tensor.
+/// Shape: the dimensions, as a 1-D tensor.
 fn shape(call: &Call<'_>) -> Result {
     dimensions(call, call.tensor(0)?.shape())
 }
 
-/// The dimensions from `start` up to `end`: both count from the back when negative, then are clamped to `[0, rank]`.
+/// Shape since 15: the dimensions from `start` to `end`. Negative ones count from the back; both are then clamped to
+/// `[0, rank]`.
 fn sliced_shape(call: &Call<'_>) -> Result {
     let shape = call.tensor(0)?.shape();
     let start = clamped(call.int("start")?, shape.len());
@@ -29,7 +30,7 @@ fn dimensions(call: &Call<'_>, shape: &[usize]) -> Result {
     Ok(call.integers(ElementType::Int64, &[shape.len()], shape.iter().map(|&dim| dim as i128))?.into())
 }
 
-/// The number of elements, as a scalar.
+/// Size: the number of elements, as a scalar.
 fn size(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int64, &[], [call.tensor(0)?.len() as i128])?.into())
 }

@@ -1,4 +1,4 @@
-//! Slice: regular parts of a tensor.
+//! Slice: strided parts of a tensor.
 
 use crate::kernels::framework::arguments::axes;
 use crate::kernels::framework::call::{Call, Result};
@@ -18,7 +18,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     }),
 ];
 
-/// Slice: `out[i] = data[start + i * step]` along each axis named, or along the first ones.
+/// Slice: `out[i] = data[start + i * step]` along each given axis, or along the first ones.
 fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
     let data = call.tensor(0)?;
     let axes = match named {
@@ -50,7 +50,7 @@ fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, s
     Ok(buffer.gather(data, StridedIter::new(&shape, &moves, offset))?.into())
 }
 
-/// The entries of one axis that a slice takes.
+/// Entries of one axis in a slice.
 struct Range {
     first: isize,
     step: isize,
@@ -58,9 +58,9 @@ struct Range {
 }
 
 impl Range {
-    /// Counts negative ends from the back, then clamps them to what the direction can reach.
+    /// Resolves negative bounds from the back, then clamps them to the range for the direction.
     ///
-    /// Backwards from before the first entry, the text of version 13 begins at the first; numpy would take nothing.
+    /// A negative step from before the first entry starts at the first (text of version 13). `NumPy` selects nothing.
     fn clamped(start: i64, end: i64, step: i64, size: usize) -> Result<Range> {
         let (size, step) = (size as i128, i128::from(step));
         let from_zero = |index: i64| if index < 0 { i128::from(index) + size } else { i128::from(index) };
@@ -73,7 +73,7 @@ impl Range {
             return Err(broken("C5", "a step is 0, which never ends; use 1 to take every entry"));
         }
         let count = usize::try_from((distance.max(0) + length - 1) / length).unwrap_or(0);
-        // A single entry takes no step, and the step of several is less than the axis.
+        // One entry needs no step. For several, the step is smaller than the axis.
         let step = if count > 1 { isize::try_from(step).unwrap_or(0) } else { 0 };
         Ok(Range { first: isize::try_from(first).unwrap_or(0), step, count })
     }

@@ -1,4 +1,4 @@
-//! Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand: elements in another order, or repeated.
+//! Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand: reordered or repeated elements.
 
 use crate::kernels::framework::arguments::{dimensions, one_dimensional, single};
 use crate::kernels::framework::call::{Call, Result};
@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Expand", 8, expand),
 ];
 
-/// Transpose: `out[i[perm[0]], i[perm[1]], ...] = data[i[0], i[1], ...]`; the axes are reversed by default.
+/// Transpose: `out[i[perm[0]], i[perm[1]], ...] = data[i[0], i[1], ...]`. By default the axes are reversed.
 fn transpose(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let rank = data.rank();
@@ -42,12 +42,12 @@ fn reorder(call: &Call<'_>, data: &Tensor, order: &[usize]) -> Result {
     Ok(call.gather(data, &shape, StridedIter::transposed(data.shape(), order))?.into())
 }
 
-/// In which order the channels hold the places of a block.
+/// Order of the channels of `DepthToSpace`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// `DCR`: the place in the block is the slowest part of the channel.
+    /// `DCR`: the position in the block is the slowest part of the channel index.
     DepthFirst,
-    /// `CRD`: it is the fastest.
+    /// `CRD`: it is the fastest part.
     DepthLast,
 }
 
@@ -57,7 +57,7 @@ impl Order {
     }
 }
 
-/// The four sizes of an image tensor, and the size of a block and of its area.
+/// Returns the four sizes of an image tensor, the size of a block, and its area.
 fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
     let shape = call.tensor(0)?.shape();
     let sizes = <[usize; 4]>::try_from(shape).map_err(|_| invalid(format!("shape {shape:?} is not N, C, H, W")))?;
@@ -69,7 +69,7 @@ fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
         .ok_or_else(|| broken("C3", format!("attribute blocksize is {block}, but must be above 0")))
 }
 
-/// `DepthToSpace`: `out[n][c][h * b + y][w * b + x] = data[n][channel(c, y, x)][h][w]`, the channel as the order says.
+/// `DepthToSpace`: `out[n][c][h * b + y][w * b + x] = data[n][channel(c, y, x)][h][w]`. The order defines the channel.
 fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
     let ([images, channels, height, width], block, area) = image(call)?;
     if channels % area != 0 {
@@ -83,7 +83,7 @@ fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
     Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
-/// `SpaceToDepth`: `out[n][channel(c, y, x)][h][w] = data[n][c][h * b + y][w * b + x]`, the channel as the order says.
+/// `SpaceToDepth`: `out[n][channel(c, y, x)][h][w] = data[n][c][h * b + y][w * b + x]`. The order defines the channel.
 fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
     let ([images, channels, height, width], block, area) = image(call)?;
     if height % block != 0 || width % block != 0 {
@@ -101,7 +101,7 @@ fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
     Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
-/// `ReverseSequence`: `out[t] = data[length - 1 - t]` for `t` below the length of each sequence, `data[t]` from there on.
+/// `ReverseSequence`: `out[t] = data[length - 1 - t]` for `t` below the length of each sequence, else `data[t]`.
 fn reverse_sequence(call: &Call<'_>) -> Result {
     let (data, lengths) = (call.tensor(0)?, call.tensor(1)?);
     let (batch, time) = (call.int("batch_axis")?, call.int("time_axis")?);
@@ -134,7 +134,7 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
-/// Tile of version 1, along one axis: `out[i] = data[i % size]`.
+/// Tile in version 1, along one axis: `out[i] = data[i % size]`.
 fn tile_axis(call: &Call<'_>) -> Result {
     let rank = call.tensor(0)?.rank();
     let axis = normalize_axis(single(call.tensor(2)?, "axis")?, rank)?;
@@ -142,7 +142,7 @@ fn tile_axis(call: &Call<'_>) -> Result {
     tile(call, &(0..rank).map(|index| if index == axis { tiles } else { 1 }).collect::<Vec<_>>())
 }
 
-/// Tile: `out[i] = data[i % size]` along each axis, `repeats` times its size.
+/// Tile: `out[i] = data[i % size]` along each axis, whose size is multiplied by `repeats`.
 fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     let data = call.tensor(0)?;
     let counts = dimensions(repeats, "repeats").rule("C2")?;
@@ -159,7 +159,7 @@ fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     Ok(buffer.gather(data, StridedIter::new(&view, &steps, 0))?.into())
 }
 
-/// Expand: the input, broadcast with a tensor of the shape given.
+/// Expand: the input, broadcast with the given shape.
 fn expand(call: &Call<'_>) -> Result {
     let (data, shape) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(shape, "shape")?;

@@ -1,4 +1,4 @@
-//! `BatchNormalization`, whose versions choose between training and inference each in its own way.
+//! `BatchNormalization`. Each version selects training or inference in its own way.
 
 #![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel")]
 
@@ -35,19 +35,19 @@ fn rules_of_14(call: &Call<'_>) -> Result<Rules> {
     Ok(Rules { training: call.flag("training_mode")?, spatial: true, saves: false })
 }
 
-/// What a version makes of a node.
+/// Behaviour of a node in a version.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// The statistics are those of the batch, and the running ones are moved toward them. Before version 7 an
-    /// attribute says so, then until 14 whether the node has more outputs than one, then another attribute.
+    /// Uses the statistics of the batch and updates the running ones. Set by `is_test` before version 7, by the
+    /// presence of further outputs from 7 to 13, and by `training_mode` from 14 on.
     training: bool,
-    /// A channel has one mean and one variance; otherwise each of its places has.
+    /// True if a channel has one mean and one variance, false if each of its elements has.
     spatial: bool,
-    /// There are outputs for the statistics of the batch, too.
+    /// True if the statistics of the batch are outputs, too.
     saves: bool,
 }
 
-/// What belongs to each lane, or to each group of elements that share statistics.
+/// Parameters of each lane, a group of elements that share statistics.
 struct Parameters {
     scale: Vec<f64>,
     bias: Vec<f64>,
@@ -55,7 +55,7 @@ struct Parameters {
     variance: Vec<f64>,
 }
 
-/// Batch normalization, a channel at a time: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`.
+/// Normalizes each channel: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`.
 fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     if !rules.training && (1..call.output_count()).any(|index| call.wants(index)) {
@@ -64,7 +64,7 @@ fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
             "the outputs after the first belong to training; drop them, or set the mode to training",
         ));
     }
-    // A vector is a batch of one channel.
+    // A 1-D input is a batch of one channel.
     let shape = match *data.shape() {
         [] => return Err(invalid("the input is a scalar; it takes a batch axis")),
         [batch] => vec![batch, 1],
@@ -87,7 +87,7 @@ fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
         let deviation = (variance + epsilon).sqrt();
         let (scale, bias) = (given.scale[lane], given.bias[lane]);
         if accumulate == Accumulate::Magnitude {
-            // The variance of a batch loses what the square of its mean takes from the mean of squares.
+            // A batch variance loses precision if it is the mean of squares minus the squared mean.
             let (of_batch, square) = absolute_moments(values);
             let (mean, loss) =
                 if rules.training { (of_batch, 1.0 + square / (variance + epsilon)) } else { (mean, 1.0) };
@@ -114,7 +114,7 @@ fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     Ok(Outputs(outputs))
 }
 
-/// The running statistics after this batch and, where the version has outputs for them, those of the batch.
+/// Returns the running statistics after this batch and, if the version outputs them, those of the batch.
 fn statistics(
     call: &Call<'_>,
     given: &Parameters,
@@ -140,7 +140,7 @@ fn statistics(
     Ok(tensors)
 }
 
-/// The elements of a parameter, one for each mean.
+/// Returns the elements of a parameter, one per mean.
 fn one_each(call: &Call<'_>, index: usize, count: usize) -> Result<Vec<f64>> {
     let tensor = call.tensor(index)?;
     if tensor.len() != count {
@@ -158,7 +158,7 @@ mod tests {
     use crate::dtype::ElementType as E;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// Two channels of mean 3 and 30 and variance 4 and 400; the running statistics are 1 and 1, or 10 and 100.
+    /// Two channels with means 3 and 30 and variances 4 and 400. The running means are 1 and 10, the variances 1 and 100.
     fn call(opset: i64) -> OneNode {
         let data = floats(&[2, 2, 1], &[1.0, 10.0, 5.0, 50.0]);
         let pair = |a: f64, b: f64| floats(&[2], &[a, b]);

@@ -1,4 +1,4 @@
-//! `Col2Im`: blocks added up to the image that they were cut from.
+//! `Col2Im`: sums overlapping blocks into an image.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(tensor.into())
 }
 
-/// The sum of two strings is the one after the other, as numpy adds them; the standard says nothing of it.
+/// Adds two strings by concatenation, as numpy does. The standard does not define it.
 fn joined(a: &Arc<str>, b: &Arc<str>) -> Arc<str> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => Arc::clone(b),
@@ -59,14 +59,14 @@ fn joined(a: &Arc<str>, b: &Arc<str>) -> Arc<str> {
     }
 }
 
-/// Where the columns of the input lie in the image.
+/// Layout of the input's columns in the image.
 struct Fold {
-    /// The shape of the output.
+    /// Shape of the output.
     shape: Vec<usize>,
     /// Images times channels.
     planes: usize,
     block: Vec<usize>,
-    /// How many blocks lie along each axis.
+    /// Number of blocks along each axis.
     counts: Vec<usize>,
     dilations: Vec<usize>,
     strides: Vec<usize>,
@@ -127,7 +127,7 @@ impl Fold {
         })
     }
 
-    /// The elements of the image, each the sum of the columns over it in the order of the input.
+    /// Returns the elements of the image, each the sum of the columns that cover it, in input order.
     fn sums<T: Clone + Default>(
         &self,
         call: &Call<'_>,
@@ -152,7 +152,7 @@ impl Fold {
         Ok(sums)
     }
 
-    /// The position in the image of one place of one block, unless it lies in the padding.
+    /// Returns the position in the image of one element of one block, unless it is in the padding.
     fn target(&self, image: &[usize], steps: &[usize], mut place: usize, mut column: usize) -> Option<usize> {
         let mut target = 0;
         for axis in (0..image.len()).rev() {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn padding_is_dropped_and_gaps_stay_zero() {
         let (size, block) = image(&[1, 2], &[1, 4]);
-        // One block of two places three apart, on [pad, 0, 1, 2, 3].
+        // One block of two elements with distance 3, on [pad, 0, 1, 2, 3].
         let pads: &[i64] = &[0, 1, 0, 0];
         let spread: &[i64] = &[1, 3];
         let steps: &[i64] = &[1, 2];

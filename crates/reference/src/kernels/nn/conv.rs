@@ -25,23 +25,22 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QLinearConv", 10, quantized),
 ];
 
-/// The shapes of a convolution, checked against each other.
+/// Shapes of a convolution, checked against each other.
 pub(super) struct Shapes {
     pub(super) images: usize,
     pub(super) groups: usize,
-    /// Input channels of a group.
+    /// Input channels per group.
     pub(super) channels: usize,
-    /// Output channels of a group.
+    /// Output channels per group.
     pub(super) features: usize,
-    /// The taps of a window along each axis.
+    /// Taps of a window along each axis.
     pub(super) kernel: Vec<usize>,
-    /// The spatial dimensions of the input.
+    /// Spatial dimensions of the input.
     pub(super) input: Vec<usize>,
 }
 
 impl Shapes {
-    /// Reads them from X and from W, whose first axis is the output channels and whose second the input channels of a
-    /// group.
+    /// Reads the shapes of X and W. W's first axis is the output channels, its second the input channels per group.
     pub(super) fn of(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
         let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
@@ -51,8 +50,7 @@ impl Shapes {
         Ok(Shapes { channels, features: features / groups, ..shapes })
     }
 
-    /// Reads them from X and from W, whose first axis is the input channels and whose second the output channels of a
-    /// group.
+    /// Reads the shapes of X and W. W's first axis is the input channels, its second the output channels per group.
     pub(super) fn transposed(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
         let (shapes, [channels, features]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
@@ -82,31 +80,31 @@ impl Shapes {
         Ok((shapes, [w.shape()[0], w.shape()[1]]))
     }
 
-    /// The windows by the attributes.
+    /// Returns the windows that the attributes define.
     pub(super) fn axes(&self, call: &Call<'_>) -> Result<Vec<Axis>> {
         axes(call, &self.input, &self.kernel, Rounding::Floor)
     }
 
-    /// The elements of one group's part of W.
+    /// Returns the number of weights per output channel.
     pub(super) fn weights_of_feature(&self) -> Result<usize> {
         let taps = element_count(&self.kernel)?;
         Ok(element_count(&[self.channels, taps])?)
     }
 
-    /// The shape of the output.
+    /// Returns the shape of the output.
     pub(super) fn output(&self, axes: &[Axis]) -> Result<Vec<usize>> {
         let features = element_count(&[self.groups, self.features])?;
         Ok([self.images, features].into_iter().chain(axes.iter().map(|axis| axis.output)).collect())
     }
 
-    /// The elements of X that belong to one image and group.
+    /// Returns the range of X for one image and group.
     pub(super) fn part(&self, image: usize, group: usize) -> Result<Range<usize>> {
         let size = element_count(&self.input)? * self.channels;
         let at = (image * self.groups + group) * size;
         Ok(at..at + size)
     }
 
-    /// The sums to compute.
+    /// Builds the matrix product of the convolution.
     pub(super) fn product<'a>(
         &self,
         call: &'a Call<'a>,
@@ -162,9 +160,9 @@ fn conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
 }
 
-// Integers.
+// Integer convolutions.
 
-/// A zero point: none, one, or one for every output channel.
+/// Reads a zero point: none, one, or one per output channel.
 fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: &str) -> Result<Vec<f64>> {
     let points = tensor.map_or_else(|| Ok([0.0].to_vec()), |tensor| call.budget.read_floats(tensor))?;
     if points.len() == 1 || points.len() == channels {
@@ -173,8 +171,8 @@ fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: 
     Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
 }
 
-/// The exact sums of products of differences from the zero points. The rules are those about the zero points of the input and of the
-/// weight.
+/// Computes the exact sums of products, each factor minus its zero point. The rules are about the zero points of the
+/// input and of the weight.
 fn integer_sums(
     call: &Call<'_>,
     tensors: [usize; 4],
@@ -210,7 +208,7 @@ fn integer_sums(
     Ok((sums, shapes.output(&axes)?))
 }
 
-/// Sums that wrap in 32 bits.
+/// `ConvInteger`: sums that wrap to 32 bits.
 fn integer(call: &Call<'_>) -> Result {
     let (sums, shape) = integer_sums(call, [0, 1, 2, 3], None, ["C3", "C3"])?;
     #[expect(clippy::cast_possible_truncation, reason = "the sums are integers below 2^53")]
@@ -218,7 +216,7 @@ fn integer(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int32, &shape, sums)?.into())
 }
 
-/// Sums brought to the scale of the output, rounded to even, and saturated.
+/// `QLinearConv`: sums scaled to the output, rounded with ties to even, and saturated.
 fn quantized(call: &Call<'_>) -> Result {
     let bias = call.optional_tensor(8)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias, ["C7", "C2"])?;
@@ -268,7 +266,7 @@ fn causal(call: &Call<'_>) -> Result {
     Ok(Outputs::from(vec![output, present]))
 }
 
-/// `x * sigmoid(x)`, both steps in float, as the body has it.
+/// `x * sigmoid(x)`, with both steps in float, as in the function body.
 fn swish(x: f64) -> f64 {
     let float = |value: f64| ElementType::Float.round(value);
     float(x * float(sigmoid(x)))
@@ -282,7 +280,7 @@ fn causal_magnitude(call: &Call<'_>) -> Result {
     Ok(Outputs::from(vec![output, call.floats(ElementType::Double, present.shape(), magnitudes)?]))
 }
 
-/// The past and the input of each channel, one after the other.
+/// Past state and input of each channel, concatenated.
 struct History {
     images: usize,
     channels: usize,
@@ -310,14 +308,14 @@ impl History {
         }
     }
 
-    /// For each image and channel, where the elements come from: the past (1) or the input (0); zeros (2) without one.
+    /// Returns the source of each element of one image and channel: the input (0), the past (1), or zeros (2) without a past.
     fn positions(&self, row: usize, has_past: bool) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (past, length) = (self.past, self.length);
         let before = (0..past).map(move |at| if has_past { (1, row * past + at) } else { (2, 0) });
         before.chain((0..length).map(move |at| (0, row * length + at)))
     }
 
-    /// The last elements of each channel, as many as the past has.
+    /// Returns the last elements of each channel, as many as the past has.
     fn present(&self, call: &Call<'_>) -> Result<Tensor> {
         let x = call.tensor(0)?;
         let past = call.optional_tensor(3)?;
@@ -377,7 +375,7 @@ mod tests {
 
     #[test]
     fn sums_are_rounded_once() {
-        // 2049 takes 12 bits, and float16 has 11: each product would round, and the sum is exact.
+        // 2049 takes 12 bits, and float16 has 11. Each product would round, but the sum is exact.
         let x = typed(ElementType::Float16, &[1, 2, 1], &[683.0, -683.0]);
         let w = typed(ElementType::Float16, &[1, 2, 1], &[3.0, 2.0]);
         assert_eq!(node("Conv", 1).input(x).input(w).tensor().floats(), [683.0]);

@@ -1,4 +1,4 @@
-//! `ConvTranspose`: a convolution that spreads each element of its input over the output.
+//! `ConvTranspose`: convolution that scatters each element of its input over the output.
 
 #![expect(
     clippy::indexing_slicing,
@@ -19,13 +19,13 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::accumulating("ConvTranspose", 11, |call, accumulate| conv_transpose(call, Rules::Of11, accumulate)),
 ];
 
-/// How a version reads `output_shape` and `output_padding`.
+/// Rules of a version for `output_shape` and `output_padding`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
-    /// `output_shape` may begin with batch and channels, and the odd element of the padding that it asks for is at the
-    /// beginning for `SAME_UPPER` alone.
+    /// `output_shape` may include batch and channels. The odd element of its padding is at the beginning only for
+    /// `SAME_UPPER`.
     Of1,
-    /// `output_shape` is spatial, the odd element is at the beginning for all but `SAME_UPPER`, and `output_padding` is
+    /// `output_shape` is spatial. The odd element is at the beginning for all but `SAME_UPPER`. `output_padding` is
     /// less than stride or dilation.
     Of11,
 }
@@ -56,8 +56,8 @@ fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Resu
     Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
 }
 
-/// The axes of a transposed convolution: `output` elements, of which `before` are cut off the beginning of what the
-/// kernel spreads.
+/// Returns the axes of a transposed convolution. The first `before` scattered elements are cropped, then `output` are
+/// kept.
 fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec<Axis>> {
     let count = shapes.input.len();
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
@@ -81,7 +81,7 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
         .collect()
 }
 
-/// The attribute `output_shape`.
+/// Reads the attribute `output_shape`.
 fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<Vec<usize>>> {
     let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
     let whole = rules == Rules::Of1 && given.len() == count + 2;
@@ -89,7 +89,7 @@ fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<V
     Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
 }
 
-/// Pads one axis: by `pads`, or so that the output has the length given, or the input's times the stride.
+/// Pads one axis: by `pads`, or to the given output length, or to the input length times the stride.
 fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
     let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
     let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_output_shape_cuts_and_lengthens() {
-        // Spread by 3, [1, 2] gives 1 10 100 2 20 200. Of 5 elements the one left out is the last, in version 1.
+        // Kernel [1, 10, 100] on [1, 2] with stride 3 gives 1 10 100 2 20 200. For 5 elements, version 1 drops the last.
         let shaped = |opset: i64, auto_pad: &str, shape: &[i64]| {
             let node = node("ConvTranspose", opset)
                 .input(floats(&[1, 1, 2], &[1.0, 2.0]))

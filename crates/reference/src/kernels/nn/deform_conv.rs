@@ -1,4 +1,4 @@
-//! `DeformConv`: a convolution whose taps read beside their places, between the elements.
+//! `DeformConv`: convolution whose taps have offsets, and interpolate between elements.
 
 #![expect(
     clippy::indexing_slicing,
@@ -18,11 +18,11 @@ use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
 
-/// A place between elements has two neighbours along each axis, so their number doubles with every one.
+/// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with each.
 const MOST_AXES: usize = 16;
 
 /// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad + offset[n][k][o]) *
-/// mask[n][k][o] * W[m][c][k]`, where X between its elements is interpolated linearly.
+/// mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
 fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(3)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
@@ -47,14 +47,14 @@ fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
 }
 
-/// Where the taps read, and what weighs them.
+/// Offsets and masks of the taps.
 struct Places {
     axes: Vec<Axis>,
     steps: Vec<usize>,
     plane: usize,
     taps: usize,
     windows: usize,
-    /// Groups of channels that share their offsets, and the channels of each.
+    /// Groups of channels that share their offsets, and the channels per group.
     groups: usize,
     channels: usize,
     offsets: Vec<f64>,
@@ -91,7 +91,7 @@ impl Places {
         })
     }
 
-    /// The value between the elements of a plane at a place, linear along each axis and zero beyond the plane.
+    /// Interpolates a plane linearly at a place. Elements outside the plane are zero.
     fn sample(&self, plane: &[f64], place: &[f64]) -> f64 {
         if plane.is_empty() {
             return 0.0;
@@ -100,7 +100,7 @@ impl Places {
         sum((0..corners).map(|corner| self.corner(plane, place, corner)))
     }
 
-    /// What one of the elements around a place adds to it; each bit of `corner` says which side it is on.
+    /// Returns the contribution of one neighbour of a place. Each bit of `corner` selects its side along one axis.
     fn corner(&self, plane: &[f64], place: &[f64], corner: usize) -> f64 {
         let (mut index, mut weight) = (0, 1.0);
         for (bit, (&place, (axis, step))) in place.iter().zip(self.axes.iter().zip(&self.steps)).enumerate() {
@@ -131,7 +131,7 @@ fn per_offset_group(call: &Call<'_>, channels: usize) -> Result<usize> {
 struct Deformed<'a> {
     places: &'a Places,
     image: usize,
-    /// The first channel of the group.
+    /// First channel of the group.
     channel: usize,
     values: Vec<f64>,
 }

@@ -16,44 +16,44 @@ use crate::kernels::nn::window::Axis;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::shape::{element_count, strides};
 
-/// The elements of the taps under as many windows as are unfolded at a time.
+/// Unfolded elements per block of windows.
 pub(super) const UNFOLDED: usize = 1 << 21;
-/// The weights converted to `f64` at a time.
+/// Weights that are converted to `f64` at a time.
 const CONVERTED: usize = 1 << 21;
 
-/// What a convolution multiplies: for every image and group, `features` rows of weights by `depth` rows of taps.
+/// Convolution as a matrix product: per image and group, `features` rows of weights times `depth` rows of taps.
 pub(super) struct ConvGemm<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) images: usize,
     pub(super) groups: usize,
-    /// Output channels of a group.
+    /// Output channels per group.
     pub(super) features: usize,
-    /// Input channels of a group times the taps of a window.
+    /// Input channels per group times the taps of a window.
     pub(super) depth: usize,
     pub(super) windows: usize,
-    /// One number for every output channel, where the sums start.
+    /// Initial value of the sums, per output channel.
     pub(super) bias: Option<Vec<f64>>,
-    /// Whether the sums are over `double` and carry their rounding errors along.
+    /// True if the sums are over `double` and compensated.
     pub(super) compensated: bool,
 }
 
-/// Gives rows of the weights of one group, counted by the budget.
+/// Reads rows of the weights of one group, counted by the budget.
 type Weights<'a> = dyn Fn(&Budget, Range<usize>) -> Result<Vec<f64>> + 'a;
 
-/// The taps under the windows of one image and group.
+/// Unfolded patches of one image and group.
 pub(super) trait Im2Col: Sync {
     /// Writes row `row` (a channel and a tap) for the windows from `from` on.
     fn fill(&self, row: usize, from: usize, out: &mut [f64]);
 
-    /// All rows, where they lie one after the other as they are.
+    /// Returns all rows if they are already stored contiguously.
     fn unfolded(&self) -> Option<&[f64]> {
         None
     }
 }
 
 impl ConvGemm<'_> {
-    /// The sums for every image, output channel and window. `weights` gives rows of one group, `columns` the taps of
-    /// one image and group; each is given a budget that lasts as long as what it gives.
+    /// Computes the sums for every image, output channel and window. `weights` returns rows of one group, `columns` the
+    /// patches of one image and group. The budget of each lives as long as its result.
     pub(super) fn compute<C: Im2Col>(
         &self,
         weights: impl Fn(&Budget, usize, Range<usize>) -> Result<Vec<f64>> + Sync,
@@ -80,7 +80,7 @@ impl ConvGemm<'_> {
         Ok(out)
     }
 
-    /// One image and group, a block of windows at a time.
+    /// Computes one image and group, in blocks of windows.
     fn one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
         let ConvGemm { depth, windows, .. } = *self;
         if let Some(unfolded) = columns.unfolded() {
@@ -111,7 +111,7 @@ impl ConvGemm<'_> {
         Ok(())
     }
 
-    /// Adds the weights times `taps` to `out`, a block of weights at a time.
+    /// Adds the weights times `taps` to `out`, in blocks of weights.
     fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
         let max = (CONVERTED / self.depth).max(8);
         let deadline = self.call.budget.deadline();
@@ -130,7 +130,7 @@ impl ConvGemm<'_> {
     }
 }
 
-/// Goes through the rows of a block of windows in `out` and beside it.
+/// Calls `copy` on each row of a block of windows in `out` and the matching row of `part`.
 fn copy_rows(
     out: &mut [f64],
     windows: usize,
@@ -144,7 +144,7 @@ fn copy_rows(
     }
 }
 
-/// The windows along one axis whose given tap lies on the input: both they and the positions come at even steps.
+/// Windows along one axis for which a tap is inside the input. Windows and positions are evenly spaced.
 #[derive(Clone, Copy, Debug)]
 struct WindowRun {
     window: usize,
@@ -155,7 +155,7 @@ struct WindowRun {
 }
 
 impl WindowRun {
-    /// Window `w` reads position `w * stride + tap * dilation - before`.
+    /// For windows that gather: window `w` reads position `w * stride + tap * dilation - before`.
     fn forward(axis: &Axis, tap: usize) -> WindowRun {
         let reach = tap * axis.dilation;
         let window = axis.before.saturating_sub(reach).div_ceil(axis.stride);
@@ -165,7 +165,7 @@ impl WindowRun {
         WindowRun { window, window_step: 1, position, position_step: axis.stride, count }
     }
 
-    /// Position `p` is added to window `p * stride + tap * dilation - before`.
+    /// For windows that collect: position `p` is added to window `p * stride + tap * dilation - before`.
     fn transposed(axis: &Axis, tap: usize) -> WindowRun {
         let reach = tap * axis.dilation;
         let position = axis.before.saturating_sub(reach).div_ceil(axis.stride);
@@ -181,7 +181,7 @@ impl WindowRun {
         (ahead % self.window_step == 0 && index < self.count).then(|| self.position + index * self.position_step)
     }
 
-    /// Writes what the windows from `from` on read of a line, zero where they read padding.
+    /// Copies the elements of a line for the windows from `from` on, with zeros for padding.
     fn read(&self, line: &[f64], from: usize, out: &mut [f64]) {
         out.fill(0.0);
         let skipped = from.saturating_sub(self.window).div_ceil(self.window_step).min(self.count);
@@ -199,20 +199,20 @@ impl WindowRun {
     }
 }
 
-/// Which way the windows of a convolution read its input.
+/// Direction in which windows read the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Conv: a window reads what lies under it.
+    /// Conv: a window reads the elements that it covers.
     Forward,
-    /// `ConvTranspose`: a window reads what would have been spread over it.
+    /// `ConvTranspose`: a window reads the elements that are scattered to it.
     Transposed,
 }
 
-/// The taps under the windows over one image and group.
+/// Patches of one image and group.
 pub(super) struct Patches {
     image: Vec<f64>,
     unfolded: bool,
-    /// For each axis and tap, the windows that read the input.
+    /// Windows that read the input, for each axis and tap.
     runs: Vec<Vec<WindowRun>>,
     outputs: Vec<usize>,
     steps: Vec<usize>,
@@ -221,7 +221,7 @@ pub(super) struct Patches {
 }
 
 impl Patches {
-    /// `image` holds the channels of the group, each with the dimensions that the axes have as inputs.
+    /// Builds the patches of an image, which holds the channels of the group, each with the axes' input dimensions.
     pub(super) fn new(image: Vec<f64>, axes: &[Axis], direction: Direction) -> Result<Patches> {
         let inputs: Vec<usize> = axes.iter().map(|axis| axis.input).collect();
         let run = |axis, tap| match direction {
@@ -240,7 +240,7 @@ impl Patches {
         })
     }
 
-    /// The run of each axis at a tap, counted in row-major order.
+    /// Returns the run of each axis for a tap, counted in row-major order.
     fn runs_of(&self, mut tap: usize) -> Vec<WindowRun> {
         let mut runs: Vec<WindowRun> = Vec::new();
         for of_axis in self.runs.iter().rev() {
@@ -251,7 +251,7 @@ impl Patches {
         runs
     }
 
-    /// Where in a plane the windows of a line read, a line being what differs in the last axis alone.
+    /// Returns the offset in a plane for a line of windows, which differ only in the last axis. None if they read padding.
     fn line(&self, runs: &[WindowRun], mut line: usize) -> Option<usize> {
         let mut start = 0;
         for ((run, &output), &step) in runs.iter().zip(&self.outputs).zip(&self.steps).rev().skip(1) {
@@ -289,7 +289,7 @@ impl Im2Col for Patches {
 }
 
 impl Patches {
-    /// The input's length along the last axis.
+    /// Returns the input's length along the last axis.
     fn line_length(&self) -> usize {
         match self.steps.len() {
             0 | 1 => self.plane,

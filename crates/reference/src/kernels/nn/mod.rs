@@ -12,7 +12,7 @@ pub(crate) mod window;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[
     batch_normalization::KERNELS,
     col2im::KERNELS,

@@ -1,4 +1,4 @@
-//! Normalizations by the statistics of parts of a tensor, and by neighbouring channels.
+//! Normalization by the statistics of parts of a tensor, or by neighbouring channels.
 
 #![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel or group")]
 
@@ -25,10 +25,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("LRN", 1, local_response),
 ];
 
-/// What the body of `MeanVarianceNormalization` adds to the standard deviation.
+/// Epsilon that the body of `MeanVarianceNormalization` adds to the standard deviation.
 const MEAN_VARIANCE_EPSILON: f32 = 1e-9;
 
-/// The mean and the variance of a population.
+/// Returns the mean and the population variance.
 pub(super) fn moments(lane: Lane<'_, f64>) -> (f64, f64) {
     let count = lane.len() as f64;
     let mean = sum(lane.clone()) / count;
@@ -36,14 +36,14 @@ pub(super) fn moments(lane: Lane<'_, f64>) -> (f64, f64) {
     (mean, variance)
 }
 
-/// The mean of absolute values, and that of squares.
+/// Returns the mean of the absolute values, and the mean of the squares.
 pub(super) fn absolute_moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     (sum(values.iter().map(|value| value.abs())) / count, dot(values.iter().map(|&value| (value, value))) / count)
 }
 
-/// Takes the mean from each element of a lane, and divides by the deviation. Over absolute terms the mean is added, and
-/// the whole grows by what the variance loses where it is the mean of squares less the square of the mean.
+/// Subtracts the mean from each element of a lane and divides by the deviation. For magnitudes the mean is added, and
+/// the result grows by the loss of a variance computed as mean of squares minus squared mean.
 fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation: f64) {
     if accumulate == Accumulate::Value {
         for value in &mut *values {
@@ -58,7 +58,7 @@ fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation:
     }
 }
 
-/// The type in which a first stage computes, and in which its results are rounded before those of the second.
+/// Type of the first stage, to which its results are rounded before the second.
 #[derive(Clone, Copy)]
 struct Stash(ElementType);
 
@@ -74,7 +74,7 @@ impl Stash {
         self.0.round(value)
     }
 
-    /// The elements of a tensor as the first stage takes them.
+    /// Reads the elements of a tensor, rounded to the type of the first stage.
     fn floats(self, call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
         let mut values = call.budget.read_floats(tensor)?;
         for value in &mut *values {
@@ -84,7 +84,7 @@ impl Stash {
     }
 }
 
-/// The number of channels of `[N, C, D1, ...]`.
+/// Returns the number of channels of `[N, C, D1, ...]`.
 fn channels(data: &Tensor) -> Result<usize> {
     match data.shape() {
         [_, channels, ..] => Ok(*channels),
@@ -92,7 +92,7 @@ fn channels(data: &Tensor) -> Result<usize> {
     }
 }
 
-/// The elements of the input at `at`, one for each of `count` of something.
+/// Returns the elements of the input at `at`, one per channel or group, `count` in all.
 fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f64>> {
     let tensor = call.tensor(at)?;
     if tensor.shape() != [count] {
@@ -102,7 +102,7 @@ fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f6
     call.budget.read_floats(tensor)
 }
 
-/// For each element of `shape`, the element of an input that broadcasts to it.
+/// Returns, for each element of `shape`, the element of an input that broadcasts to it.
 fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<impl Iterator<Item = f64> + use<'a>> {
     if broadcast(tensor.shape(), shape)? != shape {
         return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
@@ -137,8 +137,8 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// Layer normalization over everything from the axis on: `D = (X - mean) / sqrt(variance + epsilon)` in the stash type,
-/// rounded to the type of the input, then `Y = D * scale + B`.
+/// Layer normalization over all axes from `axis` on: `D = (X - mean) / sqrt(variance + epsilon)` in the stash type,
+/// rounded to the input's type, then `Y = D * scale + B`.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
@@ -186,11 +186,11 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(Outputs(vec![Some(Value::Tensor(y)), mean, inverse]))
 }
 
-/// The channels of `[N, C, D1, ...]` in groups of neighbours.
+/// Channels of `[N, C, D1, ...]` in groups of neighbours.
 struct Groups {
     channels: usize,
     count: usize,
-    /// `[N, groups, channels of a group, D1, ...]`.
+    /// `[N, groups, channels per group, D1, ...]`.
     shape: Vec<usize>,
 }
 
@@ -228,7 +228,7 @@ impl Groups {
     }
 }
 
-/// Scales and shifts `[N, count * ..., ...]`, seen as `count` equal parts of each instance.
+/// Scales and shifts `count` equal parts of each instance of `[N, count * ..., ...]`.
 fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
     let part = values.len() / batch.saturating_mul(scale.len()).max(1);
     for (at, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
@@ -239,7 +239,7 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
     }
 }
 
-/// Version 18 scales and shifts by group, and knows no stash type.
+/// `GroupNormalization` in version 18: scales and shifts by group, without a stash type.
 fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let groups = Groups::of(call, data)?;
@@ -251,7 +251,7 @@ fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// From version 21 on, the first stage computes in the stash type and the second scales and shifts by channel.
+/// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by channel.
 fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let groups = Groups::of(call, data)?;
@@ -264,7 +264,7 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(element), data.shape(), values)?.into())
 }
 
-/// Everything from the axis on by its root mean square, in stages as those of `LayerNormalization`.
+/// `RMSNormalization`: divides all axes from `axis` on by their root mean square, in stages like `LayerNormalization`.
 fn root_mean_square(call: &Call<'_>) -> Result {
     let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
@@ -283,7 +283,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
     Ok(call.floats(scale.element_type(), shape, values)?.into())
 }
 
-/// By the mean and the standard deviation over the axes.
+/// `MeanVarianceNormalization`: by the mean and standard deviation over the axes.
 fn mean_variance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let mut along: Vec<bool> = data.shape().iter().map(|_| false).collect();
@@ -300,7 +300,7 @@ fn mean_variance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// By the 1-norm or 2-norm along an axis; where it is zero, so is the result.
+/// `LpNormalization`: divides by the 1-norm or 2-norm along an axis. A norm of zero gives zeros.
 fn norm(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
@@ -317,7 +317,8 @@ fn norm(call: &Call<'_>) -> Result {
     Ok(call.floats(data.element_type(), data.shape(), values)?.into())
 }
 
-/// By the squares of the channels around each: of an even number of them, the odd one lies after it.
+/// `LRN`: `Y = X / (bias + alpha / size * sum of squares)^beta` over `size` neighbouring channels. If `size` is even,
+/// one more of them is after the channel than before.
 fn local_response(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     channels(data)?;
@@ -328,7 +329,7 @@ fn local_response(call: &Call<'_>) -> Result {
     let (before, after) = ((size - 1) / 2, size / 2);
     let mut values = call.budget.read_floats(data)?;
     let largest = data.shape()[1].min(size);
-    // Each lane is kept as it was.
+    // Each lane is copied.
     call.budget.count(data.len(), size_of::<f64>())?;
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
@@ -352,12 +353,12 @@ mod tests {
 
     #[test]
     fn the_first_stage_rounds_before_the_scale() {
-        // The largest becomes sqrt(3/2) = 1.22474..., and 1.224609375 in half precision. A scale of a wider type shows it.
+        // The largest is sqrt(3/2) = 1.22474..., in half precision 1.224609375. The wider scale makes the rounding visible.
         let data = typed(E::Float16, &[3], &[-1.0, 0.0, 1.0]);
         let scaled = node("RMSNormalization", 23).input(data).input(typed(E::Double, &[], &[3.0]));
         let y = scaled.set("epsilon", 0.0f32).tensor();
         assert_eq!((y.element_type(), y.floats()), (E::Double, vec![-3.673_828_125, 0.0, 3.673_828_125]));
-        // What float does not tell apart is equal in a first stage of float.
+        // Values that float cannot distinguish are equal in a first stage of float.
         let stashed = node("LayerNormalization", 17).input(typed(E::Double, &[2], &[1.0 + 1e-12, 1.0]));
         let y = stashed.input(typed(E::Double, &[], &[1.0])).tensor();
         assert_eq!(y.floats(), [0.0, 0.0]);

@@ -1,4 +1,4 @@
-//! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
+//! Pooling: windows of a tensor reduced to one value, and `MaxUnpool`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -28,11 +28,11 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MaxUnpool", 9, max_unpool),
 ];
 
-/// The windows by the attributes of a pool; `ceil` is how `ceil_mode` rounds in this version.
+/// Returns the windows that the attributes of a pool define. `ceil` is the rounding of `ceil_mode` in this version.
 ///
-/// `MaxPool` from 12 on and `AveragePool` from 19 on take the output size of the framework they point to, which leaves out
-/// a window that would start in the padding at the end; 22 then says so. The texts of `LpPool` never do, but shape
-/// inference does from 22 on.
+/// `MaxPool` from 12 on and `AveragePool` from 19 on use the output size of the framework that they refer to. It omits
+/// a window that would start in the end padding, as version 22 then states. The text of `LpPool` never does, but its
+/// shape inference follows from 22 on.
 fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     let input = spatial("X", call.tensor(0)?.shape())?;
     let Some(_) = call.optional_ints("kernel_shape") else {
@@ -40,16 +40,16 @@ fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     };
     let kernel = per_axis(call, "kernel_shape", input.len(), 1, 1)?;
     let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
-    // A window that fits nowhere is one of such a kernel.
+    // A window that does not fit violates the rule about the kernel.
     axes(call, input, &kernel, rounding).rule(Rules::of(call).kernel_shape)
 }
 
-/// One window over all spatial axes.
+/// Returns one window over all spatial axes.
 fn global(call: &Call<'_>) -> Result<Vec<Axis>> {
     Ok(spatial("X", call.tensor(0)?.shape())?.iter().map(|&input| Axis::whole(input)).collect())
 }
 
-/// The shape of the output, and the number of planes.
+/// Returns the shape of the output and the number of planes.
 fn pooled(x: &Tensor, axes: &[Axis]) -> Result<(Vec<usize>, usize)> {
     let lead = x.shape().get(..2).unwrap_or(&[]);
     let shape = lead.iter().copied().chain(axes.iter().map(|axis| axis.output)).collect();
@@ -66,8 +66,8 @@ fn global_average(call: &Call<'_>, accumulate: Accumulate) -> Result {
     average(call, &global(call)?, accumulate)
 }
 
-/// The sum under each window by the number of elements, those of the padding among them where `count_include_pad`
-/// says so; what `ceil_mode` adds behind the padding never counts.
+/// Averages each window: its sum divided by its number of elements. `count_include_pad` counts the padding, too, but
+/// never the excess of `ceil_mode` after it.
 fn average(call: &Call<'_>, axes: &[Axis], accumulate: Accumulate) -> Result {
     let x = call.tensor(0)?;
     let (values, element) = (accumulate.read(call.budget, x)?, accumulate.output(x.element_type()));
@@ -86,7 +86,7 @@ fn average(call: &Call<'_>, axes: &[Axis], accumulate: Accumulate) -> Result {
 
 // Norms.
 
-/// The p-norm of what lies under each window; padding is zero and adds nothing.
+/// Computes the p-norm of each window. Padding is zero and adds nothing.
 fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
     let x = call.tensor(0)?;
     let (shape, planes) = pooled(x, axes)?;
@@ -116,10 +116,10 @@ fn norm(window: &Window<'_>, values: &[f64], p: f64) -> f64 {
 
 // Maxima.
 
-/// Marks a window over nothing but padding.
+/// Marks a window that covers only padding.
 const NOWHERE: usize = usize::MAX;
 
-/// The position of the first greatest element under each window; NaN is greater than all.
+/// Returns the position of the first maximum of each window. NaN is greater than all numbers.
 fn maxima(call: &Call<'_>, axes: &[Axis], planes: usize, values: &[f64]) -> Result<Vec<usize>> {
     each_window(call, planes, axes, |window| {
         let (mut best, mut max) = (NOWHERE, f64::NAN);
@@ -156,7 +156,7 @@ fn global_max_pool(call: &Call<'_>) -> Result {
     Ok(greatest(call, x, &shape, &maxima(call, &axes, planes, &call.budget.read_floats(x)?)?)?.into())
 }
 
-/// The elements at the positions, moved bit by bit; the lowest value of the type where there is none.
+/// Returns the elements at the positions, bit by bit, or the lowest value of the type if there is none.
 fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Result<Tensor> {
     let element = x.element_type();
     let lowest =
@@ -165,7 +165,7 @@ fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Res
     Ok(call.allocate(element, shape)?.gather_from(&[x, &lowest], positions)?)
 }
 
-/// How `storage_order` counts the elements of one plane; batch and channels come first either way.
+/// Order of `storage_order` for the elements of one plane. Batch and channels come first either way.
 struct Storage {
     plane: usize,
     dims: Vec<usize>,
@@ -200,8 +200,8 @@ impl Storage {
 
 // MaxUnpool.
 
-/// Puts each element of X at its index in a tensor of the shape that the attributes give; `output_shape` then frames
-/// it with more zeros at the ends.
+/// Writes each element of X to its index in a tensor of the inferred shape. `output_shape` frames it with zeros at the
+/// ends.
 fn max_unpool(call: &Call<'_>) -> Result {
     let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
     if x.shape() != indices.shape() {
@@ -235,7 +235,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
     Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, &zero], positions)?.into())
 }
 
-/// The shape that a pool with these attributes, with or without its pads, would have had as its input.
+/// Returns the input shape of a pool with these attributes, with or without its pads.
 fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> {
     let input = spatial("X", x.shape())?;
     let count = input.len();
@@ -253,8 +253,8 @@ fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> 
     Ok(shape)
 }
 
-/// The shape that the indices count in, and the output's. An output shape makes the pads its own: where it is smaller than
-/// what the pool's windows cover, they take what is too much; where it is larger, it frames that.
+/// Returns the shape that the indices refer to, and the output's. `output_shape` replaces the pads: if it is smaller
+/// than the area that the pool's windows cover, it crops that area; if larger, it frames it.
 fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> {
     let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
     let shape = shape.filter(|shape| shape.len() == covered.len());

@@ -1,4 +1,4 @@
-//! Windows over the spatial axes of a tensor: what convolutions and pools share.
+//! Windows over the spatial axes of a tensor, for convolutions and pools.
 
 #![expect(
     clippy::indexing_slicing,
@@ -12,62 +12,62 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::tensor::shape::{element_count, strides};
 
-/// How the windows lie along one spatial axis.
+/// Layout of the windows along one spatial axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// The length of the input.
+    /// Length of the input.
     pub(super) input: usize,
-    /// The number of windows.
+    /// Number of windows.
     pub(super) output: usize,
-    /// The taps of a window.
+    /// Taps per window.
     pub(super) kernel: usize,
-    /// From one window to the next.
+    /// Distance from one window to the next.
     pub(super) stride: usize,
-    /// From one tap to the next.
+    /// Distance from one tap to the next.
     pub(super) dilation: usize,
-    /// The padding before the input.
+    /// Padding before the input.
     pub(super) before: usize,
-    /// The padding after the input.
+    /// Padding after the input.
     pub(super) after: usize,
 }
 
-/// What happens where the stride does not divide the room for windows.
+/// Rounding of the number of windows if the stride does not divide the padded length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
-    /// The rest is left out.
+    /// Drops the remainder.
     Floor,
-    /// One more window covers it, wherever it starts.
+    /// Adds a window for the remainder, wherever it starts.
     Ceil,
-    /// One more window covers it, unless it would start in the padding at the end.
+    /// Adds a window for the remainder, unless it would start in the end padding.
     CeilInside,
 }
 
-/// Where the padding comes from.
+/// Source of the padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AutoPad {
-    /// The attribute pads.
+    /// The attribute `pads`.
     NotSet,
-    /// As much as one window for every stride takes, the odd one at the end.
+    /// Enough for one window per stride, with the odd element at the end.
     SameUpper,
-    /// The same, the odd one at the beginning.
+    /// The same, with the odd element at the beginning.
     SameLower,
-    /// None.
+    /// No padding.
     Valid,
 }
 
-/// The rules about windows and weights, by the ids that the op.yaml of an operator gives them; empty where it has no such attribute
-/// or input.
+/// Ids of the rules about windows and weights in the op.yaml of an operator. Empty if it has no such attribute or
+/// input.
 pub(super) struct Rules {
-    /// The channels of the input and the weight.
+    /// Channels of the input and the weight.
     pub(super) weight: &'static str,
     pub(super) bias: &'static str,
     pub(super) kernel_shape: &'static str,
-    /// strides, dilations and the like have an entry for each axis.
+    /// strides, dilations and other lists have an entry per axis.
     lists: &'static str,
     /// No entry of pads is negative.
     pads: &'static str,
     auto_pad: &'static str,
-    /// One of pads and `auto_pad` pads.
+    /// Only one of pads and `auto_pad` is set.
     pads_or_auto_pad: &'static str,
 }
 
@@ -92,7 +92,7 @@ impl Rules {
 }
 
 impl AutoPad {
-    /// The attributes `auto_pad` and, for `count` axes, `pads`, of which one alone may pad.
+    /// Reads `auto_pad` and, for `count` axes, `pads`. Only one of them may pad.
     pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
         let auto_pad = AutoPad::of(call)?;
         let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
@@ -116,15 +116,15 @@ impl AutoPad {
         Ok(named.unwrap_or(AutoPad::NotSet))
     }
 
-    /// Splits padding between the beginning and the end.
+    /// Splits padding into beginning and end.
     pub(super) fn split(self, total: usize) -> (usize, usize) {
         let half = total / 2;
         if self == AutoPad::SameLower { (total - half, half) } else { (half, total - half) }
     }
 }
 
-/// A list attribute with one entry for each of `count` axes, each at least `min`; `default` for all where it is left
-/// out.
+/// Reads a list attribute with one entry per axis, `count` in all and each at least `min`. If it is omitted, each is
+/// `default`.
 pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, min: i64) -> Result<Vec<usize>> {
     let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
     let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (min..=i64::from(i32::MAX)).contains(&value));
@@ -140,15 +140,15 @@ pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize
     })
 }
 
-/// The spatial dimensions of a tensor of at least two axes: all but the batch and the channels.
+/// Returns the spatial dimensions of a tensor of at least two axes: all but batch and channels.
 pub(super) fn spatial<'a>(what: &str, shape: &'a [usize]) -> Result<&'a [usize]> {
     shape.get(2..).ok_or_else(|| {
         invalid(format!("{what} has shape {shape:?}; it takes a batch, channels and any number of spatial axes"))
     })
 }
 
-/// How windows of `kernel` lie over a tensor with the spatial dimensions `input`, by the attributes `auto_pad`,
-/// `pads`, `strides` and `dilations`.
+/// Lays out windows of `kernel` over the spatial dimensions `input`, by the attributes `auto_pad`, `pads`, `strides`
+/// and `dilations`.
 pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding: Rounding) -> Result<Vec<Axis>> {
     let count = input.len();
     if kernel.len() != count || kernel.contains(&0) {
@@ -174,17 +174,17 @@ pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding:
 }
 
 impl Axis {
-    /// One window over the whole input.
+    /// Returns one window over the whole input.
     pub(super) fn whole(input: usize) -> Axis {
         Axis { input, output: 1, kernel: input, stride: 1, dilation: 1, before: 0, after: 0 }
     }
 
-    /// From the first tap of a window to behind the last.
+    /// Returns the length from the first tap of a window through the last.
     pub(super) fn extent(&self) -> i128 {
         (self.kernel as i128 - 1) * self.dilation as i128 + 1
     }
 
-    /// The axis with its padding and number of windows.
+    /// Computes the padding and the number of windows.
     fn laid_out(self, auto_pad: AutoPad, rounding: Rounding) -> Result<Axis> {
         let (input, stride, extent) = (self.input as i128, self.stride as i128, self.extent());
         if auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower {
@@ -216,7 +216,7 @@ impl Axis {
         ))
     }
 
-    /// The taps of a window that lie on the input: the first one, their number, and the position of the first.
+    /// Returns the taps of a window inside the input: the first tap, the number of taps, and the position of the first.
     fn taps(&self, window: usize) -> (usize, usize, usize) {
         let start = window * self.stride;
         let first = self.before.saturating_sub(start).div_ceil(self.dilation);
@@ -225,36 +225,36 @@ impl Axis {
         (first, end.saturating_sub(first), position)
     }
 
-    /// How many taps of a window lie on the input or its padding, but not beyond.
+    /// Counts the taps of a window on the input or its padding.
     fn padded_taps(&self, window: usize) -> usize {
         let left = (self.before + self.input + self.after).saturating_sub(window * self.stride);
         left.div_ceil(self.dilation).min(self.kernel)
     }
 }
 
-/// The taps between two looks at the clock.
+/// Taps between two checks of the clock.
 const TAPS: usize = 1 << 12;
 
-/// One window over one plane: the spatial axes of one channel of one batch entry.
+/// Window over one plane: the spatial axes of one channel of one batch entry.
 pub(super) struct Window<'a> {
     axes: &'a [Axis],
-    /// The strides of a plane.
+    /// Strides of a plane.
     steps: &'a [usize],
-    /// Which window along each axis.
+    /// Index of the window along each axis.
     index: &'a [usize],
-    /// Where the plane starts in the tensor.
+    /// Start of the plane in the tensor.
     start: usize,
     budget: &'a Budget,
 }
 
 impl Window<'_> {
-    /// Visits the positions in the tensor under the window, in row-major order; padding has none. It ends early when the
-    /// time is over, as the executor notices after every kernel.
+    /// Visits the positions in the tensor under the window, in row-major order and without padding. It ends early after
+    /// the deadline, which the executor checks after every kernel.
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
         self.visit(self.axes, self.steps, self.index, self.start, &mut visit);
     }
 
-    /// Visits the rest of the axes, and says whether there is time to go on.
+    /// Visits the remaining axes. Returns false once the deadline has passed.
     fn visit(
         &self,
         axes: &[Axis],
@@ -280,18 +280,18 @@ impl Window<'_> {
         })
     }
 
-    /// How many taps lie on the input or its padding, but not beyond.
+    /// Counts the taps on the input or its padding.
     pub(super) fn padded_taps(&self) -> usize {
         self.axes.iter().zip(self.index).map(|(axis, &window)| axis.padded_taps(window)).product()
     }
 }
 
-/// The number of windows over one plane.
+/// Returns the number of windows over one plane.
 pub(super) fn windows(axes: &[Axis]) -> Result<usize> {
     Ok(element_count(&axes.iter().map(|axis| axis.output).collect::<Vec<_>>())?)
 }
 
-/// One result for every window of every plane of a tensor, planes and windows in row-major order.
+/// Computes one result for every window of every plane of a tensor, planes and windows in row-major order.
 pub(super) fn each_window<T: Clone + Default + Send>(
     call: &Call<'_>,
     planes: usize,

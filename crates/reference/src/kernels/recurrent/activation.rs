@@ -1,4 +1,4 @@
-//! The activation functions of the recurrent operators, by name, with alpha and beta.
+//! Activation functions of the recurrent operators, by name, with alpha and beta.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::recurrent::sequence::Rules;
 
-/// An activation function and its parameters.
+/// Activation function with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Activation {
     function: Function,
@@ -30,7 +30,7 @@ enum Function {
     Softplus,
 }
 
-/// Each function with the defaults of the parameters that it takes: those of the operator of that name.
+/// Functions with the defaults of their parameters, which are those of the operator with that name.
 const FUNCTIONS: [(&str, Function, Option<f32>, Option<f32>); 11] = [
     ("Relu", Function::Relu, None, None),
     ("Tanh", Function::Tanh, None, None),
@@ -46,7 +46,7 @@ const FUNCTIONS: [(&str, Function, Option<f32>, Option<f32>); 11] = [
 ];
 
 impl Activation {
-    /// The value of the function at `x`.
+    /// Returns the value of the function at `x`.
     pub(super) fn apply(self, x: f64) -> f64 {
         let Activation { alpha, beta, .. } = self;
         match self.function {
@@ -91,14 +91,14 @@ impl Activation {
     }
 }
 
-/// The activations of every direction, one list of `defaults.len()` each.
+/// Returns the activations of every direction, one list of `defaults.len()` for each.
 pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str]) -> Result<Vec<Vec<Activation>>> {
     let (wanted, rule) = (defaults.len() * directions, Rules::of(call).activations);
     let names = match call.optional_strings("activations") {
         Some(names) => names,
         None => (0..directions).flat_map(|_| defaults.iter().map(|&name| Arc::from(name))).collect(),
     };
-    // RNN's default names two functions also for one direction.
+    // RNN's default lists two functions even for one direction.
     let spare = usize::from(defaults.len() == 1 && directions == 1);
     if names.len() < wanted || names.len() > wanted + spare {
         return Err(broken(rule, format!("activations names {} functions; {wanted} are needed", names.len())));
@@ -116,7 +116,7 @@ pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str])
     Ok(list.chunks(defaults.len()).map(<[Activation]>::to_vec).collect())
 }
 
-/// The function of a name with the defaults of alpha and beta, where it takes them.
+/// Returns a function by name, with the defaults of alpha and beta if it uses them.
 fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
     let found = FUNCTIONS.into_iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
     let Some((_, function, alpha, beta)) = found else {
@@ -127,8 +127,8 @@ fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
     Ok((alpha, beta, Activation { function, alpha: wide(alpha), beta: wide(beta) }))
 }
 
-/// The values of `activation_alpha` or `activation_beta` for each function. The text has them "consumed in the order
-/// of activation functions": by those that take one, or, when there is a value for every function, by all.
+/// Returns the values of `activation_alpha` or `activation_beta` for each function. They are "consumed in the order of
+/// activation functions": by those that use one or, if there is a value for every function, by all.
 fn parameters(call: &Call<'_>, name: &str, takes: &[bool]) -> Result<Vec<Option<f64>>> {
     let values = call.optional_floats(name).unwrap_or_default();
     let takers = takes.iter().filter(|&&takes| takes).count();

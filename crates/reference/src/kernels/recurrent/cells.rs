@@ -1,4 +1,4 @@
-//! The equations of the three cells.
+//! Equations of the three cells: RNN, GRU, LSTM.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,8 +11,8 @@ use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
 
-/// The equations of version 1 multiply the state by the untransposed recurrence weights, a slip that version 7
-/// corrects: the stacked shape of R, exporters and tests of the time all say transposed. One kernel serves both.
+/// Kernel rows of the cells. The equations of version 1 do not transpose the recurrence weights, a mistake that version 7
+/// corrects. The shape of R, and the exporters and tests of the time, imply transposed weights, so one kernel serves both.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)),
     Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)),
@@ -41,12 +41,12 @@ fn rnn(call: &Call<'_>, layout: Layout) -> Result {
     })
 }
 
-/// GRU, its gates in the order update, reset, hidden.
+/// GRU, with gates in the order update, reset, hidden.
 fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
     let inputs = Inputs::read(call, 3, layout, named)?;
     let Sizes { batch, hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh"])?;
-    // Version 1 has no such attribute.
+    // Version 1 does not have this attribute.
     let linear_before_reset = call.optional_int("linear_before_reset").is_some_and(|value| value != 0);
     let states = vec![inputs.state(call, 5, "initial_h")?];
     inputs.run(call, states, |direction, weights, input, states| {
@@ -83,7 +83,7 @@ fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
     })
 }
 
-/// LSTM, its gates in the order input, output, forget, cell; its peepholes input, output, forget.
+/// LSTM, with gates in the order input, output, forget, cell, and peepholes in the order input, output, forget.
 fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let inputs = Inputs::read(call, 4, layout, DIRECTIONS)?;
     let Sizes { hidden, directions, .. } = inputs.sizes;
@@ -123,7 +123,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     })
 }
 
-/// The activations of a direction.
+/// Returns the activations of a direction.
 fn pick<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Activation; N] {
     std::array::from_fn(|index| functions[direction][index])
 }
@@ -135,7 +135,7 @@ mod tests {
     use crate::testing::{OneNode, floats, node, typed};
     use crate::value::Value;
 
-    /// Inputs of size 1 over `time` steps of one batch, and weights of 1 for one direction.
+    /// Inputs of size 1 over `time` steps of one batch, with weights of 1 for one direction.
     fn ones(op_type: &str, opset: i64, gates: usize, x: &[f64]) -> OneNode {
         node(op_type, opset)
             .input(floats(&[x.len(), 1, 1], x))
@@ -153,7 +153,7 @@ mod tests {
         names.into()
     }
 
-    /// W has more elements than are read at a time, in each direction.
+    /// In each direction, W has more elements than are read at a time.
     #[test]
     fn a_wide_w_is_read_in_blocks() {
         let (input, hidden) = (40_000, 130);

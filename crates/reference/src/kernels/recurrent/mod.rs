@@ -6,5 +6,5 @@ pub(crate) mod sequence;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[cells::KERNELS];

@@ -1,7 +1,7 @@
-//! What RNN, GRU and LSTM share: their inputs, directions, and the walk along the sequences.
+//! Shared parts of RNN, GRU and LSTM: inputs, directions, and the walk along the sequences.
 //!
-//! W takes part in one product a direction and is read by blocks of rows. R takes part in every step: that of a direction is
-//! read whole and counted while the direction runs.
+//! W is used in one product per direction and read in blocks of rows. R is used in every step. That of a direction is
+//! read whole, and counted while the direction runs.
 
 #![expect(
     clippy::indexing_slicing,
@@ -20,9 +20,9 @@ use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::index::StridedIter;
 use crate::value::Value;
 
-/// The rules about what the inputs and attributes are, by their ids.
+/// Ids of the rules about inputs and attributes.
 pub(super) struct Rules {
-    /// The sizes of W and R, but for the number of directions.
+    /// Sizes of W and R, except for the number of directions.
     weights: &'static str,
     directions: &'static str,
     direction: &'static str,
@@ -45,7 +45,7 @@ impl Rules {
     }
 }
 
-/// The order of the axes of X, Y and the states.
+/// Order of the axes of X, Y and the states.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Time, then batch: X is `[time, batch, input]`.
@@ -55,7 +55,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// The attribute `layout`.
+    /// Reads the attribute `layout`.
     pub(super) fn from_attribute(call: &Call<'_>) -> Result<Layout> {
         match call.int("layout")? {
             0 => Ok(Layout::TimeFirst),
@@ -65,18 +65,18 @@ impl Layout {
     }
 }
 
-/// What a version calls the runs over the sequences, and for each direction of a run whether it is backwards.
+/// Values of `direction` in a version. Each lists its directions, true for backwards.
 pub(super) type Directions = &'static [(&'static str, &'static [bool])];
 
-/// The attribute `direction`.
+/// Values of the attribute `direction`.
 pub(super) const DIRECTIONS: Directions =
     &[("forward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
 
-/// The attribute `direction` of GRU-1, whose default is spelt `foward` and means forward.
+/// Values of the attribute `direction` of GRU-1. Its default is misspelt as `foward`, and means forward.
 pub(super) const DIRECTIONS_OF_GRU_1: Directions =
     &[("forward", &[false]), ("foward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
 
-/// The sizes of a recurrent node.
+/// Sizes of a recurrent node.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) time: usize,
@@ -87,10 +87,10 @@ pub(super) struct Sizes {
     pub(super) gates: usize,
 }
 
-/// The elements of W that are read at a time.
+/// Elements of W that are read at a time.
 const BLOCK: usize = 1 << 21;
 
-/// The inputs of a recurrent node, X time first.
+/// Inputs of a recurrent node, with X time first.
 pub(super) struct Inputs<'a> {
     pub(super) sizes: Sizes,
     pub(super) element: ElementType,
@@ -104,11 +104,11 @@ pub(super) struct Inputs<'a> {
     clip: Option<f64>,
 }
 
-/// What a cell sees of one direction.
+/// Weights of one direction, for a cell.
 pub(super) struct Weights<'a> {
     /// `[gates * hidden, hidden]`.
     recurrence: &'a [f64],
-    /// `[gates * hidden]` for the input, then as many for the recurrence; nothing is zero.
+    /// `[gates * hidden]` for the input, then as many for the recurrence. None means zeros.
     bias: Option<&'a [f64]>,
     clip: Option<f64>,
     sizes: Sizes,
@@ -116,21 +116,21 @@ pub(super) struct Weights<'a> {
     deadline: &'a Deadline,
 }
 
-/// One state of all sequences: the hidden one or the cell's.
+/// One state of all sequences: the hidden state or the cell state.
 pub(super) type State = Vec<f64>;
 
 impl Weights<'_> {
-    /// The bias that goes with the input for element `index` of a gate.
+    /// Returns the input bias of element `index` of a gate.
     pub(super) fn input_bias(&self, gate: usize, index: usize) -> f64 {
         self.bias.and_then(|bias| bias.get(gate * self.sizes.hidden + index)).copied().unwrap_or(0.0)
     }
 
-    /// The bias that goes with the recurrence for element `index` of a gate.
+    /// Returns the recurrence bias of element `index` of a gate.
     pub(super) fn recurrence_bias(&self, gate: usize, index: usize) -> f64 {
         self.input_bias(self.sizes.gates + gate, index)
     }
 
-    /// Bounds the input of an activation.
+    /// Clips the input of an activation.
     pub(super) fn clip(&self, x: f64) -> f64 {
         match self.clip {
             Some(clip) if x > clip => clip,
@@ -139,7 +139,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Adds to `out`, `[batch, count * hidden]`, the product of a state with `count` gates of R from `first` on.
+    /// Adds the product of a state and `count` gates of R, from `first` on, to `out` of shape `[batch, count * hidden]`.
     pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) -> Result<()> {
         let Sizes { batch, hidden, .. } = self.sizes;
         let rows = count * hidden;
@@ -150,7 +150,7 @@ impl Weights<'_> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Checks W and R, and reads X, B and `sequence_lens` of an operator with this many gates and these values of `direction`.
+    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of `direction`.
     pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
         let rules = Rules::of(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;
@@ -176,7 +176,7 @@ impl<'a> Inputs<'a> {
         Ok(Inputs { sizes, element: call.tensor(0)?.element_type(), layout, reversed, lengths, x, w, r, b, clip })
     }
 
-    /// The initial state at input `index`, `[directions, batch, hidden]`: zero where it is left out.
+    /// Returns the initial state at input `index`, `[directions, batch, hidden]`. It is zero if the input is omitted.
     pub(super) fn state(&self, call: &Call<'_>, index: usize, name: &str) -> Result<State> {
         let Sizes { batch, hidden, directions, .. } = self.sizes;
         match (call.optional_tensor(index)?, self.layout) {
@@ -192,8 +192,8 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Runs every direction. `step` is given the direction, its weights, the products of the step's input with W,
-    /// `[batch, gates * hidden]`, and the states, hidden first, `[batch, hidden]` each, which it replaces.
+    /// Runs every direction. `step` gets the direction, its weights, the products of the step's input and W,
+    /// `[batch, gates * hidden]`, and the states, hidden first, `[batch, hidden]` each, which it updates.
     pub(super) fn run(
         &self,
         call: &Call<'_>,
@@ -203,7 +203,7 @@ impl<'a> Inputs<'a> {
         let Sizes { time, batch, hidden, directions, gates, .. } = self.sizes;
         let block = batch * hidden;
         let mut y: Vec<f64> = call.budget.scratch(time * directions * block)?;
-        // What a step computes in: the products that it meets and adds to, and both versions of each state.
+        // Working memory of a step: the products that it reads and accumulates, and both versions of each state.
         call.budget.count(block, size_of::<f64>() * (2 * gates + 3 * states.len()))?;
         for direction in 0..directions {
             let budget = call.budget.nested();
@@ -247,7 +247,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The products of every input with W, `[time * batch, gates * hidden]`.
+    /// Returns the products of every input and W, `[time * batch, gates * hidden]`.
     fn products(&self, budget: &Budget, direction: usize) -> Result<Vec<f64>> {
         let Sizes { time, batch, input, hidden, gates, .. } = self.sizes;
         let (steps, rows) = (time * batch, gates * hidden);
@@ -272,7 +272,7 @@ impl<'a> Inputs<'a> {
         Ok(products)
     }
 
-    /// The products that the sequences meet at step `index` of a direction.
+    /// Returns the products for the sequences at step `index` of a direction.
     fn gather(&self, products: &[f64], direction: usize, index: usize) -> Vec<f64> {
         let Sizes { batch, hidden, gates, .. } = self.sizes;
         let rows = gates * hidden;
@@ -280,7 +280,7 @@ impl<'a> Inputs<'a> {
         (0..batch).flat_map(|sequence| &products[place(sequence)..][..rows]).copied().collect()
     }
 
-    /// Where step `index` of a sequence stands in time: backwards from the sequence's own end when reversed.
+    /// Returns the time index of a sequence's step `index`. A reversed direction starts at the sequence's own end.
     fn place(&self, direction: usize, sequence: usize, index: usize) -> usize {
         if self.reversed[direction] && index < self.lengths[sequence] {
             self.lengths[sequence] - 1 - index
@@ -289,7 +289,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Y and the last states, in the layout of the node.
+    /// Returns Y and the final states, in the layout of the node.
     fn outputs(&self, call: &Call<'_>, y: Vec<f64>, states: Vec<State>) -> Result {
         let Sizes { time, batch, hidden, directions, .. } = self.sizes;
         let (y_shape, state_shape) = ([time, directions, batch, hidden], [directions, batch, hidden]);
@@ -311,12 +311,12 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Some lines of a tensor that has `length` elements in each.
+/// Returns some lines of a tensor, of `length` elements each.
 fn lines(tensor: &Tensor, length: usize, range: Range<usize>) -> Tensor {
     tensor.part(range.start * length..range.end * length)
 }
 
-/// Adds the product of `a` and the transpose of `b` to `out`, with compensated sums for `double`.
+/// Adds the product of `a` and the transposed `b` to `out`, with compensated sums for `double`.
 fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<()> {
     match element {
         ElementType::Double => multiply_add_compensated(a, b.transposed(), out, deadline)?,
@@ -342,7 +342,7 @@ fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usi
     Ok(Sizes { time, batch, input, hidden, directions, gates })
 }
 
-/// The length of every sequence; all of the time where the input is left out.
+/// Returns the length of every sequence, which is the whole time if the input is omitted.
 fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     let Sizes { time, batch, .. } = *sizes;
     let Some(lengths) = call.optional_tensor(4)? else {
@@ -357,7 +357,7 @@ fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 
-/// The shape must be this one.
+/// Refuses a tensor of another shape.
 pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<()> {
     if tensor.shape() == expected {
         return Ok(());
@@ -365,7 +365,7 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
     Err(invalid(format!("{name} has shape {:?}; it must be {expected:?}", tensor.shape())))
 }
 
-/// The values of a tensor of `shape` with its axes in the order given.
+/// Transposes values of `shape` to the given order of axes.
 fn swap(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
     call.budget.collect(StridedIter::transposed(shape, order).filter_map(|position| values.get(position).copied()))
 }

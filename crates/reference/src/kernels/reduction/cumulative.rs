@@ -1,4 +1,4 @@
-//! `CumSum`, `CumProd`: running totals along an axis.
+//! `CumSum`, `CumProd`: running sums and products along an axis.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
@@ -14,7 +14,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("CumProd", 26, |call| running(call, &PRODUCT)),
 ];
 
-/// Replaces the elements of a lane by what has accumulated up to each.
+/// Replaces the elements of a lane with their running accumulation.
 struct Accumulation {
     float: fn(&mut [f64], Extent),
     integer: fn(&mut [i128], Extent),
@@ -54,12 +54,12 @@ const PRODUCT: Accumulation = Accumulation {
     },
 };
 
-/// Which elements each result takes in.
+/// Elements that each result includes.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
-    /// The element itself is left out.
+    /// Excludes the element itself.
     exclusive: bool,
-    /// From the end of the axis on.
+    /// Starts at the end of the axis.
     reverse: bool,
 }
 
@@ -98,7 +98,7 @@ fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
     Ok(call.integers(element, data.shape(), values)?.into())
 }
 
-/// The running sums of the absolute values, in `double`.
+/// Computes the running sums of the absolute values, in `double`.
 fn magnitude(call: &Call<'_>) -> Result {
     let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
     let data = call.tensor(0)?;
@@ -107,7 +107,7 @@ fn magnitude(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Double, data.shape(), values)?.into())
 }
 
-/// The lanes along the axis that the second input names.
+/// Returns the lanes along the axis given by the second input.
 fn lanes(call: &Call<'_>) -> Result<Lanes> {
     let (data, axis) = (call.tensor(0)?, call.tensor(1)?);
     let [named] = call.budget.read_indices(axis)?[..] else {
@@ -126,7 +126,7 @@ mod tests {
         let near = typed(ElementType::Int32, &[2], &[2_147_483_647.0, 1.0]);
         let wrapped = node("CumSum", 14).input(near).input(ints(&[], &[0])).tensor();
         assert_eq!(wrapped.floats(), [2_147_483_647.0, -2_147_483_648.0]);
-        // 2048 + 1 + 1 is a half precision number, though 2048 + 1 is not.
+        // 2048 + 1 + 1 is representable in half precision, but 2048 + 1 is not.
         let halves = typed(ElementType::Float16, &[3], &[2048.0, 1.0, 1.0]);
         let sums = node("CumSum", 14).input(halves).input(ints(&[], &[0])).tensor();
         assert_eq!(sums.floats(), [2048.0, 2048.0, 2050.0]);

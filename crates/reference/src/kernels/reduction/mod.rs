@@ -1,4 +1,4 @@
-//! Along axes: reductions, running totals, softmax, order.
+//! Operators along axes: reductions, running totals, softmax, sorting.
 
 pub(crate) mod cumulative;
 pub(crate) mod reduce;
@@ -8,6 +8,6 @@ pub(crate) mod unique;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] =
     &[cumulative::KERNELS, reduce::KERNELS, softmax::KERNELS, top_k::KERNELS, unique::KERNELS];

@@ -1,4 +1,4 @@
-//! Reductions over axes, `ArgMax`, `ArgMin`.
+//! Reductions over axes, with `ArgMax` and `ArgMin`.
 
 #![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
 
@@ -41,37 +41,37 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ArgMin", 12, |call| arg(call, false, Empty::Elsewhere)),
 ];
 
-/// Where `ArgMax` and `ArgMin` take a dimension of 0.
+/// Support of `ArgMax` and `ArgMin` for a dimension of 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Empty {
-    /// Along every axis but the one that they choose from.
+    /// Allowed along every axis but the reduced one.
     Elsewhere,
-    /// Nowhere.
+    /// Not allowed.
     Refused,
 }
 
-/// Where a version takes its axes from.
+/// Source of a version's axes.
 type AxesOf = fn(&Call<'_>) -> Result<Axes>;
 
-/// The axes that a node names, and whether naming none means none.
+/// Axes that a node names, and the meaning of an empty list: none, or all.
 #[derive(Debug)]
 struct Axes {
     named: Vec<i64>,
     none_is_none: bool,
 }
 
-/// Versions with an attribute: none named means all.
+/// Axes from an attribute. An empty list means all.
 const AXES_ATTRIBUTE: AxesOf =
     |call| Ok(Axes { named: call.optional_ints("axes").unwrap_or(&[]).to_vec(), none_is_none: false });
 
-/// Versions with an input: `noop_with_empty_axes` says what none named means.
+/// Axes from an input. `noop_with_empty_axes` defines the meaning of an empty list.
 const AXES_INPUT: AxesOf = |call| {
     let named =
         call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.unwrap_or_default();
     Ok(Axes { named, none_is_none: call.flag("noop_with_empty_axes")? })
 };
 
-/// Which axes of a tensor of this rank are reduced.
+/// Returns a mask of the reduced axes of a tensor of this rank.
 fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
     let all = axes.named.is_empty() && !axes.none_is_none;
     let mut mask: Vec<bool> = std::iter::repeat_n(all, rank).collect();
@@ -81,17 +81,17 @@ fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
     Ok(mask)
 }
 
-/// The shape without the reduced axes, or with 1 for each.
+/// Returns the shape without the reduced axes, or with 1 for each of them.
 fn reduced_shape(shape: &[usize], mask: &[bool], keep: bool) -> Vec<usize> {
     let dims = shape.iter().zip(mask);
     dims.filter(|(_, reduced)| keep || !**reduced).map(|(&dim, &reduced)| if reduced { 1 } else { dim }).collect()
 }
 
-/// What a lane becomes, by kind of element.
+/// Reduction of a lane, by kind of element.
 struct Reduction {
-    /// For floating types, computed wide.
+    /// For floating-point types, computed wide.
     float: fn(Lane<'_, f64>) -> f64,
-    /// For integers and `bool`; the result wraps.
+    /// For integers and `bool`. The result wraps.
     integer: fn(Lane<'_, i128>, ElementType) -> i128,
 }
 
@@ -110,7 +110,7 @@ fn reduce(call: &Call<'_>, axes: AxesOf, reduction: &Reduction) -> Result {
     Ok(call.integers(element, &shape, values)?.into())
 }
 
-/// The same reduction of the absolute values, in `double`.
+/// Applies the reduction to the absolute values, in `double`.
 fn magnitude(call: &Call<'_>, axes: AxesOf, float: fn(Lane<'_, f64>) -> f64) -> Result {
     let data = call.tensor(0)?;
     let mask = mask(&axes(call)?, data.rank())?;
@@ -120,7 +120,7 @@ fn magnitude(call: &Call<'_>, axes: AxesOf, float: fn(Lane<'_, f64>) -> f64) -> 
     Ok(call.floats(ElementType::Double, &shape, values)?.into())
 }
 
-/// A reduction that is linear in the magnitudes of its terms.
+/// Computes a reduction that is linear in the magnitudes of its terms.
 fn reduce_linear(call: &Call<'_>, axes: AxesOf, reduction: &Reduction, accumulate: Accumulate) -> Result {
     match accumulate {
         Accumulate::Value => reduce(call, axes, reduction),
@@ -130,7 +130,7 @@ fn reduce_linear(call: &Call<'_>, axes: AxesOf, reduction: &Reduction, accumulat
 
 const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
 
-/// Undefined over no values: NaN, or 0 where there is none. An integer mean is cut toward zero, as `numpy.mean` does it.
+/// Mean. Over no values it is undefined: NaN, or 0 for types without NaN. An integer mean is truncated toward zero, as in `numpy.mean`.
 const MEAN: Reduction = Reduction {
     float: |lane| {
         let count = lane.len() as f64;
@@ -145,13 +145,13 @@ const MEAN: Reduction = Reduction {
 const PRODUCT: Reduction =
     Reduction { float: |lane| product(lane), integer: |lane, _| lane.fold(1, i128::wrapping_mul) };
 
-/// Over no values, what is below every number of the type.
+/// Maximum. Over no values: the lowest value of the type.
 const MAX: Reduction = Reduction {
     float: |lane| lane.fold(f64::NEG_INFINITY, |max, value| if value > max || value.is_nan() { value } else { max }),
     integer: |lane, element| lane.max().or(element.min_value()).unwrap_or(0),
 };
 
-/// Over no values, what is above every number of the type.
+/// Minimum. Over no values: the highest value of the type.
 const MIN: Reduction = Reduction {
     float: |lane| lane.fold(f64::INFINITY, |min, value| if value < min || value.is_nan() { value } else { min }),
     integer: |lane, element| lane.min().or(element.max_value()).unwrap_or(0),
@@ -167,8 +167,8 @@ const L2: Reduction = Reduction {
     },
 };
 
-/// From version 18 on, a body says how integers get there: squares and their sum wrap, and the root is one of `float`.
-/// It is no different for floating types, whose root is the norm rounded once.
+/// From version 18 on, the function body defines integers: squares and their sum wrap, and the root is computed in
+/// `float`. For floating-point types the norm is still rounded once.
 const L2_BY_BODY: Reduction = Reduction {
     float: L2.float,
     integer: |lane, element| {
@@ -190,7 +190,7 @@ const LOG_SUM: Reduction = Reduction {
     integer: |lane, element| element.decode_i128(element.truncate(libm::log(lane.sum::<i128>() as f64))),
 };
 
-/// The logarithm of the sum, taken relative to the largest value so that no exponential overflows.
+/// Logarithm of the sum of exponentials, relative to the largest value so that no exponential overflows.
 const LOG_SUM_EXP: Reduction = Reduction {
     float: |lane| {
         let max = (MAX.float)(lane.clone());
@@ -208,7 +208,7 @@ const LOG_SUM_EXP: Reduction = Reduction {
     },
 };
 
-/// The places of the largest or smallest elements along an axis.
+/// Returns the indices of the largest or smallest elements along an axis.
 fn arg(call: &Call<'_>, largest: bool, empty: Empty) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
@@ -237,7 +237,7 @@ mod tests {
     use crate::testing::{floats, ints, node, typed};
     use ElementType as E;
 
-    /// One value for all elements.
+    /// Reduces all elements to one value.
     fn whole(op: &str, opset: i64, data: Tensor) -> f64 {
         let reduced = node(op, opset).input(data).set("keepdims", 0).tensor();
         assert!(reduced.shape().is_empty(), "{op}");
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn from_18_on_the_norm_of_integers_goes_through_float() {
-        // The squares add up to 5793^2 - 1, whose root lies below 5793 by less than float can tell.
+        // The squares sum to 5793^2 - 1. Its root is below 5793 by less than the precision of float.
         let data = || ints(&[6], &[5792, 107, 11, 3, 2, 1]);
         assert_eq!(whole("ReduceL2", 13, data()), 5792.0);
         assert_eq!(whole("ReduceL2", 18, data()), 5793.0);

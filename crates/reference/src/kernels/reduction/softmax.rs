@@ -17,16 +17,16 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
 ];
 
-/// How a version cuts a shape at the axis.
+/// Function that splits a shape into lanes at the axis.
 type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
 
-/// Below version 13 the tensor counts as a matrix whose rows hold everything from the axis on.
+/// Before version 13, the input is a matrix whose rows hold all axes from `axis` on.
 const FROM_AXIS: Cut = Lanes::from;
 
 /// From version 13 on, one axis is normalized.
 const ALONG_AXIS: Cut = Lanes::along;
 
-/// Rewrites a lane of elements of a type.
+/// Function that rewrites a lane of elements of a type.
 type Change = fn(&mut [f64], ElementType);
 
 fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
@@ -47,7 +47,7 @@ fn shift(lane: &mut [f64]) {
     }
 }
 
-/// Replaces a lane by its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
+/// Replaces a lane with its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
 pub(crate) fn softmax(lane: &mut [f64]) {
     shift(lane);
     for value in &mut *lane {
@@ -59,7 +59,7 @@ pub(crate) fn softmax(lane: &mut [f64]) {
     }
 }
 
-/// As the function body of version 13 has it: a difference, an exponential, a sum and a quotient, each of the type.
+/// Softmax by the function body of version 13: difference, exponential, sum and quotient are each rounded to the type.
 pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
     let total = staged_exponentials(lane, element);
     for value in &mut *lane {
@@ -67,7 +67,7 @@ pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
     }
 }
 
-/// As the function body of version 13 has it: the logarithm of the staged softmax's sum taken from the difference.
+/// `LogSoftmax` by the function body of version 13: the logarithm of the staged sum is subtracted from the difference.
 fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     let mut exponentials = lane.to_vec();
     let total = element.round(libm::log(staged_exponentials(&mut exponentials, element)));
@@ -77,7 +77,7 @@ fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     }
 }
 
-/// Replaces a lane by its exponentials, each step rounded to the type, and gives their rounded sum.
+/// Replaces a lane with its exponentials, each step rounded to the type, and returns their rounded sum.
 fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
     shift(lane);
     for value in &mut *lane {
@@ -86,7 +86,7 @@ fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
     element.round(sum(lane.iter().copied()))
 }
 
-/// Replaces a lane by the logarithms of its softmax.
+/// Replaces a lane with the logarithms of its softmax.
 pub(crate) fn log_softmax(lane: &mut [f64]) {
     shift(lane);
     let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));

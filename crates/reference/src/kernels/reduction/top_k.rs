@@ -22,9 +22,9 @@ fn k_input(call: &Call<'_>) -> Result<i128> {
     k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it takes exactly one value", k.shape())))
 }
 
-/// The `k` largest or smallest elements along the axis and their places, best first, of equals the lower place first.
+/// Returns the `k` largest or smallest elements along the axis and their indices, best first. Ties are in index order.
 ///
-/// A NaN counts as larger than every number, as when `numpy.sort` sorts. `sorted` 0 leaves the order open; this is one.
+/// A NaN is larger than every number, as in `numpy.sort`. `sorted` 0 leaves the order open; this is one valid order.
 fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
@@ -40,7 +40,7 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
         _ => places(call, &lanes, &call.budget.read_integers(data)?, k, Ord::cmp, largest)?,
     };
 
-    // The chosen places stand lane by lane; the outputs want them in the order of their own shape.
+    // The chosen places are ordered by lane. The outputs need the order of their own shape.
     let own = Lanes::along(call, &shape, axis)?;
     let mut from: Vec<usize> = call.budget.scratch(places.len())?;
     let mut index: Vec<i128> = call.budget.scratch(places.len())?;
@@ -54,7 +54,7 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     Ok(vec![values, call.integers(ElementType::Int64, &shape, index)?].into())
 }
 
-/// For each lane the places of its `k` best elements, in the lane and in the tensor.
+/// Returns the places of the `k` best elements of each lane, as positions in the lane and in the tensor.
 fn places<T: Copy + Sync>(
     call: &Call<'_>,
     lanes: &Lanes,
@@ -78,7 +78,7 @@ fn places<T: Copy + Sync>(
     Ok(chosen)
 }
 
-/// Numbers by size with both zeros equal, then NaN.
+/// Orders numbers by size, with both zeros equal, then NaN.
 fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }

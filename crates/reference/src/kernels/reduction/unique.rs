@@ -1,4 +1,4 @@
-//! Unique: the different entries of a tensor.
+//! Unique: the distinct entries of a tensor.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique)];
 
-/// The different elements, or slices along an axis, with the first place, the group of each entry, and the counts.
+/// Returns the distinct elements, or slices along an axis, with first occurrences, the group of each entry, and counts.
 fn unique(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let (data, axis) = match call.optional_int("axis") {
@@ -41,7 +41,7 @@ fn unique(call: &Call<'_>) -> Result {
     Ok(vec![values, indices, inverse, counts].into())
 }
 
-/// The entries of an axis as rows of keys that compare as the elements do.
+/// Entries of an axis as rows of keys that compare like the elements.
 struct Rows {
     keys: Vec<i128>,
     count: usize,
@@ -67,12 +67,12 @@ impl Rows {
         self.keys.get(index * self.length..(index + 1) * self.length).unwrap_or(&[])
     }
 
-    /// Equal rows by ascending place; the groups themselves ascend by their rows, or by their first places.
+    /// Groups equal rows by ascending index. The groups are ordered by their rows, or by their first indices.
     fn groups(&self, call: &Call<'_>, sorted: bool) -> Result<Vec<Vec<usize>>> {
         let mut order: Vec<usize> = call.budget.scratch(self.count)?;
         order.iter_mut().enumerate().for_each(|(index, slot)| *slot = index);
         order.sort_by(|&a, &b| self.row(a).cmp(self.row(b)));
-        // Each group is a list of its own.
+        // Each group is a separate list.
         call.budget.count(self.count, size_of::<Vec<usize>>() + 4 * size_of::<usize>())?;
         let mut groups: Vec<Vec<usize>> =
             order.chunk_by(|&a, &b| self.row(a) == self.row(b)).map(<[usize]>::to_vec).collect();
@@ -83,8 +83,8 @@ impl Rows {
     }
 }
 
-/// For each element a number; the numbers order as the elements, with NaN as one value above all others, strings by
-/// code point, and complex numbers by their real part first.
+/// Returns integer keys that order like the elements. NaN is one value above all others, strings order by code point,
+/// and complex numbers by their real part first.
 fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     let element = data.element_type();
     let place = |of: ElementType, bits: u64| of.ordered(bits).unwrap_or(i128::from(i64::MAX));
@@ -117,7 +117,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
     use crate::value::Value;
 
-    /// The four outputs.
+    /// Returns the four outputs.
     fn unique(data: Tensor, axis: Option<i64>, sorted: i64) -> [Tensor; 4] {
         let mut unique = node("Unique", 28).input(data).set("sorted", sorted).outputs(4);
         if let Some(axis) = axis {

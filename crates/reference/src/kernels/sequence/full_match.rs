@@ -1,4 +1,4 @@
-//! Patterns that a text matches from its first character to its last.
+//! Patterns that must match a whole text.
 
 use regex_automata::Anchored;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -23,18 +23,18 @@ const MAX_DEPTH: u32 = 250;
 /// Largest size of a compiled pattern in bytes; RE2 has a limit of about this size, too.
 const MAX_COMPILED: usize = 10 << 20;
 
-/// Size in bytes of what is remembered between the characters of a text, where a few states fit.
+/// Size in bytes of the DFA's state cache, unless a few states need more.
 const CACHE: usize = 2 << 20;
 
-/// Memory of the syntax trees in bytes, for each byte of a pattern and for each class.
+/// Memory of the syntax trees in bytes, per byte of a pattern and per class.
 const BYTES_OF_A_CHARACTER: usize = 512;
 const BYTES_OF_A_CLASS: usize = 1 << 16;
 
-/// A compiled pattern. It has no captures, whose room is the number of groups times the number of states.
+/// Compiled pattern, without captures. Those would need memory for the number of groups times the number of states.
 pub(super) struct FullMatch<'b> {
     dfa: DFA,
     cache: Cache,
-    /// The states that one byte of a text visits at worst.
+    /// Maximum number of states that one byte of a text visits.
     states: usize,
     budget: &'b Budget,
 }
@@ -42,7 +42,7 @@ pub(super) struct FullMatch<'b> {
 impl<'b> FullMatch<'b> {
     /// Compiles a pattern in RE2's syntax. The budget counts its memory.
     ///
-    /// Fails with [`KernelError::Limit`] where the pattern is too large, and by rule C2 where it is not RE2 syntax.
+    /// Fails with [`KernelError::Limit`] if the pattern is too large, and by rule C2 if it is not RE2 syntax.
     pub(super) fn new(pattern: &str, budget: &'b Budget) -> Result<FullMatch<'b>, KernelError> {
         let nfa = compile(pattern, budget)?;
         let most = budget.limits().bytes;
@@ -57,9 +57,9 @@ impl<'b> FullMatch<'b> {
         Ok(FullMatch { cache: dfa.create_cache(), dfa, states, budget })
     }
 
-    /// Returns whether the whole text matches.
+    /// Returns true if the whole text matches.
     pub(super) fn is_match(&mut self, text: &str) -> Result<bool, KernelError> {
-        // The cache is cleared as often as it is full, so that no search gives up.
+        // The cache is cleared each time it is full, so that no search gives up.
         let wrong = |error: &dyn std::fmt::Display| KernelError::Internal(format!("a match of a pattern: {error}"));
         let start = start::Config::new().anchored(Anchored::Yes);
         let mut state = self.dfa.start_state(&mut self.cache, &start).map_err(|error| wrong(&error))?;
@@ -76,7 +76,7 @@ impl<'b> FullMatch<'b> {
     }
 }
 
-/// The states of a pattern whose match ends with the text.
+/// Compiles a pattern whose match ends with the text.
 fn compile(pattern: &str, budget: &Budget) -> Result<NFA, KernelError> {
     let over =
         |what: &str| KernelError::Limit(format!("a pattern of {} bytes is over the limit of {what}", pattern.len()));
@@ -105,7 +105,7 @@ fn compile(pattern: &str, budget: &Budget) -> Result<NFA, KernelError> {
     Ok(nfa)
 }
 
-/// The tree of a pattern in the syntax of the regex crate. The error has no text where the pattern nests too deeply.
+/// Parses a pattern in the syntax of the regex crate. An error without text means that it nests too deeply.
 fn parse(pattern: &str) -> Result<Hir, Option<String>> {
     let whole = format!(r"\A(?:{pattern})\z");
     ParserBuilder::new().nest_limit(MAX_DEPTH).build().parse(&whole).map_err(|error| match &error {
@@ -118,7 +118,7 @@ fn parse(pattern: &str) -> Result<Hir, Option<String>> {
     })
 }
 
-/// Returns what is wrong with a pattern, without the drawing of where.
+/// Returns the error message without the picture of the position.
 fn last_line(error: &str) -> String {
     error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

@@ -1,4 +1,4 @@
-//! Sequences, optionals and strings.
+//! Operators on sequences, optionals and strings.
 
 pub(crate) mod full_match;
 pub(crate) mod optional;
@@ -9,6 +9,6 @@ pub(crate) mod tfidf_vectorizer;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] =
     &[optional::KERNELS, sequences::KERNELS, strings::KERNELS, tfidf_vectorizer::KERNELS];

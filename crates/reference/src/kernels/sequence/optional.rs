@@ -15,7 +15,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("OptionalHasElement", 15, has_element),
 ];
 
-/// The input as an optional value, or the absent value of the type in the attribute.
+/// Optional: the input as an optional value, or an absent value of the attribute's type.
 fn optional(call: &Call<'_>) -> Result {
     let named = match call.attributes.get("type") {
         Some(Attribute::Type(named)) => Some(named),
@@ -36,7 +36,7 @@ fn optional(call: &Call<'_>) -> Result {
     Ok(optional.into())
 }
 
-/// The value inside; what is not optional is its own.
+/// `OptionalGetElement`: the value inside an optional. Any other value is returned unchanged.
 fn get_element(call: &Call<'_>) -> Result {
     match call.value(0)? {
         Value::Optional(optional) => match &optional.item {
@@ -47,7 +47,7 @@ fn get_element(call: &Call<'_>) -> Result {
     }
 }
 
-/// Whether there is a value: not if the input is left out or absent.
+/// `OptionalHasElement`: true if there is a value, false if the input is omitted or absent.
 fn has_element(call: &Call<'_>) -> Result {
     let has = match call.optional_value(0) {
         Some(Value::Optional(optional)) => optional.item.is_some(),

@@ -1,18 +1,17 @@
-//! RE2's syntax in that of the regex crate.
+//! Translation of RE2's syntax to that of the regex crate.
 
-/// The most that a count in braces may be.
+/// Maximum count in braces.
 const MOST_REPEATS: u32 = 1000;
 
-/// The most bytes that two counts in braces may have: RE2 reads numbers without leading zeros, of at most nine digits.
+/// Maximum length in bytes of two counts in braces. RE2 reads numbers without leading zeros, of at most nine digits.
 const LONGEST_COUNTS: usize = 20;
 
-/// The pattern with the same meaning in the regex crate, where the two differ: `\d`, `\w`, `\s` and `\b` are of ASCII,
-/// `\Q...\E` quotes, `\101` is octal, punctuation behind a backslash and a brace that begins no count stand for
-/// themselves, and inside a class `[`, `&`, `-` and `~` have no meaning of their own. What the crate has beyond RE2 is
-/// refused, with the reason.
+/// Returns a pattern with the same meaning in the regex crate. The syntaxes differ: `\d`, `\w`, `\s` and `\b` are
+/// ASCII, `\Q...\E` quotes, and `\101` is octal. Escaped punctuation is literal, and so is a brace that begins no
+/// count. Inside a class, `[`, `&`, `-` and `~` are literal. Syntax that RE2 does not have is refused with the reason.
 pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
     let (mut out, mut rest, mut class, mut repeated) = (String::new(), pattern, Class::Outside, false);
-    // Behind the last end of a name, none is looked for, so that a pattern is read in linear time.
+    // After the last end of a name, none is searched for, so that a pattern is read in linear time.
     let behind_names = pattern.rfind(":]").map_or(usize::MAX, |end| pattern.len() - end);
     while let Some(first) = rest.chars().next() {
         let repetition = if class == Class::Outside { repetition(rest)? } else { None };
@@ -29,7 +28,7 @@ pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
                 let name = if rest.len() > behind_names { posix_class(rest) } else { None };
                 name.map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len()))
             }
-            // A bracket that closes nothing yet stands for itself.
+            // A bracket at the start of a class is literal.
             (_, ']', Class::Start) => (r"\]".to_owned(), 1),
             (_, '-', Class::Start) if rest.starts_with("--") => (r"\--".to_owned(), 2),
             (_, '-', Class::Inside) if rest.starts_with("--") => (r"-\-".to_owned(), 2),
@@ -44,7 +43,7 @@ pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// How many bytes a repetition at the beginning of the text takes, with the `?` that makes it lazy.
+/// Returns the length in bytes of a repetition at the start of the text, including the `?` that makes it lazy.
 fn repetition(rest: &str) -> Result<Option<usize>, String> {
     let length = match rest.chars().next() {
         Some('*' | '+' | '?') => 1,
@@ -69,7 +68,7 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
     Ok(Some(length + usize::from(lazy)))
 }
 
-/// The beginning `(?` of a group with a name, with flags or without either.
+/// Returns the start `(?` of a group that has a name, flags, or neither.
 fn group(rest: &str) -> Result<&str, String> {
     let (open, inner) = rest.split_at(2);
     let has_flags = || inner.chars().take_while(|&c| !matches!(c, ':' | ')')).all(|flag| "imsU-".contains(flag));
@@ -80,17 +79,17 @@ fn group(rest: &str) -> Result<&str, String> {
     }
 }
 
-/// Where in a bracket class the text stands.
+/// Position relative to a bracket class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Outside,
-    /// Before its first member.
+    /// Before the first member.
     Start,
     Inside,
 }
 
 impl Class {
-    /// The state after a piece of `length` bytes that begins with `first`.
+    /// Returns the state after a piece of `length` bytes that begins with `first`.
     fn after(self, first: char, rest: &str, length: usize) -> Class {
         match (self, first) {
             (Class::Outside, '[') => Class::Start,
@@ -101,14 +100,14 @@ impl Class {
     }
 }
 
-/// `[:name:]` at the beginning of the text.
+/// Returns `[:name:]` at the start of the text.
 fn posix_class(rest: &str) -> Option<&str> {
     let name = rest.strip_prefix("[:")?;
     let end = name.find(":]")?;
     rest.get(..end + 4)
 }
 
-/// An escape at the beginning of the text, and how many bytes it takes.
+/// Translates an escape at the start of the text, and returns its length in bytes.
 fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
     let class = |negated: &str, members: &str| format!("[{negated}{members}]");
     let Some(letter) = rest.chars().nth(1) else { return Ok(("\\".to_owned(), 1)) };
@@ -139,16 +138,16 @@ fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
     Ok((text, 1 + letter.len_utf8()))
 }
 
-/// The most bytes of the name of a category or script, longer than any.
+/// Maximum length in bytes of the name of a category or script. None is as long.
 const LONGEST_NAME: usize = 64;
 
-/// What stands in the braces behind an escape.
+/// Returns the text in the braces after an escape.
 fn braced(rest: &str) -> Option<&str> {
     let inner = rest.get(2..)?.strip_prefix('{')?;
     inner.get(..inner.bytes().take(LONGEST_NAME).position(|byte| byte == b'}')?)
 }
 
-/// A character by its number, or those of a category or script; `^` before the name means all others.
+/// Translates a character by number, or the characters of a category or script. `^` before the name negates it.
 fn braces(letter: char, name: &str) -> String {
     match (letter, name.strip_prefix('^')) {
         ('p', Some(name)) => format!(r"\P{{{name}}}"),
@@ -157,7 +156,7 @@ fn braces(letter: char, name: &str) -> String {
     }
 }
 
-/// `\0` with up to two more digits, or three digits; `\1` alone is a reference, which neither syntax has.
+/// Translates `\0` with up to two more digits, or three digits. `\1` alone is a back reference, which neither syntax has.
 fn octal(rest: &str, letter: char) -> (String, usize) {
     let digits = rest.bytes().skip(1).take(3).take_while(|digit| (b'0'..=b'7').contains(digit)).count();
     let value = rest.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 8).ok());

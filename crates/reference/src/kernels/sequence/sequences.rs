@@ -1,4 +1,4 @@
-//! The Sequence operators, `SplitToSequence`, `ConcatFromSequence`: lists of tensors.
+//! Lists of tensors: the Sequence operators, `SplitToSequence`, `ConcatFromSequence`.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::{dimensions, index, single};
@@ -22,12 +22,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ConcatFromSequence", 11, concat_from_sequence),
 ];
 
-/// The position input, where it is given: a scalar, though upstream's own cases also give it one axis.
+/// Returns the position input, if given. It is a scalar, but upstream's own cases also use one axis.
 fn position(call: &Call<'_>, input: usize) -> Result<Option<i64>> {
     call.optional_tensor(input)?.map(|tensor| single(tensor, "position")).transpose()
 }
 
-/// The item at a position.
+/// `SequenceAt`: the item at a position.
 fn at(call: &Call<'_>) -> Result {
     let items = &call.sequence(0)?.items;
     let at = index(position(call, 1).rule("C3")?.unwrap_or(-1), items.len()).rule("C2")?;
@@ -35,7 +35,7 @@ fn at(call: &Call<'_>) -> Result {
     Ok(item.clone().into())
 }
 
-/// The inputs as a sequence.
+/// `SequenceConstruct`: the inputs as a sequence.
 fn construct(call: &Call<'_>) -> Result {
     let element = call.tensor(0)?.element_type();
     let items = call.tensors(0)?.into_iter().cloned().map(Value::Tensor).collect();
@@ -46,14 +46,14 @@ fn sequence(element: ElementType, items: Vec<Value>) -> Value {
     Value::Sequence(Sequence::new(ValueType::Tensor(element), items))
 }
 
-/// A sequence without items.
+/// `SequenceEmpty`: a sequence without items.
 fn empty(call: &Call<'_>) -> Result {
     let sequence = sequence(call.element_type("dtype")?.unwrap_or(ElementType::Float), Vec::new());
     call.check_output_type(0, &sequence.value_type())?;
     Ok(sequence.into())
 }
 
-/// The sequence without the item at a position, by default the last.
+/// `SequenceErase`: the sequence without the item at a position, by default the last.
 fn erase(call: &Call<'_>) -> Result {
     let sequence = call.sequence(0)?;
     let at = index(position(call, 1).rule("C4")?.unwrap_or(-1), sequence.items.len()).rule("C3")?;
@@ -62,7 +62,7 @@ fn erase(call: &Call<'_>) -> Result {
     Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
 }
 
-/// The sequence with a tensor before the item at a position, by default behind all.
+/// `SequenceInsert`: the sequence with a tensor before the item at a position, by default at the end.
 fn insert(call: &Call<'_>) -> Result {
     let (sequence, tensor) = (call.sequence(0)?, call.value(1)?);
     if tensor.value_type() != sequence.item_type {
@@ -79,12 +79,12 @@ fn insert(call: &Call<'_>) -> Result {
     Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
 }
 
-/// The number of items, as a scalar.
+/// `SequenceLength`: the number of items, as a scalar.
 fn length(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int64, &[], [call.sequence(0)?.items.len() as i128])?.into())
 }
 
-/// The parts of a tensor along an axis: of one size, of sizes of their own, or single entries.
+/// `SplitToSequence`: parts of a tensor along an axis, of equal length, of given lengths, or single entries.
 fn split_to_sequence(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C5")?;
@@ -119,7 +119,7 @@ fn total(lengths: &[usize]) -> Option<usize> {
     lengths.iter().try_fold(0_usize, |sum, &length| sum.checked_add(length))
 }
 
-/// Lengths that cover `size`, of which only the last may be smaller.
+/// Returns equal lengths that cover `size`. Only the last may be smaller.
 fn equal_lengths(call: &Call<'_>, size: usize, length: usize) -> Result<Vec<usize>> {
     let count = size.div_ceil(length);
     let max = call.budget.limits().trips;
@@ -141,7 +141,7 @@ fn without_axis(tensor: &Tensor, axis: usize) -> Result<Tensor> {
     Ok(tensor.with_shape(shape)?)
 }
 
-/// The items one after the other along an axis, or along a new one.
+/// `ConcatFromSequence`: the items concatenated along an axis, or stacked along a new one.
 fn concat_from_sequence(call: &Call<'_>) -> Result {
     let items = &call.sequence(0)?.items;
     let tensors: Vec<&Tensor> = items.iter().filter_map(Value::as_tensor).collect();
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::testing::{floats, ints, node};
 
-    /// The sequence of the scalars 0, 1, and so on.
+    /// Returns a sequence of the scalars 0, 1, and so on.
     fn numbers(count: u8) -> Value {
         let item = |value: u8| Value::Tensor(floats(&[], &[f64::from(value)]));
         sequence(ElementType::Float, (0..count).map(item).collect())

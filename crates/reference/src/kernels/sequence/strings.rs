@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("StringSplit", 20, string_split),
 ];
 
-/// Refuses to make more text than the run may hold. The texts themselves are counted as they are put into a tensor.
+/// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a tensor.
 fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<()> {
     let budget = call.budget.nested();
     let (mut total, mut longest) = (0usize, 0);
@@ -28,11 +28,11 @@ fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<
         total = total.saturating_add(length);
         longest = longest.max(length);
     }
-    // A text exists twice while it is made.
+    // A string exists twice while it is built.
     budget.count(total.saturating_add(longest), 1)
 }
 
-/// Each pair of elements joined, with broadcasting.
+/// `StringConcat`: each pair of elements concatenated, with broadcasting.
 fn string_concat(call: &Call<'_>) -> Result {
     let (x, y) = (call.tensor(0)?, call.tensor(1)?);
     let shape = broadcast(x.shape(), y.shape()).rule("C1")?;
@@ -45,11 +45,11 @@ fn string_concat(call: &Call<'_>) -> Result {
     Ok(buffer.strings(pairs().map(|(left, right)| Arc::from([&**left, &**right].concat())))?.into())
 }
 
-/// The parts of each element along a new last axis, filled up with empty strings, and how many there are of each.
+/// `StringSplit`: the parts of each element along a new last axis, padded with empty strings, and the number of parts.
 fn string_split(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let delimiter = call.optional_string("delimiter").unwrap_or_default();
-    // A negative number sets no limit, as in Python.
+    // A negative number means no limit, as in Python.
     let max = call.optional_int("maxsplit").and_then(|max| usize::try_from(max).ok());
     let parts: Vec<Vec<&str>> = x
         .strings()
@@ -58,7 +58,7 @@ fn string_split(call: &Call<'_>) -> Result {
             call.budget.count_work(text.len())?;
             let parts =
                 if delimiter.is_empty() { split_at_whitespace(text, max) } else { split_at(text, delimiter, max) };
-            // A list grows by doubling.
+            // The capacity of a list doubles as it grows.
             call.budget.count(parts.capacity(), size_of::<&str>())?;
             Ok(parts)
         })
@@ -83,7 +83,7 @@ fn split_at<'a>(text: &'a str, delimiter: &str, max: Option<usize>) -> Vec<&'a s
     }
 }
 
-/// The words of a text; after `max` splits, the rest of it as it is but for whitespace around it.
+/// Splits a text into words. After `max` splits the rest is one part, trimmed.
 fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text.trim());
     while !rest.is_empty() {
@@ -98,7 +98,7 @@ fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
     parts
 }
 
-/// Drops stop words, then changes the case of what is left; one empty string where nothing is.
+/// `StringNormalizer`: removes stop words, then changes the case of the rest. If none remain, the result is one empty string.
 fn string_normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     if !matches!(x.shape(), [_] | [1, _]) {
@@ -118,7 +118,7 @@ fn string_normalizer(call: &Call<'_>) -> Result {
     check_bytes(call, x.strings().iter().map(|text| text.len()))?;
     let mut changed: Vec<Arc<str>> = Vec::new();
     for text in kept {
-        // Changing the case makes a text at most three times as long.
+        // A case change makes a text at most three times as long.
         call.budget.count(text.len(), 3)?;
         call.budget.count_work(text.len())?;
         changed.push(Arc::from(change(text)));
@@ -133,7 +133,7 @@ fn string_normalizer(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::String, &shape)?.strings(changed)?.into())
 }
 
-/// Upper and lower case are those of Unicode, which three languages do not follow.
+/// Refuses locales of three languages whose case rules differ from Unicode's default.
 fn check_locale(call: &Call<'_>) -> Result<()> {
     let Some(locale) = call.optional_string("locale") else { return Ok(()) };
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
@@ -147,7 +147,7 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
     }
 }
 
-/// Whether each element matches the pattern from its first character to its last.
+/// `RegexFullMatch`: true for each element that matches the pattern from its first character to its last.
 fn regex_full_match(call: &Call<'_>) -> Result {
     let x: &Tensor = call.tensor(0)?;
     let pattern = call.string("pattern")?;

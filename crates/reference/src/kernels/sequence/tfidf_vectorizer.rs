@@ -11,14 +11,14 @@ use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("TfIdfVectorizer", 9, tf_idf_vectorizer)];
 
-/// The n-grams of a pool: tokens are numbered, and each n-gram knows its places in the pool.
+/// N-grams of a pool. Tokens are numbered, and each n-gram maps to its places in the pool.
 struct Pool<'a> {
     ngrams: HashMap<Vec<usize>, Vec<usize>>,
-    /// The coordinate of the output of each n-gram.
+    /// Output coordinate of each n-gram.
     coordinates: &'a [i64],
 }
 
-/// How counts become elements.
+/// Conversion of counts to elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Weighting {
     Count,
@@ -94,7 +94,7 @@ impl Weighting {
     }
 }
 
-/// The weight of each n-gram of the pool, or nothing where all weigh 1.
+/// Returns the weight of each n-gram of the pool, or `None` if all are 1.
 fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
     match call.optional_floats("weights") {
         Some(weights) if weights.len() == ngrams => Ok(Some(weights)),
@@ -109,14 +109,14 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
     }
 }
 
-/// A length or count that is not negative.
+/// Returns a length or count, which must not be negative.
 fn natural(call: &Call<'_>, name: &str) -> Result<usize> {
     let value = call.int(name)?;
     usize::try_from(value).map_err(|_| invalid(format!("{name} is {value}; it cannot be negative")))
 }
 
 impl<'a> Pool<'a> {
-    /// The n-grams of numbered tokens, those of n = 1 first, each n beginning where `ngram_counts` says.
+    /// Reads the n-grams of numbered tokens. Those with n = 1 come first, and `ngram_counts` gives the start of each n.
     fn of(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
         let coordinates = call.ints("ngram_indexes")?;
         if let Some(index) = coordinates.iter().find(|&&index| index < 0) {
@@ -144,7 +144,7 @@ impl<'a> Pool<'a> {
         Ok(Pool { ngrams, coordinates })
     }
 
-    /// Counts the n-grams in a row of tokens for every number of skips; those of one token do not depend on it.
+    /// Counts the n-grams in a row of tokens for every number of skips. Single tokens do not depend on it.
     fn count(&self, call: &Call<'_>, tokens: &[Option<usize>], found: &mut [u32]) -> Result<()> {
         let (min, max) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
         let skips = natural(call, "max_skip_count")?;
@@ -174,7 +174,7 @@ mod tests {
     use crate::tensor::Tensor;
     use crate::testing::{OneNode, ints, node, strings};
 
-    /// The pool holds the 1-grams 1 and 2, at coordinates 3 and 0, and the 2-gram (1, 2) at 1.
+    /// The pool holds the 1-grams 1 and 2, with coordinates 3 and 0, and the 2-gram (1, 2), with coordinate 1.
     fn vectorizer(x: Tensor, skips: i64) -> OneNode {
         node("TfIdfVectorizer", 9)
             .input(x)

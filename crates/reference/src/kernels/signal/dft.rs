@@ -1,4 +1,4 @@
-//! DFT and STFT through one-dimensional fast Fourier transforms of any length.
+//! DFT and STFT, by one-dimensional fast Fourier transforms of any length.
 
 #![expect(
     clippy::indexing_slicing,
@@ -23,25 +23,25 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::accumulating("STFT", 17, stft),
 ];
 
-/// What is left out because the other half mirrors it.
+/// Half of a spectrum that is omitted because the other half mirrors it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sides {
-    /// Nothing.
+    /// None.
     Both,
-    /// The second half of the spectrum of a real signal, in the output.
+    /// The second half of the output, the spectrum of a real signal.
     Output,
-    /// The same in the input of an inverse transform, whose output is real.
+    /// The second half of the input of an inverse transform, whose output is real.
     Input,
 }
 
-/// The axis of DFT from version 20 on, an input.
+/// Returns the axis of DFT from version 20 on, which is an input.
 fn axis_input(call: &Call<'_>) -> Result<i64> {
     let Some(tensor) = call.optional_tensor(2)? else { return Ok(-2) };
     integer(tensor, "axis")
 }
 
-/// Discrete Fourier transform along an axis: `out[k] = sum over n of x[n] * exp(-2 pi i k n / N)`; the inverse has `+` and
-/// divides by `N`.
+/// Discrete Fourier transform along an axis: `out[k] = sum over n of x[n] * exp(-2 pi i k n / N)`. The inverse has `+`
+/// and divides by `N`.
 fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     let input = call.tensor(0)?;
     let axis = normalize_axis(axis, input.rank()).rule("C7")?;
@@ -127,7 +127,7 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(signal.element_type()), &shape, output)?.into())
 }
 
-/// A transform of one length and direction, and the line it works on.
+/// Transform of one length and direction, with its working line.
 struct Transform {
     line: Vec<Complex<f64>>,
     scratch: Vec<Complex<f64>>,
@@ -146,7 +146,7 @@ impl Transform {
         Ok(Transform { line, scratch, plan, scale, accumulate })
     }
 
-    /// Fills the line from `size` numbers: cut or extended by zeros, and by the mirrored half where that is left out.
+    /// Fills the line from `size` numbers. It is truncated or padded with zeros, and an omitted half is mirrored.
     fn load(&mut self, size: usize, sides: Sides, number: impl Fn(usize) -> Complex<f64>) {
         let length = self.line.len();
         let half = if sides == Sides::Input { length / 2 + 1 } else { length };
@@ -176,21 +176,20 @@ impl Transform {
     }
 }
 
-/// A number of one part or two that begins at a position; zero outside.
+/// Returns the number of one or two parts at a position, or zero outside.
 fn number(values: &[f64], index: usize, parts: usize) -> Complex<f64> {
     let part = |of: usize| if of < parts { values.get(index + of).copied().unwrap_or(0.0) } else { 0.0 };
     Complex::new(part(0), part(1))
 }
 
-/// Writes the real part and, where there is room, the imaginary one.
+/// Writes the real part and, if there is room, the imaginary part.
 fn write(out: &mut [f64], z: Complex<f64>) {
     for (slot, part) in out.iter_mut().zip([z.re, z.im]) {
         *slot = part;
     }
 }
 
-/// The last axis holds one part or two; a half of the spectrum is only left out of a real signal's, as
-/// `rule` says.
+/// Checks that the last axis holds one or two parts. By `rule`, only a real signal's spectrum may omit a half.
 fn check_parts(parts: usize, sides: Sides, rule: &str) -> Result<()> {
     match (parts, sides) {
         (1, Sides::Both | Sides::Output) | (2, Sides::Both | Sides::Input) => Ok(()),
@@ -202,7 +201,7 @@ fn check_parts(parts: usize, sides: Sides, rule: &str) -> Result<()> {
     }
 }
 
-/// The length of the transform: what is asked for, or else the usual one.
+/// Returns the requested length of the transform, or else the usual one.
 fn transform_length(call: &Call<'_>, asked: Option<i64>, usual: usize) -> Result<usize> {
     let length = asked.map_or(Some(usual), |asked| usize::try_from(asked).ok());
     length

@@ -1,4 +1,4 @@
-//! `MelWeightMatrix`: triangular filters whose corners are evenly spaced on the mel scale.
+//! `MelWeightMatrix`: triangular filters with corners evenly spaced on the mel scale.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
@@ -9,8 +9,8 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("MelWeightMatrix", 17, mel_w
 
 /// `MelWeightMatrix`. A filter rises from one corner to the next, where it is 1, and falls to the one after.
 ///
-/// The text gives the scale and the peaks; that there are two steps more than filters between the edges, and that
-/// corners are rounded down to whole bins, is what the backend tests of ONNX compute.
+/// The text defines the scale and the peaks. The backend tests of ONNX define the rest: the number of steps between the
+/// edges is the number of filters plus two, and corners round down to whole bins.
 fn mel_weight_matrix(call: &Call<'_>) -> Result {
     let [filters, length] = [count(call, 0, "num_mel_bins")?, count(call, 1, "dft_length")?];
     let rate = count(call, 2, "sample_rate")?;
@@ -37,7 +37,7 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
     Ok(room.floats(weights)?.into())
 }
 
-/// What a filter with these three corners gives to a bin.
+/// Returns the weight of a bin in a filter with these three corners.
 fn weight(bin: f64, corners: &[f64]) -> f64 {
     let &[left, center, right] = corners else { return 0.0 };
     if bin == center {
@@ -59,7 +59,7 @@ fn hertz(mel: f64) -> f64 {
     700.0 * libm::expm1(mel / 2595.0 * std::f64::consts::LN_10)
 }
 
-/// A frequency on the mel scale.
+/// Returns a frequency on the mel scale.
 fn edge(call: &Call<'_>, index: usize, name: &str) -> Result<f64> {
     let hertz = call.tensor(index)?.single_float().filter(|hertz| hertz.is_finite() && *hertz >= 0.0);
     hertz.map(mel).ok_or_else(|| invalid(format!("{name} must be a scalar that is finite and not negative")))

@@ -1,4 +1,4 @@
-//! Signals: Fourier transforms, the windows before them, the mel scale after them.
+//! Signal operators: Fourier transforms, windows, and the mel scale.
 
 pub(crate) mod dft;
 pub(crate) mod mel_weight_matrix;
@@ -6,5 +6,5 @@ pub(crate) mod window;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[dft::KERNELS, mel_weight_matrix::KERNELS, window::KERNELS];

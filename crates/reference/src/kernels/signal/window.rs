@@ -1,4 +1,4 @@
-//! The windows: sums of cosines, computed in float throughout, as their function bodies do.
+//! Window functions: sums of cosines, computed in float throughout, as in the function bodies.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
@@ -11,7 +11,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("HannWindow", 17, |call| window(call, [0.5, 0.5, 0.0])),
 ];
 
-/// The window with these coefficients: a0 - a1 cos(w n) + a2 cos(2 w n).
+/// Computes the window with these coefficients: a0 - a1 cos(w n) + a2 cos(2 w n).
 fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
     let size = call.tensor(0)?.single_integer();
     let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {

@@ -1,4 +1,4 @@
-//! Gradient: reverse-mode derivatives of the graph around a node.
+//! Gradient: reverse-mode differentiation of the graph around a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview.training", "Gradient", 1, gradient)];
 
-/// What one element of the output changes by with each input, given the inputs and the output.
+/// Derivative of an output element with respect to each input.
 enum Derivative {
-    /// Of one input: of the input and the output.
+    /// One input. A function of the input and the output.
     Unary(fn(f64, f64) -> f64),
-    /// Of two that broadcast.
+    /// Two inputs that broadcast.
     Binary(fn(f64, f64) -> (f64, f64)),
-    /// Of any number that broadcast: 1 for each.
+    /// Any number of inputs that broadcast, with a derivative of 1 for each.
     Sum,
 }
 
-/// The operators of ONNX's own domain that can be differentiated.
+/// Operators of the default domain that can be differentiated.
 const DERIVATIVES: &[(&str, Derivative)] = &[
     ("Abs", Derivative::Unary(|x, _| if x == 0.0 { 0.0 } else { x.signum() })),
     ("Add", Derivative::Binary(|_, _| (1.0, 1.0))),
@@ -46,7 +46,7 @@ const DERIVATIVES: &[(&str, Derivative)] = &[
     ("Tanh", Derivative::Unary(|_, y| 1.0 - y * y)),
 ];
 
-/// The derivative of the sum of `y` by each of `xs`, where the inputs stand for `xs` and then `zs`.
+/// Gradient: the derivative of the sum of `y` with respect to each of `xs`. The inputs are the values of `xs`, then of `zs`.
 fn gradient(call: &Call<'_>) -> Result {
     let xs = call.optional_strings("xs").unwrap_or_default();
     let zs = call.optional_strings("zs").unwrap_or_default();
@@ -79,17 +79,17 @@ fn gradient(call: &Call<'_>) -> Result {
     Ok(outputs.into())
 }
 
-/// The values of the differentiated part of the graph, and what the result changes by with each.
+/// Values of the differentiated part of the graph, and the derivative of the result by each.
 struct Tape<'a> {
     call: &'a Call<'a>,
     values: BTreeMap<&'a str, Value>,
-    /// The values that depend on one of `xs`.
+    /// Values that depend on one of `xs`.
     active: BTreeSet<&'a str>,
     slopes: BTreeMap<&'a str, Vec<f64>>,
 }
 
 impl<'a> Tape<'a> {
-    /// The nodes that compute `y` from what is given, in order.
+    /// Returns the nodes that compute `y` from the given values, in order.
     fn nodes_between(&self, y: &'a str) -> Result<Vec<&'a Node>> {
         let graph = self.call.subgraphs.enclosing();
         let mut needed = BTreeSet::from([y]);
@@ -145,7 +145,7 @@ impl<'a> Tape<'a> {
         Ok(())
     }
 
-    /// Carries the slope of a node's output on to its inputs.
+    /// Propagates the slope of a node's output to its inputs.
     fn backward(&mut self, node: &'a Node) -> Result<()> {
         let Some(output) = node.outputs.first() else { return Ok(()) };
         if !self.active.contains(output.as_str()) {
@@ -195,7 +195,7 @@ impl<'a> Tape<'a> {
         Ok(())
     }
 
-    /// The derivative by one of `xs`: zeros where the result does not depend on it.
+    /// Returns the derivative by one of `xs`, or zeros if the result does not depend on it.
     fn output(&self, name: &Arc<str>, x: &Tensor) -> Result<Tensor> {
         let element = x.element_type();
         if !matches!(element, ElementType::Float16 | ElementType::Float | ElementType::Double) {
@@ -224,7 +224,7 @@ fn no_derivative(node: &Node) -> KernelError {
     )
 }
 
-/// The inputs broadcast from the last axis, which versions below 7 may do otherwise.
+/// Refuses inputs that do not broadcast from the last axis, as versions below 7 allow.
 fn check_broadcast(node: &Node, inputs: &[Tensor], y: &Tensor) -> Result<()> {
     let shape = inputs.iter().try_fold(Vec::new(), |shape, input| broadcast(&shape, input.shape()));
     let otherwise = matches!(node.attributes.get("broadcast"), Some(Attribute::Int(1..)));
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// The derivatives of `y` by `xs` in a graph of these nodes, where every input has its own name and value.
+    /// Returns the derivatives of `y` by `xs` in a graph of these nodes. Every input has its own name and value.
     fn derive(
         nodes: &[(&str, &[&str], &str)],
         xs: &[&str],

@@ -1,4 +1,4 @@
-//! `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`: losses of classification.
+//! Classification losses: `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy),
 ];
 
-/// The rules that the two losses share, by their ids.
+/// Ids of the rules that the two losses share.
 struct Rules {
     reduction: &'static str,
     labels: &'static str,
@@ -29,7 +29,7 @@ struct Rules {
 const LOG_LIKELIHOOD: Rules = Rules { reduction: "C1", labels: "C4", weights: "C5" };
 const CROSS_ENTROPY: Rules = Rules { reduction: "C2", labels: "C5", weights: "C6" };
 
-/// Scores of `[N, C, D1, ...]` and a class for each of `[N, D1, ...]`.
+/// Scores of shape `[N, C, D1, ...]`, and a class for each element of `[N, D1, ...]`.
 struct Samples<'a> {
     scores: &'a Tensor,
     labels: &'a Tensor,
@@ -54,14 +54,14 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The position of the score of a class for a sample.
+    /// Returns the position of a class's score for a sample.
     fn position(&self, sample: usize, class: usize) -> usize {
         let inner: usize = self.labels.shape().iter().skip(1).product::<usize>().max(1);
         (sample / inner * self.classes + class) * inner + sample % inner
     }
 }
 
-/// The loss given the logarithms of the probabilities.
+/// Computes the loss from the logarithms of the probabilities.
 fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64], rules: &Rules) -> Result<Tensor> {
     let weights = class_weights(call, samples.classes, rules)?;
     let ignored = call.optional_int("ignore_index");
@@ -89,7 +89,7 @@ fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64], rules: &Rule
     }
 }
 
-/// What becomes of the losses of the samples.
+/// Reduction of the losses of the samples.
 #[derive(Clone, Copy)]
 enum Reduction {
     None,
@@ -97,7 +97,7 @@ enum Reduction {
     Mean,
 }
 
-/// The weight of each class, where the call has them.
+/// Returns the weight of each class, if there are weights.
 fn class_weights(call: &Call<'_>, classes: usize, rules: &Rules) -> Result<Option<Vec<f64>>> {
     let Some(weights) = call.optional_tensor(2)? else { return Ok(None) };
     if weights.shape() != [classes] {

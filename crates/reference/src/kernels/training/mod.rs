@@ -1,4 +1,4 @@
-//! Training: random draws, losses, optimizers, gradients.
+//! Training operators: random numbers, losses, optimizers, gradients.
 
 pub(crate) mod gradient;
 pub(crate) mod loss;
@@ -7,5 +7,5 @@ pub(crate) mod random;
 
 use crate::kernels::framework::registry::Kernel;
 
-/// The rows of each file.
+/// Kernel rows of each file.
 pub(super) const FAMILIES: &[&[Kernel]] = &[gradient::KERNELS, loss::KERNELS, optimizer::KERNELS, random::KERNELS];

@@ -1,4 +1,4 @@
-//! Adagrad, Adam, Momentum: steps of optimizers.
+//! Optimizer steps: Adagrad, Adam, Momentum.
 
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
@@ -13,13 +13,13 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.preview.training", "Momentum", 1, momentum),
 ];
 
-/// The learning rate.
+/// Returns the learning rate.
 fn rate(call: &Call<'_>) -> Result<f64> {
     let rate = call.tensor(0)?;
     rate.single_float().ok_or_else(|| invalid(format!("R has shape {:?}; it is one number", rate.shape())))
 }
 
-/// The update count.
+/// Returns the update count.
 fn count(call: &Call<'_>) -> Result<f64> {
     let count = call.tensor(1)?;
     let single =
@@ -27,9 +27,9 @@ fn count(call: &Call<'_>) -> Result<f64> {
     Ok(single as f64)
 }
 
-/// Applies a step to each optimized tensor. The variadic inputs are `N` groups of as many tensors, the first the
-/// optimized ones, the second their gradients; a step takes one element of each group and gives one for each group but
-/// the gradients. `rule` is the one about the number of tensors.
+/// Applies a step to each optimized tensor. The variadic inputs are `N` groups of equal size: the optimized tensors,
+/// their gradients, then states. A step takes one element per group and returns one per group, except for the
+/// gradients. `rule` is about the number of tensors.
 fn optimize<const N: usize, const M: usize>(
     call: &Call<'_>,
     rule: &str,
@@ -66,7 +66,7 @@ fn optimize<const N: usize, const M: usize>(
                 }
             }
         }
-        // The first output is the optimized tensor; the states keep the types of the inputs they follow.
+        // The first output is the optimized tensor. The states keep the types of their inputs.
         let sources = group.iter().take(1).chain(group.iter().skip(2));
         for ((output, values), source) in outputs.iter_mut().zip(results).zip(sources) {
             output.push(call.floats(source.element_type(), &shape, values)?);

@@ -1,9 +1,9 @@
-//! `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`: random draws.
+//! Random numbers: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
 //!
-//! The standard leaves the generator open. Here every draw is a function of a 64-bit seed, so that a run can be
-//! repeated anywhere: `SplitMix64`, whose state starts as the seed, and whose upper 53 bits are a number in [0, 1).
-//! Normal numbers come in pairs by the transform of Box and Muller. A seed that is a float is the bits of its `f64`;
-//! one that is an integer, its 64 bits; without one, [`Budget::fresh_seed`] gives another for each node that runs.
+//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are reproducible
+//! everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a number in [0, 1).
+//! Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of its `f64`, an integer seed
+//! its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that runs.
 //!
 //! [`Budget::fresh_seed`]: crate::kernels::framework::budget::Budget::fresh_seed
 
@@ -33,7 +33,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 /// `SplitMix64`.
 struct Generator {
     state: u64,
-    /// The second of a pair of normal numbers.
+    /// Second of a pair of normal numbers.
     spare: Option<f64>,
 }
 
@@ -51,12 +51,12 @@ impl Generator {
         z ^ (z >> 31)
     }
 
-    /// A number in [0, 1), a multiple of 2^-53.
+    /// Returns a number in [0, 1), a multiple of 2^-53.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number of the standard normal distribution.
+    /// Returns a number from the standard normal distribution.
     fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -68,7 +68,7 @@ impl Generator {
     }
 }
 
-/// What numbers are drawn from.
+/// Distribution of random numbers.
 #[derive(Clone, Copy)]
 enum Distribution {
     Normal { mean: f64, scale: f64 },
@@ -92,7 +92,7 @@ fn uniform(call: &Call<'_>) -> Result<Distribution, KernelError> {
     Ok(Distribution::Uniform { low: call.float("low")?, high: call.float("high")? })
 }
 
-/// A tensor of draws, of the type that `dtype` names, else of `default`.
+/// Returns a tensor of random numbers, of the type given by `dtype`, or else of `default`.
 fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distribution: Distribution) -> Result {
     let element = match (call.output_type("dtype", 0)?, default) {
         (Some(element), _) => element,
@@ -117,9 +117,9 @@ fn shape(call: &Call<'_>) -> Result<Vec<usize>, KernelError> {
     call.ints("shape")?.iter().map(size).collect()
 }
 
-/// 1 with the probability that the input gives, else 0.
+/// Bernoulli: 1 with the probability given by the input, else 0.
 ///
-/// The text decides, not the function body: its comparison makes ones with the opposite probability.
+/// This follows the text. The function body compares the other way, and gives ones with the opposite probability.
 fn bernoulli(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let element = match call.output_type("dtype", 0)? {
@@ -135,8 +135,8 @@ fn bernoulli(call: &Call<'_>) -> Result {
     Ok(call.allocate(element, input.shape())?.bools(draws)?.into())
 }
 
-/// Draws outcomes of each row, which holds unnormalized logarithms of their probabilities: the first outcome whose
-/// cumulated probability is above a uniform draw.
+/// Multinomial: draws outcomes of each row, which holds unnormalized log-probabilities. Each outcome is the first whose
+/// cumulative probability is above a uniform number.
 fn multinomial(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let &[batches, classes] = input.shape() else {
@@ -165,7 +165,7 @@ fn multinomial(call: &Call<'_>) -> Result {
     Ok(buffer.integers(outcomes)?.into())
 }
 
-/// Writes the cumulated probabilities, scaled so that the likeliest outcome has 1, and returns their end.
+/// Writes the cumulative probabilities, scaled so that the most likely outcome has 1, and returns their total.
 fn cumulate<'a>(row: impl Iterator<Item = &'a f64> + Clone, bounds: &mut [f64]) -> Result<f64, KernelError> {
     let greatest = row.clone().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
@@ -179,7 +179,7 @@ fn cumulate<'a>(row: impl Iterator<Item = &'a f64> + Clone, bounds: &mut [f64]) 
     Err(invalid("a row of the input gives no distribution: it needs a finite largest value and no NaN"))
 }
 
-/// Since version 12, `training_mode` says whether anything is dropped, and `ratio` is an input.
+/// Dropout since version 12: `training_mode` enables dropping, and `ratio` is an input.
 fn dropout(call: &Call<'_>) -> Result {
     let training = match call.optional_tensor(2)? {
         Some(mode) => mode.single_integer().ok_or_else(|| not_one("training_mode", mode))? != 0,
@@ -199,13 +199,13 @@ fn not_one(name: &str, tensor: &Tensor) -> KernelError {
     broken("C6", format!("{name} has shape {:?}; it must be a scalar", tensor.shape()))
 }
 
-/// The data as they are, and a mask of ones.
+/// Returns the data unchanged, and a mask of ones.
 fn keep(call: &Call<'_>, mask: ElementType) -> Result {
     let data = call.tensor(0)?;
     masked(call, Value::from(data.clone()), mask, (0..data.len()).map(|_| true))
 }
 
-/// Data times mask times `1 / (1 - ratio)`, where the mask drops each element with probability `ratio`.
+/// Returns data times mask times `1 / (1 - ratio)`. The mask drops each element with probability `ratio`.
 fn drop_some(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
     if !(0.0..1.0).contains(&ratio) {
         return Err(broken("C6", format!("ratio is {ratio}; it must lie in [0, 1)")));
@@ -225,7 +225,7 @@ fn drop_some(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
     masked(call, output.into(), mask_type, mask)
 }
 
-/// The output and, where it is wanted, the mask in its type: that of the data before version 10, then `bool`.
+/// Returns the output and, if requested, the mask: in the type of the data before version 10, else as `bool`.
 fn masked(call: &Call<'_>, output: Value, element: ElementType, mask: impl IntoIterator<Item = bool>) -> Result {
     let mut outputs = vec![Some(output)];
     if call.wants(1) {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_generator_is_split_mix_64() {
-        // The first outputs for seed 0 that the algorithm's reference implementation gives.
+        // First outputs for seed 0 of the algorithm's reference implementation.
         let mut generator = Generator { state: 0, spare: None };
         let outputs = [generator.next(), generator.next(), generator.next()];
         assert_eq!(outputs, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);

@@ -8,7 +8,7 @@ use super::structure::graph;
 use crate::proto::AttributeProto;
 use crate::proto::onnx::attribute_proto::AttributeType;
 
-/// `<name: type = value, ...>`, or nothing.
+/// Parses `<name: type = value, ...>`, which is optional.
 pub(super) fn attributes(scanner: &mut Scanner<'_>) -> Result<Vec<AttributeProto>, TextError> {
     let mut attributes = Vec::new();
     if scanner.take('<') {
@@ -24,7 +24,7 @@ pub(super) fn attributes(scanner: &mut Scanner<'_>) -> Result<Vec<AttributeProto
     Ok(attributes)
 }
 
-/// What follows the name: `: type = value`, where the type may be left out unless the value is an empty list.
+/// Parses the part after the name: `: type = value`. The type is optional unless the value is an empty list.
 pub(super) fn attribute(scanner: &mut Scanner<'_>, name: String) -> Result<AttributeProto, TextError> {
     let place = scanner.place();
     let declared = if scanner.take(':') { declared_type(scanner)? } else { AttributeType::Undefined };
@@ -37,7 +37,7 @@ pub(super) fn attribute(scanner: &mut Scanner<'_>, name: String) -> Result<Attri
     Ok(proto)
 }
 
-/// The name of an attribute type; `undefined` is what ONNX prints for a reference without a type.
+/// Parses the name of an attribute type; ONNX prints `undefined` for a reference without a type.
 fn declared_type(scanner: &mut Scanner<'_>) -> Result<AttributeType, TextError> {
     let place = scanner.place();
     let name = scanner.identifier("the type of the attribute")?;
@@ -48,7 +48,7 @@ fn declared_type(scanner: &mut Scanner<'_>) -> Result<AttributeType, TextError> 
         .ok_or_else(|| scanner.error_at(place, &format!("'{name}' is no attribute type, such as int, floats or graph")))
 }
 
-/// The type of a list with items of this type, and of the items of a list.
+/// Pairs of an item type and its list type.
 const LISTS: [(AttributeType, AttributeType); 6] = [
     (AttributeType::Float, AttributeType::Floats),
     (AttributeType::Int, AttributeType::Ints),
@@ -58,7 +58,7 @@ const LISTS: [(AttributeType, AttributeType); 6] = [
     (AttributeType::TypeProto, AttributeType::TypeProtos),
 ];
 
-/// The items of a list, all of one type, and its closing bracket.
+/// Parses the items of a list, all of one type, and the closing bracket.
 fn list(scanner: &mut Scanner<'_>, place: usize, declared: AttributeType) -> Result<AttributeProto, TextError> {
     let item_type = LISTS.iter().find(|(_, list)| *list == declared).map(|(item, _)| *item);
     if item_type.is_none() && declared != AttributeType::Undefined {
@@ -94,7 +94,7 @@ fn known(kind: AttributeType) -> Option<i32> {
     (kind != AttributeType::Undefined).then_some(kind as i32)
 }
 
-/// One value, of the expected type where that is known: an integer then serves as a float.
+/// Parses one value, of the expected type if that is known: an integer is then accepted as a float.
 fn single(scanner: &mut Scanner<'_>, expected: AttributeType) -> Result<AttributeProto, TextError> {
     let place = scanner.place();
     let mut proto = AttributeProto::default();

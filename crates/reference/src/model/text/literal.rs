@@ -11,14 +11,14 @@ use crate::proto::{TensorProto, TypeProto};
 use crate::tensor::packing::pack;
 use crate::tensor::shape::element_count;
 
-/// Whether a type comes next.
+/// True if a type follows.
 pub(super) fn next_is_type(scanner: &mut Scanner<'_>) -> bool {
     scanner.peek_identifier().is_some_and(|id| {
         id.parse::<ElementType>().is_ok() || ["seq", "map", "optional", "sparse_tensor", "opaque"].contains(&id)
     })
 }
 
-/// A type with its shape: `float` is a scalar, `float[]` has any rank, `float[N, ?, 3]` has three dimensions.
+/// Parses a type with its shape: `float` is a scalar, `float[]` has any rank, `float[N, ?, 3]` has three dimensions.
 pub(super) fn value_type(scanner: &mut Scanner<'_>) -> Result<TypeProto, TextError> {
     use type_proto::Value;
     scanner.enter()?;
@@ -66,7 +66,7 @@ fn element(scanner: &mut Scanner<'_>) -> Result<ElementType, TextError> {
     name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is no element type")))
 }
 
-/// `(domain, name)`, `(name)` or `()`.
+/// Parses `(domain, name)`, `(name)` or `()`.
 fn opaque(scanner: &mut Scanner<'_>) -> Result<type_proto::Opaque, TextError> {
     scanner.expect('(')?;
     let mut parts = Vec::new();
@@ -110,7 +110,7 @@ fn shape(scanner: &mut Scanner<'_>) -> Result<Option<TensorShapeProto>, TextErro
     Ok(Some(TensorShapeProto { dim }))
 }
 
-/// The values of a tensor of a type: `{1, 2}`, or `["location": "file"]` where they stand in a file.
+/// Parses the values of a tensor of a type: `{1, 2}`, or `["location": "file"]` for external data.
 pub(super) fn tensor(scanner: &mut Scanner<'_>, name: String, of: &TypeProto) -> Result<TensorProto, TextError> {
     let place = scanner.place();
     let fixed = "a tensor with values needs an element type and a shape of numbers, such as float[2, 3]";
@@ -174,7 +174,7 @@ fn values<'a>(scanner: &mut Scanner<'a>) -> Result<Vec<(usize, Literal<'a>)>, Te
     Ok(values)
 }
 
-/// `"key": "value", ...]`.
+/// Parses `"key": "value", ...]`.
 pub(super) fn string_pairs(scanner: &mut Scanner<'_>) -> Result<Vec<StringStringEntryProto>, TextError> {
     let mut pairs = Vec::new();
     while !scanner.take(']') {
@@ -188,7 +188,7 @@ pub(super) fn string_pairs(scanner: &mut Scanner<'_>) -> Result<Vec<StringString
     Ok(pairs)
 }
 
-/// The stored bits of one number. An integer is the value of `float` and `double`, but the bits of a narrower float.
+/// The stored bits of a number. An integer is a value for `float` and `double`, and a bit pattern for a narrower float.
 fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, String> {
     match value {
         Literal::String(text) => Err(format!("\"{text}\" is no {element}")),
@@ -221,7 +221,7 @@ fn float_bits(element: ElementType, text: &str) -> Result<u64, String> {
     }
 }
 
-/// The nearest `f32`; a number beyond the greatest is refused.
+/// Parses the nearest `f32`; a number beyond the largest is an error.
 pub(super) fn float(text: &str) -> Result<f32, String> {
     let value: f32 = text.parse().map_err(|_| format!("{text} is no number"))?;
     let is_word = text.contains(['n', 'N']);

@@ -1,9 +1,9 @@
-//! ONNX's own text syntax, read into messages.
+//! Parser of ONNX's text syntax.
 //!
-//! It is the syntax that `onnx.parser` reads and `onnx.printer` writes: models, graphs, functions and nodes, with
-//! subgraphs and tensors as attributes. Beyond that, the numbers of narrow floating types may be written with a point
-//! (an integer is their bits, as in ONNX), and lists may hold tensors, types and graphs. A tensor must hold as many
-//! values as its shape says, within the range of its type, and nothing may follow the last construct.
+//! It accepts the syntax that `onnx.parser` reads and `onnx.printer` writes: models, graphs, functions and nodes, with
+//! subgraphs and tensors as attributes. Two extensions: a number of a narrow floating type may be written with a
+//! decimal point (an integer is a bit pattern, as in ONNX), and lists may hold tensors, types and graphs. A tensor must
+//! have as many values as its shape requires, within the range of its type, and nothing may follow the last construct.
 
 mod attribute;
 mod literal;

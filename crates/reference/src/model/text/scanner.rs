@@ -1,6 +1,6 @@
-//! Characters, identifiers and literals of the text, and where a mistake stands.
+//! Scanner: characters, identifiers and literals of the text, and error positions.
 
-/// A text that does not follow the syntax.
+/// Syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {rule}")]
 pub struct TextError {
@@ -8,23 +8,23 @@ pub struct TextError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there, and what may stand there.
+    /// The problem, and the expected syntax.
     pub rule: String,
 }
 
-/// How deep types and subgraphs may nest.
+/// Maximum nesting depth of types and subgraphs.
 const DEEPEST: usize = 64;
 
-/// A number or a text.
+/// Number or string.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Literal<'a> {
     Integer(i128),
-    /// With a point, an exponent, or one of the words for infinity and NaN; as it is written.
+    /// A number with a decimal point or an exponent, or a word for infinity or NaN; as written.
     Float(&'a str),
     String(String),
 }
 
-/// The text and how far it has been read.
+/// The text and the current position.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -40,7 +40,7 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// Skips white space and comments, which go from `#` to the end of the line.
+    /// Skips white space and comments, which extend from `#` to the end of the line.
     fn skip(&mut self) {
         loop {
             let rest = self.rest();
@@ -53,13 +53,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next character that is neither white space nor comment.
+    /// Returns the next character that is neither white space nor part of a comment.
     pub(super) fn peek(&mut self) -> Option<char> {
         self.skip();
         self.rest().chars().next()
     }
 
-    /// Reads `expected` if it comes next.
+    /// Consumes `expected` if it is next; returns true if it was.
     pub(super) fn take(&mut self, expected: char) -> bool {
         let found = self.peek() == Some(expected);
         self.at += if found { expected.len_utf8() } else { 0 };
@@ -83,7 +83,7 @@ impl<'a> Scanner<'a> {
         if self.peek().is_none() { Ok(()) } else { Err(self.unexpected("the end of the text")) }
     }
 
-    /// The identifier that comes next, which stays unread: letters, digits and `_`, not beginning with a digit.
+    /// Returns the next identifier without consuming it: letters, digits and `_`, not beginning with a digit.
     pub(super) fn peek_identifier(&mut self) -> Option<&'a str> {
         self.skip();
         let rest = self.rest();
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         self.take_identifier().ok_or_else(|| self.unexpected(what))
     }
 
-    /// Reads an identifier or a quoted name, if one comes next.
+    /// Reads an identifier or a quoted name, if one is next.
     pub(super) fn take_name(&mut self) -> Result<Option<String>, TextError> {
         if self.peek() == Some('"') {
             return self.string("a name").map(Some);
@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
         self.take_name()?.ok_or_else(|| self.unexpected(what))
     }
 
-    /// Reads a text in double quotes, where `\` takes the next character as it is.
+    /// Reads a string in double quotes; `\` escapes the next character.
     pub(super) fn string(&mut self, what: &str) -> Result<String, TextError> {
         if self.peek() != Some('"') {
             return Err(self.unexpected(what));
@@ -166,12 +166,12 @@ impl<'a> Scanner<'a> {
         Err(self.error(&wrong))
     }
 
-    /// Whether one of the words for infinity and NaN comes next.
+    /// True if a word for infinity or NaN is next.
     pub(super) fn next_is_float_word(&mut self) -> bool {
         self.peek_identifier().is_some_and(is_float_word)
     }
 
-    /// Goes one level deeper, to be left by [`Scanner::leave`].
+    /// Enters a nesting level; [`Scanner::leave`] ends it.
     pub(super) fn enter(&mut self) -> Result<(), TextError> {
         self.depth += 1;
         if self.depth <= DEEPEST { Ok(()) } else { Err(self.error(&format!("nests deeper than {DEEPEST}"))) }
@@ -181,7 +181,7 @@ impl<'a> Scanner<'a> {
         self.depth -= 1;
     }
 
-    /// Where the reading stands, for [`Scanner::error_at`].
+    /// The current position, for [`Scanner::error_at`].
     pub(super) fn place(&mut self) -> usize {
         self.skip();
         self.at
@@ -197,7 +197,7 @@ impl<'a> Scanner<'a> {
         TextError { line: before.matches('\n').count() + 1, column: line.chars().count() + 1, rule: rule.to_owned() }
     }
 
-    /// An error that says what should stand here and what does.
+    /// Error that names what was expected and what was found.
     pub(super) fn unexpected(&mut self, expected: &str) -> TextError {
         let found = match (self.peek_identifier(), self.peek()) {
             (Some(identifier), _) => format!("'{identifier}'"),
@@ -212,7 +212,7 @@ fn is_float_word(word: &str) -> bool {
     ["inf", "infinity", "nan"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// How many bytes at the start of `text` look like a number.
+/// The number of bytes at the start of `text` that look like a number.
 fn number_length(text: &str) -> usize {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - unsigned.len();

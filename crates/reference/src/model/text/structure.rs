@@ -22,7 +22,7 @@ pub fn parse_function(text: &str) -> Result<FunctionProto, TextError> {
     whole(text, function)
 }
 
-/// Reads nodes: `y = Add (a, b)`, one after the other.
+/// Reads nodes: `y = Add (a, b)`, one after another.
 pub fn parse_nodes(text: &str) -> Result<Vec<NodeProto>, TextError> {
     whole(text, |scanner| {
         let mut nodes = Vec::new();
@@ -71,7 +71,7 @@ fn model(scanner: &mut Scanner<'_>) -> Result<ModelProto, TextError> {
     Ok(model)
 }
 
-/// `<key: value, ...>`, or nothing. `set` says whether it knows the key.
+/// Parses `<key: value, ...>`, which is optional. `set` returns true if it knows the key.
 fn properties<'a>(
     scanner: &mut Scanner<'a>,
     mut set: impl FnMut(&mut Scanner<'a>, &str) -> Result<bool, TextError>,
@@ -92,7 +92,7 @@ fn properties<'a>(
     }
 }
 
-/// `["domain" : version, ...]`.
+/// Parses `["domain" : version, ...]`.
 fn opset_imports(scanner: &mut Scanner<'_>) -> Result<Vec<OperatorSetIdProto>, TextError> {
     scanner.expect('[')?;
     let mut imports = Vec::new();
@@ -165,7 +165,7 @@ pub(super) fn graph(scanner: &mut Scanner<'_>) -> Result<GraphProto, TextError> 
     Ok(graph)
 }
 
-/// A list of `type name`, where the type may be left out.
+/// Parses a list of `type name` with optional types.
 fn plain_values(scanner: &mut Scanner<'_>, open: char, close: char) -> Result<Vec<ValueInfoProto>, TextError> {
     let place = scanner.place();
     match values(scanner, open, close)? {
@@ -174,7 +174,8 @@ fn plain_values(scanner: &mut Scanner<'_>, open: char, close: char) -> Result<Ve
     }
 }
 
-/// A list of `type name = {values}`, of which only the name is needed; and those that have values, as tensors.
+/// Parses a list of `type name = {values}`, in which only the name is required. Entries with values are returned as
+/// tensors, too.
 fn values(
     scanner: &mut Scanner<'_>,
     open: char,
@@ -205,7 +206,7 @@ fn nodes(scanner: &mut Scanner<'_>) -> Result<Vec<NodeProto>, TextError> {
     Ok(nodes)
 }
 
-/// `[label] outputs = domain.Operator:overload <attributes> (inputs)`, where the attributes may also come last.
+/// Parses `[label] outputs = domain.Operator:overload <attributes> (inputs)`; the attributes may also come last.
 fn node(scanner: &mut Scanner<'_>) -> Result<NodeProto, TextError> {
     let mut node = NodeProto::default();
     if scanner.take('[') {
@@ -235,7 +236,7 @@ fn node(scanner: &mut Scanner<'_>) -> Result<NodeProto, TextError> {
     Ok(node)
 }
 
-/// Names between commas, where nothing stands for the empty name; a comma after the last is ignored.
+/// Parses names separated by commas. A missing name is the empty name; a trailing comma is ignored.
 fn names(scanner: &mut Scanner<'_>) -> Result<Vec<String>, TextError> {
     let mut names = Vec::new();
     loop {
@@ -261,7 +262,7 @@ mod tests {
         parse_nodes(text).unwrap_or_else(|error| panic!("{error} of {text}")).remove(0)
     }
 
-    /// The elements of the tensor that stands as the attribute `t`.
+    /// Returns the elements of a tensor written as attribute `t`.
     fn elements(tensor: &str) -> Result<(ElementType, Vec<f64>), String> {
         let nodes = parse_nodes(&format!("y = Op <t = {tensor}> ()")).map_err(|error| error.to_string())?;
         let proto = nodes[0].attribute[0].t.clone().ok_or("no tensor")?;

@@ -1,4 +1,4 @@
-//! From a file under `specs/ir` to cases.
+//! Cases from the files under `specs/ir`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::value_plan::ValueBuilder;
 
-/// The folder of the files, below `specs`.
+/// Folder of the files, below `specs`.
 const FOLDER: &str = "ir/";
 
-/// A file of cases of the format.
+/// A file of cases about the format.
 #[derive(Debug)]
 pub struct IrFile {
     path: String,
@@ -32,13 +32,13 @@ pub struct IrFile {
     group: GroupFile,
 }
 
-/// The files that the program was built with: the common beginning of their ids, and their text.
+/// Returns the embedded files: the common prefix of their ids, and their text.
 pub fn embedded_ir() -> impl Iterator<Item = (String, &'static str)> {
     let name = |path: &str| path.strip_prefix(FOLDER)?.strip_suffix(".yaml").map(|name| format!("{FOLDER}{name}"));
     embedded::FILES.iter().filter_map(move |(path, text)| Some((name(path)?, *text)))
 }
 
-/// Reads a file, whose ids begin so.
+/// Reads a file whose ids begin with `prefix`.
 pub fn read_ir(prefix: &str, text: &'static str) -> Result<IrFile, GenerateError> {
     let path = format!("specs/{prefix}.yaml");
     let group: GroupFile = yaml::read(&path, text)?;
@@ -54,7 +54,7 @@ pub fn read_ir(prefix: &str, text: &'static str) -> Result<IrFile, GenerateError
     }
 }
 
-/// The ids of a file's cases.
+/// Returns the ids of a file's cases.
 pub fn ir_ids(file: &IrFile) -> Vec<String> {
     let (prefix, group) = (&file.prefix, &file.group);
     let cases = group.cases.iter().map(|case| format!("{prefix}/{}", case.name));
@@ -64,7 +64,7 @@ pub fn ir_ids(file: &IrFile) -> Vec<String> {
     cases.chain(encodings).chain(refusals).collect()
 }
 
-/// The cases of a file that are wanted. Models with data outside themselves stand in the folder.
+/// Makes the selected cases of a file. Models with external data belong to `folder`.
 pub fn ir_cases(file: &IrFile, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, GenerateError> {
     let (prefix, group) = (&file.prefix, &file.group);
     let mut cases = Vec::new();
@@ -90,7 +90,7 @@ pub fn ir_cases(file: &IrFile, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> 
     Ok(cases)
 }
 
-/// The forms in which an encoding stores its tensor: not raw, raw.
+/// Returns the forms in which an encoding stores its tensor: false for the typed field, true for raw bytes.
 fn forms(encoding: &EncodingFile) -> impl Iterator<Item = (&EncodingFile, bool)> {
     let (typed, raw) = encoding.stored.given();
     [(typed, false), (raw, true)].into_iter().filter(|(given, _)| *given).map(move |(_, raw)| (encoding, raw))
@@ -102,7 +102,7 @@ fn form_name(encoding: &EncodingFile, raw: bool) -> String {
     format!("{form}/{note}T={}", encoding.r#type)
 }
 
-/// The case of an initializer that is handed on.
+/// Returns the case of an initializer that is passed to the output.
 fn encoded(encoding: &EncodingFile, name: String, raw: bool) -> CaseFile {
     let dims: Vec<String> = encoding.dims.iter().map(i64::to_string).collect();
     let shape = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
@@ -136,7 +136,7 @@ fn encoded(encoding: &EncodingFile, name: String, raw: bool) -> CaseFile {
 }
 
 impl IrFile {
-    /// What the file says in its summary.
+    /// Returns the summary of the file.
     pub fn summary(&self) -> &str {
         &self.group.summary
     }
@@ -214,7 +214,7 @@ impl IrFile {
         })
     }
 
-    /// The model of a text, with what the text cannot say.
+    /// Parses a model, and adds the parts that the text syntax does not have.
     fn model(
         &self,
         name: &str,
@@ -236,7 +236,7 @@ impl IrFile {
         Ok(model)
     }
 
-    /// The values that are written, in the order of the names.
+    /// Makes the given values, in the order of the names.
     fn values(
         &self,
         case: &str,
@@ -256,7 +256,7 @@ impl IrFile {
         names.iter().filter_map(|name| files.get_key_value(name)).map(value).collect()
     }
 
-    /// An error at the case or refusal of a name.
+    /// Creates an error that points at the case or refusal of a name.
     fn wrong(&self, name: &str, rule: &str) -> GenerateError {
         let wanted = format!("name: {name}");
         let is_here = |line: &&str| line.trim_start_matches(['-', ' ', '{']).split(',').next() == Some(&wanted);
@@ -272,12 +272,12 @@ fn serialized(model: &ModelProto) -> Bytes {
     model.encode_to_vec().into()
 }
 
-/// Whether a tensor stands in a file of its own.
+/// Returns true if a tensor has external data.
 fn is_outside(initializers: &[TensorFile]) -> bool {
     initializers.iter().any(|tensor| tensor.external.is_some())
 }
 
-/// Takes a part out of a model; nothing where the model does not have it.
+/// Removes a part of a model; returns `None` if the model does not have it.
 fn take_out(model: &mut ModelProto, part: Part) -> Option<()> {
     fn node(model: &mut ModelProto) -> Option<&mut NodeProto> {
         model.graph.as_mut()?.node.first_mut()

@@ -1,4 +1,4 @@
-//! What a file under `specs/ir` says.
+//! Contents of a file under `specs/ir`.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::case::Level;
 use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
 
-/// A file: cases, what must be refused, and encodings of tensors.
+/// A file: cases, refusals, and encodings of tensors.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GroupFile {
-    /// What the cases are about, in a sentence.
+    /// The subject of the cases in a sentence.
     pub(crate) summary: String,
     #[serde(default)]
     pub(crate) cases: Vec<CaseFile>,
     #[serde(default)]
     pub(crate) refuse: Vec<RefusalFile>,
-    /// Tensors that stand in typed fields, in raw bytes and in a file, all with the same elements.
+    /// Tensors that are stored both in typed fields and in raw bytes, with the same elements.
     #[serde(default)]
     pub(crate) encodings: Vec<EncodingFile>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct GroupFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CaseFile {
     pub(crate) name: String,
-    /// What the standard says, in our own words, and where.
+    /// The rule of the standard, in our own words, and its place.
     pub(crate) rule: String,
     #[serde(default)]
     pub(crate) level: Level,
@@ -42,29 +42,29 @@ pub(crate) struct CaseFile {
     pub(crate) sparse: Vec<SparseFile>,
     #[serde(default)]
     pub(crate) inputs: BTreeMap<String, ValueFile>,
-    /// By name; all outputs of the graph.
+    /// All outputs of the graph, by name.
     pub(crate) outputs: BTreeMap<String, ValueFile>,
 }
 
-/// A model that must be refused: that of its control with one violation.
+/// A model that must be refused: that of its control, with one violation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RefusalFile {
     pub(crate) name: String,
-    /// What the standard says, in our own words, and where.
+    /// The rule of the standard, in our own words, and its place.
     pub(crate) rule: String,
     #[serde(default)]
     pub(crate) level: Level,
-    /// The case of the file that this one breaks.
+    /// The case of the file that is the control.
     pub(crate) control: String,
-    /// What stands in the control's model, once, and what stands there instead.
+    /// Replacements in the text of the control's model. Each key must occur exactly once.
     #[serde(default)]
     pub(crate) replace: BTreeMap<String, String>,
-    /// What is taken out of the model.
+    /// The part to remove from the model.
     pub(crate) without: Option<Part>,
-    /// In place of the control's initializers.
+    /// Initializers that replace those of the control.
     pub(crate) initializers: Option<Vec<TensorFile>>,
-    /// In place of the control's sparse initializers.
+    /// Sparse initializers that replace those of the control.
     pub(crate) sparse: Option<Vec<SparseFile>>,
 }
 

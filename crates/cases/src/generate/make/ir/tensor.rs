@@ -11,22 +11,22 @@ use serde::Deserialize;
 
 use crate::generate::file::literal::Literal;
 
-/// A `TensorProto`, with whatever stands in its fields.
+/// A `TensorProto` with any contents of its fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TensorFile {
-    /// Empty for none.
+    /// Empty if absent.
     #[serde(default)]
     pub(crate) name: String,
     pub(crate) r#type: Option<String>,
-    /// A number in place of the type, such as one that no type has.
+    /// A number that replaces the type, such as one that no type has.
     pub(crate) code: Option<i32>,
     #[serde(default)]
     pub(crate) dims: Vec<i64>,
-    /// What the fields for elements hold.
+    /// The contents of the fields for elements.
     #[serde(default)]
     pub(crate) stored: Fields,
-    /// Where the elements are outside the model: the entries of `external_data`.
+    /// The entries of `external_data`, if the elements are outside the model.
     pub(crate) external: Option<BTreeMap<String, String>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct TensorFile {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fields {
-    /// `raw_data` in hexadecimal; spaces are for the eye.
+    /// `raw_data` in hexadecimal. Spaces are ignored.
     raw: Option<String>,
     #[serde(default)]
     int32_data: Vec<i32>,
@@ -59,21 +59,21 @@ pub(crate) struct SparseFile {
     pub(crate) indices: Option<TensorFile>,
 }
 
-/// One tensor in its typed field and in raw bytes.
+/// One tensor, in its typed field and in raw bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EncodingFile {
     pub(crate) r#type: String,
-    /// Tells tensors of one type apart.
+    /// A note that distinguishes tensors of one type.
     pub(crate) note: Option<String>,
     pub(crate) dims: Vec<i64>,
-    /// What a typed field and the raw bytes hold.
+    /// The contents of the typed field and of the raw bytes.
     pub(crate) stored: Fields,
     /// The elements, derived by hand from the bits.
     pub(crate) values: Literal,
-    /// The operator that hands the tensor on, where Identity does not take it: `Cast <to = 1>`.
+    /// The operator that passes the tensor on, if Identity does not accept it: `Cast <to = 1>`.
     pub(crate) operator: Option<String>,
-    /// The type of the output, where it is another.
+    /// The type of the output, if it differs.
     pub(crate) output: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl TensorFile {
 }
 
 impl Fields {
-    /// Whether the elements stand in a typed field, and whether they stand in raw bytes.
+    /// Returns two flags: true if the typed field has elements, and true if there are raw bytes.
     pub(crate) fn given(&self) -> (bool, bool) {
         let typed = self.int32_data.len()
             + self.int64_data.len()
@@ -117,7 +117,7 @@ impl Fields {
         (typed > 0, self.raw.is_some())
     }
 
-    /// Only the typed fields, or only the raw bytes.
+    /// Returns only the raw bytes, or only the typed fields.
     pub(crate) fn only(&self, raw: bool) -> Fields {
         if raw { Fields { raw: self.raw.clone(), ..Fields::default() } } else { Fields { raw: None, ..self.clone() } }
     }
@@ -141,7 +141,7 @@ impl SparseFile {
     }
 }
 
-/// Bytes from hexadecimal digits.
+/// Parses bytes from hexadecimal digits.
 fn bytes(text: &str) -> Result<Bytes, String> {
     let digits: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| match pair {

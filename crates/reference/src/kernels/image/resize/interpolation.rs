@@ -1,4 +1,4 @@
-//! Interpolation along one axis after the other: nearest, linear, cubic.
+//! Separable interpolation, one axis after another: nearest, linear, cubic.
 
 #![expect(clippy::indexing_slicing, reason = "indices are clamped to the axis that they read")]
 
@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::dot;
 
-/// How an index of the output becomes a place in the input, by the names of `coordinate_transformation_mode`.
+/// Mapping of output indices to input coordinates, named as in `coordinate_transformation_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coordinates {
     HalfPixel,
@@ -23,38 +23,38 @@ pub(super) enum Coordinates {
     TfCropAndResize,
 }
 
-/// Which element is nearest to a place; the first four by the names of `nearest_mode`.
+/// Rounding to the nearest element. The first four are named as in `nearest_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nearest {
     RoundPreferFloor,
     RoundPreferCeil,
     Floor,
     Ceil,
-    /// The one below when upsampling, the one above when downsampling.
+    /// Down for upsampling, up for downsampling.
     FloorUpCeilDown,
 }
 
-/// How elements make a value between them.
+/// Interpolation between elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// The nearest one, bit by bit.
+    /// The nearest element, bit by bit.
     Nearest(Nearest),
-    /// The two around a place.
+    /// The two elements around a point.
     Linear,
-    /// The four around a place, with the coefficient `a` of the cubic.
+    /// The four elements around a point, with the coefficient `a` of the cubic.
     Cubic(f64),
 }
 
-/// How to resample every axis.
+/// Resampling parameters of all axes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) method: Method,
     pub(super) coordinates: Coordinates,
-    /// Whether downsampling stretches the filter.
+    /// True if downsampling stretches the filter.
     pub(super) antialias: bool,
-    /// Whether elements beyond the ends weigh nothing, rather than repeating the last one.
+    /// True if elements outside the ends have weight 0. Otherwise the last one repeats.
     pub(super) exclude_outside: bool,
-    /// The value where [`Coordinates::TfCropAndResize`] leaves the input.
+    /// Value where [`Coordinates::TfCropAndResize`] leaves the input.
     pub(super) extrapolation: f64,
 }
 
@@ -65,16 +65,16 @@ pub(super) struct Extent {
     pub(super) input: usize,
     pub(super) output: usize,
     pub(super) scale: f64,
-    /// The output's length before it was rounded.
+    /// Output length before rounding.
     pub(super) target: f64,
-    /// The part of the axis to read, by [`Coordinates::TfCropAndResize`].
+    /// Part of the axis to read, for [`Coordinates::TfCropAndResize`].
     pub(super) region: [f64; 2],
 }
 
-/// What an output index reads along one axis: elements and their weights, or nothing outside the input.
+/// Elements and weights along one axis for an output index. Empty if it is outside the input.
 type Taps = Vec<(usize, f64)>;
 
-/// The tensor with each of the axes at its new length.
+/// Resamples each of the axes to its new length.
 pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Extent]) -> Result<Tensor> {
     let mut shape = x.shape().to_vec();
     for extent in extents {
@@ -115,7 +115,7 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
     }
 }
 
-/// The elements that are nearest, moved bit by bit.
+/// Selects the nearest elements, bit by bit.
 fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Tensor> {
     let own = strides(x.shape());
     let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
@@ -142,7 +142,7 @@ fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(us
     Ok(room.gather(x, positions)?)
 }
 
-/// Which elements of the output lie outside the input; nothing where none does.
+/// Returns a mask of the output elements outside the input, or an empty one if there are none.
 fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Vec<bool>> {
     if lines.iter().all(|(_, line)| line.iter().all(|taps| !taps.is_empty())) {
         return Ok(Vec::new());
@@ -157,7 +157,7 @@ fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Re
     Ok(outside)
 }
 
-/// Weighs along one axis after the other, with compensated sums where `f64` is not wide.
+/// Interpolates along one axis after another, with compensated sums where `f64` is not wider than the type.
 fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usize, Vec<Taps>)]) -> Result<Vec<f64>> {
     let mut shape = x.shape().to_vec();
     let compensated = matches!(x.element_type(), ElementType::Double | ElementType::Complex128);
@@ -181,7 +181,7 @@ fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usi
     Ok(values)
 }
 
-/// A row of the output from the weighted rows of the input.
+/// Computes a row of the output from weighted rows of the input.
 fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f64]) {
     let inner = out.len();
     if compensated {
@@ -197,7 +197,7 @@ fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f6
 }
 
 impl Plan {
-    /// Whether an axis stays as it is.
+    /// True if an axis is unchanged.
     fn keeps(&self, extent: &Extent) -> bool {
         let whole = match self.coordinates {
             Coordinates::TfHalfPixelForNn => false,
@@ -207,7 +207,7 @@ impl Plan {
         extent.input == extent.output && extent.scale == 1.0 && whole
     }
 
-    /// What each index of the output reads along one axis.
+    /// Returns the elements and weights of each output index along one axis.
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
         for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
@@ -225,7 +225,7 @@ impl Plan {
         Ok(line)
     }
 
-    /// The place in the input that an index of the output reads.
+    /// Returns the input coordinate of an output index.
     fn place(&self, at: f64, extent: &Extent) -> f64 {
         let Extent { input, output, scale, target, region: [start, end], .. } = *extent;
         let (input, last) = (input as f64, input as f64 - 1.0);
@@ -234,7 +234,7 @@ impl Plan {
             Coordinates::HalfPixelSymmetric => input / 2.0 * (1.0 - output as f64 / target) + (at + 0.5) / scale - 0.5,
             Coordinates::PytorchHalfPixel if output > 1 => (at + 0.5) / scale - 0.5,
             Coordinates::PytorchHalfPixel => 0.0,
-            // The text divides by the output's length less one; upstream's own cases, by the length before rounding.
+            // The text divides by the output length minus one. Upstream's own cases use the length before rounding instead.
             Coordinates::AlignCorners if at == 0.0 => 0.0,
             Coordinates::AlignCorners => at * last / (target - 1.0),
             Coordinates::Asymmetric => at / scale,
@@ -246,8 +246,8 @@ impl Plan {
         }
     }
 
-    /// The elements within `reach` of a place, stretched for antialiasing, and their weights, which sum to 1 where the
-    /// filter is cut or stretched.
+    /// Returns the elements within `reach` of a point, stretched for antialiasing, with weights. These sum to 1 if the
+    /// filter is cut off or stretched.
     fn weighed(
         &self,
         call: &Call<'_>,
@@ -275,7 +275,7 @@ impl Plan {
                 *weight /= sum;
             }
         }
-        // An infinity that weighs nothing must not make NaN.
+        // An infinity with weight 0 must not give NaN.
         taps.retain(|&(_, weight)| weight != 0.0);
         if taps.is_empty() {
             taps.push((index(place.round(), extent.input), 0.0));
@@ -284,7 +284,7 @@ impl Plan {
     }
 }
 
-/// The index nearest to a whole number within an axis.
+/// Converts an integer coordinate to an index, clamped to the axis.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the axis")]
 fn index(whole: f64, length: usize) -> usize {
     whole.clamp(0.0, length as f64 - 1.0) as usize

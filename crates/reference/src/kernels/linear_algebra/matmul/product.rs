@@ -1,4 +1,4 @@
-//! Matrix products of stacks: `out[s][i][j] = sum over k of a[s][i][k] * b[s][k][j]`, in the numbers that the caller reads.
+//! Products of stacks of matrices: `out[s][i][j] = sum over k of a[s][i][k] * b[s][k][j]`, in the caller's number type.
 
 #![expect(clippy::indexing_slicing, reason = "blocks of columns end at the number of columns")]
 
@@ -13,24 +13,24 @@ use crate::tensor::gemm::Matrix;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, element_count};
 
-/// The rules about the shapes of two factors, by their ids in the op.yaml of the operator.
+/// Ids of the rules about the shapes of two factors, from the op.yaml of the operator.
 pub(super) struct Rules {
     pub(super) scalars: &'static str,
     pub(super) inner: &'static str,
     pub(super) stacks: &'static str,
 }
 
-/// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
+/// Shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
 #[derive(Debug)]
 pub(super) struct MatMulShape {
-    /// The stack of each factor, and the stack of the result that both broadcast to.
+    /// Stack of each factor, and the stack of the result that both broadcast to.
     a_stack: Vec<usize>,
     b_stack: Vec<usize>,
     pub(super) stack: Vec<usize>,
     pub(super) rows: usize,
     pub(super) inner: usize,
     pub(super) columns: usize,
-    /// The shape of the result: a factor that is a vector has its dimension left out again.
+    /// Shape of the result, without the dimension that a vector factor lacks.
     pub(super) shape: Vec<usize>,
 }
 
@@ -57,13 +57,13 @@ impl MatMulShape {
         Ok(MatMulShape { a_stack: a_stack.to_vec(), b_stack: b_stack.to_vec(), stack, rows, inner, columns, shape })
     }
 
-    /// The shape of the result before vectors lose their dimension.
+    /// Returns the shape of the result with the dimensions that vectors lack.
     pub(super) fn full_shape(&self) -> Vec<usize> {
         self.stack.iter().copied().chain([self.rows, self.columns]).collect()
     }
 
-    /// Multiplies each pair of matrices of the stacks, of which `transpose` says how they lie in their tensors. The second
-    /// factor, where weights are, is read a block at a time.
+    /// Multiplies each pair of matrices of the stacks. `transpose` marks factors that are stored transposed. The second
+    /// factor, usually the weights, is read in blocks.
     pub(super) fn multiply<T: Copy + Default>(
         &self,
         call: &Call<'_>,
@@ -93,7 +93,7 @@ impl MatMulShape {
         Ok(out)
     }
 
-    /// Reads the second factor by blocks of rows, each of which adds to every sum.
+    /// Reads the second factor in blocks of rows. Each block adds to every sum.
     fn by_rows<T: Copy + Default>(
         &self,
         call: &Call<'_>,
@@ -112,7 +112,7 @@ impl MatMulShape {
         Ok(())
     }
 
-    /// Reads the second factor by blocks of columns, so that each sum is computed in one step.
+    /// Reads the second factor in blocks of columns, so that each sum is computed in one step.
     fn by_columns<T: Copy + Default>(
         &self,
         call: &Call<'_>,
@@ -137,7 +137,7 @@ impl MatMulShape {
         Ok(())
     }
 
-    /// Reads the second factor, whose columns lie one after the other, by blocks of columns.
+    /// Reads a transposed second factor in blocks of columns, which are contiguous.
     fn by_columns_of_transposed<T: Copy + Default>(
         &self,
         call: &Call<'_>,
@@ -158,7 +158,7 @@ impl MatMulShape {
         Ok(())
     }
 
-    /// Computes some columns of the result, whose rows do not lie one after the other in `out` unless they are all.
+    /// Computes some columns of the result. Their rows are not contiguous in `out` unless they are all columns.
     fn compute_columns<T: Copy + Default>(
         &self,
         budget: &Budget,
@@ -177,13 +177,13 @@ impl MatMulShape {
         Ok(())
     }
 
-    /// Which matrix of each stack takes part in each of the result.
+    /// Returns the matrix of each stack for each matrix of the result.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         StridedIter::broadcast(&self.a_stack, &self.stack).zip(StridedIter::broadcast(&self.b_stack, &self.stack))
     }
 }
 
-/// The elements of a second factor that are read at a time.
+/// Elements of a second factor that are read at a time.
 const BLOCK: usize = 1 << 21;
 
 /// Splits `lines` of `length` elements each into blocks.
@@ -192,18 +192,18 @@ fn blocks(lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
     (0..lines).step_by(step).map(move |from| from..lines.min(from + step))
 }
 
-/// Reads a range of the elements of a factor as numbers to compute with, counted by the budget.
+/// Reads a range of a factor's elements as numbers, counted by the budget.
 pub(super) type Read<'r, T> = &'r dyn Fn(&Budget, Range<usize>) -> Result<Vec<T>>;
 
-/// Adds the product of two matrices to a third, whose rows lie one after the other.
+/// Adds the product of two matrices to a third, whose rows are contiguous.
 pub(super) type MultiplyAdd<T> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
 
-/// The numbers in which a product is computed.
+/// Arithmetic of a product.
 pub(super) struct Arithmetic<'r, T> {
     /// Reads the first and the second factor.
     pub(super) read: [Read<'r, T>; 2],
     /// Adds the product of two matrices to a third.
     pub(super) multiply_add: MultiplyAdd<T>,
-    /// Whether a sum may be computed in several steps; a compensated one loses there what it carries.
+    /// True if a sum may be computed in several steps. A compensated sum would lose its correction between them.
     pub(super) sums_split: bool,
 }

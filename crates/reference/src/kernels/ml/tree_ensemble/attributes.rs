@@ -1,4 +1,4 @@
-//! Tree ensembles from the parallel lists in which a node's attributes hold them.
+//! Construction of tree ensembles from the parallel lists of the attributes.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::ml::tree_ensemble::forest::{Branch, Comparison, Forest, Node, Test};
 use crate::tensor::Tensor;
 
-/// The places of a forest in the form of the classifier and the regressor: nodes by the ids of tree and node, leaves
-/// among them, and votes in the lists named `PREFIX_*`.
+/// Reads a forest in the form of the classifier and the regressor. Nodes have tree and node ids, leaves are among them,
+/// and the votes are in lists named `PREFIX_*`.
 pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
     let lists = NodeLists::of(call)?;
     let votes = votes_by_node(call, prefix)?;
@@ -31,10 +31,10 @@ pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
     Ok(forest)
 }
 
-/// The id of a tree and that of a node in it.
+/// Id of a tree, and of a node in it.
 type Key = (i64, i64);
 
-/// The lists named `nodes_*`, one element a node.
+/// Lists named `nodes_*`, with one element per node.
 struct NodeLists<'a> {
     keys: Vec<Key>,
     places: HashMap<Key, usize>,
@@ -78,7 +78,7 @@ impl<'a> NodeLists<'a> {
         Ok(lists)
     }
 
-    /// The test of a node, or nothing for a leaf.
+    /// Returns the test of a node, or `None` for a leaf.
     fn test(&self, at: usize) -> Result<Option<Test>> {
         let comparison = match self.modes.get(at).map(|mode| &**mode) {
             Some("LEAF") | None => return Ok(None),
@@ -113,7 +113,7 @@ impl<'a> NodeLists<'a> {
     }
 }
 
-/// The votes of each leaf: target and weight.
+/// Returns the votes of each leaf: target and weight.
 fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usize, f64)>>> {
     let name = |what: &str| format!("{prefix}_{what}");
     let (trees, nodes) = (required(call, &name("treeids"))?, required(call, &name("nodeids"))?);
@@ -135,7 +135,7 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
     Ok(votes)
 }
 
-/// The places of a forest in the form of `TreeEnsemble`: inner nodes and leaves in lists of their own, by index.
+/// Reads a forest in the form of `TreeEnsemble`: inner nodes and leaves in separate lists, by index.
 pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
     let (modes, splits) = (
         call.budget.read_integers(tensor(call, "nodes_modes")?)?,
@@ -196,7 +196,7 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
     Ok(forest)
 }
 
-/// The members of each node that tests for membership, in the order of the nodes; NaN ends a set.
+/// Returns the members for each node that tests membership, in node order. NaN ends a set.
 fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
     let values = call
         .tensor_attribute("membership_values")
@@ -218,7 +218,7 @@ fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
     Ok(sets)
 }
 
-/// No path through a tree comes back to a node, so that every row ends at a leaf.
+/// Refuses cycles, so that every row ends at a leaf.
 fn refuse_cycles(forest: &Forest) -> Result<()> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Seen {
@@ -255,7 +255,7 @@ fn refuse_cycles(forest: &Forest) -> Result<()> {
     Ok(())
 }
 
-/// A list of floats, or the tensor of doubles that may stand for it since version 3.
+/// Returns a list of floats, or the tensor of doubles that may replace it since version 3.
 pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec<f64>>> {
     let tensor = call
         .tensor_attribute(&format!("{name}_as_tensor"))
@@ -281,7 +281,7 @@ fn element(list: &[i64], at: usize) -> i64 {
     list.get(at).copied().unwrap_or(0)
 }
 
-/// A number of an attribute as a place below `count`.
+/// Converts a number of an attribute to an index below `count`.
 fn place(name: &str, value: i64, count: usize) -> Result<usize> {
     usize::try_from(value)
         .ok()
@@ -289,7 +289,7 @@ fn place(name: &str, value: i64, count: usize) -> Result<usize> {
         .ok_or_else(|| broken("C1", format!("{name} holds {value}, which is outside [0, {count})")))
 }
 
-/// A number of an attribute as a place in something whose size is checked later.
+/// Converts a number of an attribute to an index whose limit is checked later.
 fn natural(name: &str, value: i64) -> Result<usize> {
     usize::try_from(value).map_err(|_| invalid(format!("{name} holds {value}, which is negative")))
 }

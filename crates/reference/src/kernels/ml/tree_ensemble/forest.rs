@@ -1,46 +1,46 @@
-//! Trees as nodes by index, and the votes of their leaves.
+//! Trees of nodes by index, and the votes of their leaves.
 
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::tensor::sum::CompensatedSum;
 
-/// Trees over shared nodes, without cycles: every place in it lies inside it.
+/// Trees over shared nodes, without cycles. All indices are within the forest.
 pub(super) struct Forest {
     pub(super) nodes: Vec<Node>,
-    /// The first node of each tree.
+    /// First node of each tree.
     pub(super) roots: Vec<usize>,
-    /// What the leaves add, to which target.
+    /// Votes of the leaves: target and weight.
     pub(super) votes: Vec<(usize, f64)>,
 }
 
-/// A node of a tree.
+/// Node of a tree.
 pub(super) enum Node {
-    /// Goes on at one of two nodes.
+    /// Continues at one of two nodes.
     Branch(Branch),
     /// Ends with these votes.
     Leaf(std::ops::Range<usize>),
 }
 
-/// A test of one feature.
+/// Test of one feature.
 pub(super) struct Branch {
     pub(super) feature: usize,
     pub(super) test: Test,
-    /// Whether NaN passes.
+    /// True if NaN passes.
     pub(super) missing_is_true: bool,
     pub(super) if_true: usize,
     pub(super) if_false: usize,
 }
 
-/// What a feature is tested for.
+/// Condition on a feature.
 pub(super) enum Test {
-    /// Against a threshold.
+    /// Comparison with a threshold.
     Compare(Comparison, f64),
-    /// For being one of these.
+    /// Membership in a set.
     Member(Vec<f64>),
 }
 
-/// How a feature stands to the threshold.
+/// Comparison of a feature with the threshold.
 #[derive(Clone, Copy)]
 pub(super) enum Comparison {
     LessOrEqual,
@@ -68,7 +68,7 @@ impl Branch {
     }
 }
 
-/// How the votes for a target become one number.
+/// Aggregation of the votes for a target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aggregate {
     Sum,
@@ -77,7 +77,7 @@ pub(super) enum Aggregate {
     Max,
 }
 
-/// The votes for one target so far.
+/// Votes for one target so far.
 #[derive(Clone, Copy, Default)]
 struct VoteAggregate {
     sum: CompensatedSum,
@@ -95,7 +95,7 @@ impl VoteAggregate {
         self.extreme = Some(best);
     }
 
-    /// The number for the target: 0 where no leaf votes for it.
+    /// Returns the number for the target, or 0 if no leaf votes for it.
     fn value(self, aggregate: Aggregate, trees: usize) -> f64 {
         match aggregate {
             Aggregate::Sum => self.sum.value(),
@@ -106,7 +106,7 @@ impl VoteAggregate {
 }
 
 impl Forest {
-    /// Refuses votes for a target beyond the number of them.
+    /// Refuses votes for targets that do not exist.
     pub(super) fn check_targets(&self, targets: usize) -> Result<()> {
         match self.votes.iter().find(|&&(target, _)| target >= targets) {
             Some((target, _)) => Err(invalid(format!("a leaf votes for target {target}, but there are {targets}"))),
@@ -114,7 +114,7 @@ impl Forest {
         }
     }
 
-    /// The aggregated votes, `[rows, targets]`.
+    /// Returns the aggregated votes, `[rows, targets]`.
     pub(super) fn score(&self, call: &Call<'_>, targets: usize, aggregate: Aggregate) -> Result<Vec<f64>> {
         let x = call.tensor(0)?;
         let (rows, columns) = rows_and_columns(x)?;
@@ -141,7 +141,7 @@ impl Forest {
         Ok(scores)
     }
 
-    /// The votes of the leaf that the features lead to.
+    /// Returns the votes of the leaf that the features lead to.
     fn leaf(&self, call: &Call<'_>, root: usize, features: &[f64]) -> Result<&[(usize, f64)]> {
         let mut place = root;
         loop {
@@ -160,7 +160,7 @@ impl Forest {
         }
     }
 
-    /// One more than the largest target that a leaf votes for.
+    /// Returns one more than the largest target of any vote.
     pub(super) fn targets(&self) -> usize {
         self.votes.iter().map(|&(target, _)| target + 1).max().unwrap_or(1)
     }
