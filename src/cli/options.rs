@@ -161,7 +161,7 @@ impl Sources {
         Ok(Suite::project(self.testdata.as_deref(), generated)?)
     }
 
-    /// Where the cases come from.
+    /// Returns the origin of the cases.
     pub(crate) fn origin(&self) -> SuiteOrigin {
         match (&self.suite, &self.specs) {
             (Some(_), _) => SuiteOrigin::Folder,

@@ -13,7 +13,8 @@ use crate::program::{call, command, finish};
 const DOCUMENTS: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs", "adapters", "examples"];
 
 /// Sources of the messages of the program and the page.
-const SOURCES: [&str; 2] = ["src", "crates/browser/src"];
+const SOURCES: [&str; 6] =
+    ["src", "crates/subject/src", "crates/cases/src", "crates/harness/src", "crates/report/src", "crates/browser/src"];
 
 /// Placeholders, each with sample values.
 const PLACEHOLDERS: [(&str, &[&str]); 21] = [

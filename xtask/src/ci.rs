@@ -177,7 +177,7 @@ fn runtime_crates() -> Result<()> {
         if around.exists() {
             fs::remove_dir_all(&around)?;
         }
-        let manifest = foreign::copy(&home, &around, &format!("version = \"={VERSION}\""))?;
+        let manifest = foreign::copy(&home, &around, |_| format!("version = \"={VERSION}\""))?;
         let copy = manifest.parent().unwrap_or(&around);
         for _ in 0..times {
             run(on_packages(&["test", "--locked"]).env("CARGO_TARGET_DIR", &target).current_dir(copy))?;

@@ -11,7 +11,7 @@ const BESIDE: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../..
 
 /// Copies the crate in `home` to the folder `crate` in `around`, with the files that the crates share next to it. `dependency`
 /// replaces its path to this project. Returns the copy's manifest.
-pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathBuf> {
+pub(crate) fn copy(home: &Path, around: &Path, dependency: impl Fn(&str) -> String) -> Result<PathBuf> {
     let folder = around.join("crate");
     for entry in walkdir::WalkDir::new(home) {
         let entry = entry?;
@@ -30,6 +30,7 @@ pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathB
     let beside = BESIDE.into_iter().find(|beside| text.contains(beside));
     let beside =
         beside.with_context(|| format!("{}: depends on this project by none of {BESIDE:?}", home.display()))?;
-    fs::write(&manifest, text.replace(beside, dependency))?;
+    let name = beside.trim_end_matches('"').rsplit('/').next().unwrap_or_default();
+    fs::write(&manifest, text.replace(beside, &dependency(name)))?;
     Ok(manifest)
 }

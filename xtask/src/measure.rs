@@ -193,7 +193,9 @@ fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> 
         versions.manifest.as_ref().context("versions.yaml names neither requirements nor the crate of the adapter")?;
     let home = root.join(folder);
     let around = workspace::target().join("measure").join(format!("{name}@{version}"));
-    let manifest = foreign::copy(&home, &around, &format!("path = {:?}", root.display().to_string()))?;
+    let manifest = foreign::copy(&home, &around, |name| {
+        format!("path = {:?}", root.join("crates").join(name).display().to_string())
+    })?;
     let target = workspace::target().join("measure/target");
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new("cargo");

@@ -16,7 +16,7 @@ use crate::whole_file::{lock_folder, write_whole};
 use onnx_conformance_cases::case::{CaseId, Variant, read_text};
 use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
-/// What a runtime is held to.
+/// Options of a gate: which expectations a runtime is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct GateOptions<'a> {
     /// The expectation file that is named; without one, the runtime's own.
@@ -29,7 +29,7 @@ pub struct GateOptions<'a> {
     pub origin: SuiteOrigin,
 }
 
-/// Where the cases of a run come from.
+/// Origin of the cases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuiteOrigin {
     /// The project.

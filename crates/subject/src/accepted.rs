@@ -22,7 +22,7 @@ const PLAIN_OPSET: u32 = 13;
 /// The oldest IR version whose models import opsets.
 const OLDEST_IR: u32 = 3;
 
-/// Finds which files a runtime takes, unless it is the built-in executor or declares it itself.
+/// Returns the files that a runtime accepts, found by probing, unless it declares them itself.
 pub fn found_of(host: &dyn Host) -> Option<Accepted> {
     let declaration = host.declaration();
     let says_all = declaration.opsets.is_some() && declaration.ir.is_some();

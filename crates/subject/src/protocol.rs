@@ -201,7 +201,7 @@ impl Ended {
         }
     }
 
-    /// Returns what the runtime or the host says of a request without outputs.
+    /// Returns the message of a request that ended without outputs.
     pub fn message(&self) -> &str {
         match self {
             Ended::Answered(Response::Outputs { .. }) => "",

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
-use crate::tidy::{bounds, circles, code, documents, files, layers, links, operators};
+use crate::tidy::{bounds, circles, code, documents, files, links, operators, outside};
 use crate::workspace;
 
 /// Prints every finding, and fails if there is one.
@@ -33,7 +33,6 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     documents::check_generated(&files, &mut findings);
     documents::check_commands(&files, &mut findings);
     links::check_links(workspace::root(), &files, &mut findings);
-    layers::check_architecture(&files, &mut findings);
     circles::check(&files, &mut findings);
     operators::check(&files, &mut findings)?;
     findings.sort();
@@ -46,8 +45,7 @@ fn check_code(file: &File, findings: &mut Vec<Finding>) {
     code::check_declarations(file, findings);
     code::check_doc_comments(file, findings);
     bounds::check_bounds(file, findings);
-    layers::check_order(file, findings);
-    layers::check_io(file, findings);
+    outside::check_io(file, findings);
 }
 
 #[cfg(test)]

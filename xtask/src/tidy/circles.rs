@@ -7,10 +7,14 @@ use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, whole};
 
 /// Source folders of the checked crates.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 11] = [
     "src",
     "crates/reference/src",
     "crates/check/src",
+    "crates/subject/src",
+    "crates/cases/src",
+    "crates/harness/src",
+    "crates/report/src",
     "crates/faults/src",
     "crates/fuzz-targets/src",
     "crates/browser/src",

@@ -7,10 +7,10 @@ mod code;
 mod documents;
 mod files;
 mod finding;
-mod layers;
 mod links;
 mod masked;
 mod operators;
+mod outside;
 mod paths;
 
 pub(crate) use check::run;

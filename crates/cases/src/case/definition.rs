@@ -148,7 +148,7 @@ pub struct ExpectedOutput {
 }
 
 impl ExpectedOutput {
-    /// The output as a runtime is asked for it.
+    /// Returns the output to request from a runtime.
     pub fn requested(&self) -> Output {
         let (value_type, _) = self.expected.declared();
         Output::new(&self.name, value_type, self.expected.bytes())

@@ -68,7 +68,7 @@ impl Attack {
             Box::new(move |folder, model| write(folder).and_then(|()| fs::write(folder.join("model.onnx"), model)))
         });
         let topic = id.split('/').nth(1).unwrap_or_default();
-        let place = format!("src/hostile/{topic}.rs");
+        let place = format!("crates/cases/src/hostile/{topic}.rs");
         let rule = Some(RuleRef { id: "hostile".to_owned(), says: self.says.to_owned(), place });
         Ok((Case { refusal, rule, is_hostile: true, ..case(id.to_owned(), model, inputs, outputs) }, write))
     }

@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 pub struct FilterError {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub reason: String,
 }
 

@@ -56,8 +56,8 @@ impl Suite {
         self
     }
 
-    /// The project's suite, with these cases from specs. The tests of releases, and the data of the cases of the format, are those
-    /// that the program was built with, unless a folder is named.
+    /// Opens the project's suite with these cases from specs. The tests of releases, and the data of format cases, are the
+    /// embedded ones unless a folder is given.
     pub fn project(testdata: Option<&Path>, generated: Generated) -> Result<Suite, SuiteError> {
         Suite::with(&Releases::below(testdata)?, generated, testdata)
     }

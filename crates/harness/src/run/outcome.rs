@@ -177,7 +177,7 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// What a case that ended otherwise when it was run alone is called.
+    /// Formats a case with a different outcome when run alone.
     pub fn flaky_note(&self) -> String {
         let first = escape::message(self.flaky.as_deref().unwrap_or_default());
         format!("flaky: {} is {} alone; at first {first}", escape::line(&self.id), self.outcome)

@@ -104,7 +104,7 @@ impl Releases {
         EMBEDDED.as_ref().map(Arc::clone).map_err(wrong)
     }
 
-    /// The releases in `onnx` below a folder, `testdata` of a checkout, or those that the program was built with.
+    /// Returns the releases in `onnx` below a folder, such as `testdata` of a checkout, or the embedded ones.
     pub fn below(testdata: Option<&Path>) -> Result<Arc<Releases>, SuiteError> {
         match testdata {
             Some(folder) => Releases::of_folder(&folder.join("onnx")),
