@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::ProcessorFeature;
@@ -44,8 +44,11 @@ const RUNTIME_CRATES: [(&str, usize); 2] = [("hostile-runtime", 2), ("tract-runt
 /// Adapters that are tested on every case.
 pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
 
-/// Adapters that are tested on a tenth of their measured cases.
-const SHARDED: [&str; 1] = ["openvino"];
+/// Adapters that are tested on part of their measured cases, also with `--whole`.
+const SAMPLED: [&str; 1] = ["openvino"];
+
+/// Number of parts of the suite of which a commit runs one on the adapters.
+const PARTS: u64 = 8;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -54,6 +57,10 @@ pub(crate) struct Arguments {
     /// comparison with the Python package, and the adapters
     #[arg(long)]
     fast: bool,
+
+    /// Run all cases on the adapters, as every night, and not one part of eight, which the commit selects
+    #[arg(long)]
+    whole: bool,
 
     /// Start with this step, for example after it failed
     #[arg(long, value_name = "STEP")]
@@ -64,30 +71,28 @@ pub(crate) struct Arguments {
 struct Step {
     name: &'static str,
     is_fast: bool,
-    run: fn() -> Result<()>,
+    run: fn(&Arguments) -> Result<()>,
 }
 
-const STEPS: [Step; 17] = [
-    Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
-    Step { name: "cargo clippy", is_fast: true, run: clippy },
-    Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
-    Step { name: "cargo doc", is_fast: true, run: doc },
-    Step { name: "the packages", is_fast: false, run: packages },
-    Step { name: "cargo test of the crates of runtimes on the packages", is_fast: false, run: runtime_crates },
-    Step { name: "cargo xtask tidy", is_fast: true, run: || cargo(&["xtask", "tidy"]) },
-    Step { name: "cargo deny", is_fast: false, run: deny },
-    Step { name: "cargo xtask faults", is_fast: false, run: || cargo(&["xtask", "faults"]) },
-    Step { name: "cargo xtask fuzz", is_fast: false, run: || cargo(&["xtask", "fuzz", "--seconds", "10"]) },
+const STEPS: [Step; 15] = [
+    Step { name: "cargo fmt", is_fast: true, run: |_| cargo(&["fmt", "--all", "--check"]) },
+    Step { name: "cargo clippy", is_fast: true, run: |_| clippy() },
+    Step { name: "cargo test", is_fast: true, run: |_| cargo(&["test"]) },
+    Step { name: "cargo doc", is_fast: true, run: |_| doc() },
+    Step { name: "the packages", is_fast: false, run: |_| packages() },
+    Step { name: "cargo test of the crates of runtimes on the packages", is_fast: false, run: |_| runtime_crates() },
+    Step { name: "cargo xtask tidy", is_fast: true, run: |_| cargo(&["xtask", "tidy"]) },
+    Step { name: "cargo deny", is_fast: false, run: |_| deny() },
+    Step { name: "cargo xtask faults", is_fast: false, run: |_| cargo(&["xtask", "faults"]) },
+    Step { name: "cargo xtask fuzz", is_fast: false, run: |_| cargo(&["xtask", "fuzz", "--seconds", "10"]) },
     Step {
         name: "the specs against the Python package",
         is_fast: false,
-        run: || cargo(&["xtask", "import-specs", "--check"]),
+        run: |_| cargo(&["xtask", "import-specs", "--check"]),
     },
-    Step { name: "the wheel", is_fast: false, run: || cargo(&["xtask", "wheel"]) },
-    Step { name: "the book", is_fast: false, run: book },
-    Step { name: "the site in Chromium", is_fast: false, run: site },
-    Step { name: "the adapters", is_fast: false, run: whole_suite },
-    Step { name: "a tenth of the suite and the samples of findings on more adapters", is_fast: false, run: shards },
+    Step { name: "the wheel", is_fast: false, run: |_| cargo(&["xtask", "wheel"]) },
+    Step { name: "the book", is_fast: false, run: |_| book() },
+    Step { name: "the adapters, and the site in Chromium beside them", is_fast: false, run: adapters_and_site },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
 
@@ -104,7 +109,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     for step in STEPS.iter().skip(first).filter(|step| step.is_fast || !arguments.fast) {
         anstream::println!("\n== {}", step.name);
         let started = Instant::now();
-        (step.run)().with_context(|| format!("{} failed after {}", step.name, seconds(started.elapsed())))?;
+        (step.run)(arguments).with_context(|| format!("{} failed after {}", step.name, seconds(started.elapsed())))?;
         times.push((step.name, started.elapsed()));
     }
     anstream::println!();
@@ -224,32 +229,65 @@ fn own(name: &str) -> String {
     format!("./adapters/{name}")
 }
 
-/// Runs the whole suite on the adapters.
-fn whole_suite() -> Result<()> {
-    for name in ADAPTERS {
+/// Runs the adapters and, beside them, the tests of the site, which wait for a browser most of the time.
+fn adapters_and_site(arguments: &Arguments) -> Result<()> {
+    for name in ADAPTERS.iter().chain(&SAMPLED) {
         adapters::setup(name)?;
+    }
+    cargo(&["build", "--quiet"])?;
+    std::thread::scope(|scope| {
+        let site = scope.spawn(site);
+        on_adapters(arguments)?;
+        site.join().unwrap_or_else(|_| Err(anyhow!("the tests of the site panicked")))
+    })
+}
+
+/// Runs the cases of this commit, and the samples of findings, on the adapters.
+///
+/// Half-precision results of `OpenVINO` depend on the processor. Its measurement names none, and without AVX-512 many of the measured
+/// failures pass.
+fn on_adapters(arguments: &Arguments) -> Result<()> {
+    let part = part(arguments)?;
+    for name in ADAPTERS {
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
         // Two refusals hang onnx.reference until the timeout.
-        cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--timeout", "30"])?;
+        run_cases(name, &[&["--timeout", "30"], words(&part).as_slice()].concat())?;
+        if part.is_some() {
+            samples(name)?;
+        }
+    }
+    if !ProcessorFeature::here().iter().any(|feature| feature.name() == "avx512f") {
+        anstream::println!("not run: without AVX-512, as here, results of {SAMPLED:?} differ from their measurements");
+        return Ok(());
+    }
+    for name in SAMPLED {
+        run_cases(name, &["--shard", "1/10"])?;
+        samples(name)?;
     }
     Ok(())
 }
 
-/// Runs a fixed part of the suite on adapters that are measured but not tested on every case.
-///
-/// The half-precision results of `OpenVINO` depend on the processor. Its measurement does not name processors, and without
-/// AVX-512 many of its failures pass, so it does not apply there.
-fn shards() -> Result<()> {
-    if !ProcessorFeature::here().iter().any(|feature| feature.name() == "avx512f") {
-        anstream::println!("not run: without AVX-512, as here, {SHARDED:?} do otherwise than in their measurements");
-        return Ok(());
+/// Returns the part of the suite that this commit runs on the adapters; `None` for all of it.
+fn part(arguments: &Arguments) -> Result<Option<String>> {
+    if arguments.whole {
+        return Ok(None);
     }
-    for name in SHARDED {
-        adapters::setup(name)?;
-        cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--shard", "1/10"])?;
-        samples(name)?;
-    }
-    Ok(())
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(workspace::root()).output()?;
+    let head = String::from_utf8_lossy(&head.stdout);
+    let number = head.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    let part = format!("{}/{PARTS}", number % PARTS + 1);
+    anstream::println!("part {part} of the suite; --whole runs all of it");
+    Ok(Some(part))
+}
+
+/// Returns the options that select a part of the suite.
+fn words(part: &Option<String>) -> Vec<&str> {
+    part.iter().flat_map(|part| ["--shard", part.as_str()]).collect()
+}
+
+/// Runs cases on an adapter of this repository.
+fn run_cases(name: &str, options: &[&str]) -> Result<()> {
+    cargo(&[&["run", "--quiet", "--", "run", "--runtime", &own(name)], options].concat())
 }
 
 /// Runs the samples of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
@@ -264,18 +302,17 @@ fn samples(name: &str) -> Result<()> {
     }
     let list = workspace::root().join(format!("target/samples-of-{name}.txt"));
     fs::write(&list, ids).with_context(|| format!("cannot write {}", list.display()))?;
-    cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--from", &list.to_string_lossy()])
+    run_cases(name, &["--timeout", "30", "--from", &list.to_string_lossy()])
 }
 
 /// Runs the tests of older releases on the adapters, in the environments of the previous step. The tests of 1.23.0 and 1.23.1
 /// equal those of 1.23.2.
-fn older_releases() -> Result<()> {
+fn older_releases(arguments: &Arguments) -> Result<()> {
+    let part = part(arguments)?;
     for name in ADAPTERS {
         let expectations = format!("expectations/releases/{name}.yaml");
-        let filters = ["onnx-*/**", "!onnx-1.23.*/**"];
-        let runtime = own(name);
-        let run = ["run", "--quiet", "--", "run", "--runtime", &runtime, "--expectations", &expectations];
-        cargo(&[&run[..], &filters].concat())?;
+        let options = ["--expectations", &expectations, "onnx-*/**", "!onnx-1.23.*/**"];
+        run_cases(name, &[&options[..], &words(&part)].concat())?;
     }
     Ok(())
 }
