@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use onnx_conformance_cases::case::{Case, DataSet, Named};
+use onnx_conformance_cases::suite::{Filter, release_key};
 use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto, decode, onnx};
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_report::coverage::is_default;
 
 use crate::cli::options::Sources;
-use onnx_conformance_cases::case::{Case, DataSet, Named};
-use onnx_conformance_cases::suite::{Filter, release_key};
-use onnx_conformance_report::coverage::is_default;
 
 /// Separator in the name of a vendored expansion.
 const EXPANDED: &str = "_expanded";

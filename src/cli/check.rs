@@ -11,7 +11,14 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::rules::Level;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_harness::measure::{Measurement, Measurements};
+use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
+use onnx_conformance_report::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
+use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
 
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -19,13 +26,6 @@ use crate::cli::runtime::RuntimeOptions;
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::{options, pool, print};
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::interrupt::stopped_by_interrupt;
-use onnx_conformance_harness::measure::{Measurement, Measurements};
-use onnx_conformance_harness::whole_file::write_whole;
-use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
-use onnx_conformance_report::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
-use onnx_conformance_subject::{Stop, StopReason};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

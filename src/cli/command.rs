@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERSION, Suite, remove_temporary};
+use onnx_conformance_harness::{exit, interrupt};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
     check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool,
     print, report, run, show, smoke, trace,
 };
-use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERSION, Suite, remove_temporary};
-use onnx_conformance_harness::{exit, interrupt};
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]

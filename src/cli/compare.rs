@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-
-use crate::cli::{options, print, results_file};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::Read;
 use onnx_conformance_report::compare::Comparison;
+
+use crate::cli::{options, print, results_file};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

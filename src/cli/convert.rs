@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use onnx_conformance_cases::case::external_locations;
 use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert_within};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
+use onnx_conformance_report::models::{Proof, broken_rule};
 
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -18,11 +23,6 @@ use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Verification, verify};
 use crate::cli::{options, print};
-use onnx_conformance_cases::case::external_locations;
-use onnx_conformance_harness::escape::line;
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::whole_file::write_whole;
-use onnx_conformance_report::models::{Proof, broken_rule};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use onnx_conformance_cases::case::{Variant, read_text};
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::run::{Event, Inspect, plan, run_inspected};
 use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
+use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
 use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{options, print};
-use onnx_conformance_cases::case::{Variant, read_text};
-use onnx_conformance_cases::suite::Filter;
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::run::{Event, Inspect, plan, run_inspected};
-use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
-use onnx_conformance_subject::{Builtin, Stop};
 
 /// The options of `coverage`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]

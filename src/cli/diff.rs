@@ -2,15 +2,15 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
+use onnx_conformance_harness::exit;
 use onnx_conformance_reference::spec::{Specs, diff};
+use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 use terminal_size::terminal_size;
 
 use crate::cli::print;
 use crate::cli::standard_text::{of_version, side_by_side, standard_texts};
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use onnx_conformance_harness::exit;
-use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 
 /// Width of two texts side by side in columns, if there is no terminal with a width.
 const WIDTH: usize = 160;

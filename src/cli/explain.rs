@@ -2,16 +2,16 @@
 
 use anyhow::bail;
 use clap::Args;
+use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_check::rules::RuleId;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::run::Outcome;
 
 use crate::cli::op;
 use crate::cli::print;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_harness::escape::line;
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::run::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

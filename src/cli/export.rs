@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-
-use crate::cli::suggest::note_nothing_matches;
-use crate::cli::usage::Usage;
-use crate::cli::{options, print};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Exporter, Filter};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::plan;
+
+use crate::cli::suggest::note_nothing_matches;
+use crate::cli::usage::Usage;
+use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::actual::Recorder;
-use crate::cli::print;
 use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::suite::{Suite, SuiteError, export_case};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::run::{CaseResult, Confirm};
+
+use crate::cli::actual::Recorder;
+use crate::cli::print;
 
 /// Maximum number of cases to write.
 const MOST: usize = 100;

@@ -2,17 +2,17 @@
 
 use anyhow::bail;
 use clap::Args;
-
-use crate::cli::options::Sources;
-use crate::cli::print;
-use crate::cli::show::find;
-use crate::cli::usage::Usage;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::findings::{Finding, Findings, MeasuredVersions};
 use onnx_conformance_harness::measure::{History, Measurements};
 use onnx_conformance_report::issue::issue;
+
+use crate::cli::options::Sources;
+use crate::cli::print;
+use crate::cli::show::find;
+use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -4,15 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-
-use crate::cli::actual::Recorder;
-use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
-use crate::cli::session::Session;
-use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
-use crate::cli::{options, print};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::exit;
@@ -28,6 +19,15 @@ use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
 use onnx_conformance_subject::found_of;
 use onnx_conformance_subject::{Accepted, Declaration};
+
+use crate::cli::actual::Recorder;
+use crate::cli::output_file::{Kind, OutputFiles};
+use crate::cli::results_file::{self, ResultsPlace, today};
+use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
+use crate::cli::session::Session;
+use crate::cli::terminal::TerminalReporter;
+use crate::cli::usage::Usage;
+use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -135,7 +135,7 @@ impl Arguments {
         let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
         self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
         let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
-        let header = Header::new(declaration.clone(), suite.digest()?, selected);
+        let header = Header::new(declaration.clone(), suite.digest()?, selected).dated(today());
         let file = place.map(|place| place.begin(&header, &[])).transpose()?;
         suite.remarks().for_each(|remark| print::note(&remark));
         let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, self.strict)?;

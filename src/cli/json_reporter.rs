@@ -1,10 +1,10 @@
 //! Reporter for programs: a single JSON value at the end of a run.
 
+use onnx_conformance_harness::expectations::Conclusion;
+use onnx_conformance_report::reporter::{Finished, ReportError, Reporter};
 use serde_json::json;
 
 use crate::cli::print;
-use onnx_conformance_harness::expectations::Conclusion;
-use onnx_conformance_report::reporter::{Finished, ReportError, Reporter};
 
 /// Prints the summary of a run as JSON.
 #[derive(Debug, Default)]

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-
-use crate::cli::print;
-use crate::cli::usage::{Nothing, Usage};
 use onnx_conformance_cases::case::read_text;
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_harness::whole_file::write_whole;
+
+use crate::cli::print;
+use crate::cli::usage::{Nothing, Usage};
 
 /// The first line of the file.
 const FIRST_LINE: &str = "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n";

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_cases::case::{MOST_BINARY, read_file};
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::deadline::Deadline;
 
 use crate::cli::options;
 use crate::cli::runtime::seconds;
-use onnx_conformance_cases::case::{MOST_BINARY, read_file};
 
 /// Limits of a command.
 #[derive(Debug, Args)]

@@ -1,15 +1,15 @@
 //! `list`: the ids of cases.
 
 use clap::Args;
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::{Filter, recorded_cases};
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
 use serde_json::{Value, json};
 
 use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{options, print};
-use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{Filter, recorded_cases};
-use onnx_conformance_harness::escape;
-use onnx_conformance_harness::exit;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, Command};
 use clap_complete::Shell;
-
-use crate::cli::print;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::whole_file::write_whole;
+
+use crate::cli::print;
 
 /// The name of the program.
 const NAME: &str = "onnx-conformance";

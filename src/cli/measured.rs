@@ -1,16 +1,16 @@
 //! `measured`: the measured versions of runtimes, and a summary of their results.
 
 use clap::Args;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::measure::{Measurements, Overview, cases_in_float};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
+use onnx_conformance_report::overview::table;
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
 use crate::cli::print;
 use crate::cli::usage::Usage;
-use onnx_conformance_harness::escape::line;
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::measure::{Measurements, Overview, cases_in_float};
-use onnx_conformance_report::overview::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -6,14 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-
-use crate::cli::gate::GateOptions;
-use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::reports::ReportOptions;
-use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
-use crate::cli::{options, print};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
@@ -23,6 +15,14 @@ use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
 use onnx_conformance_report::terminal::Show;
+
+use crate::cli::gate::GateOptions;
+use crate::cli::output_file::{Kind, OutputFiles};
+use crate::cli::reports::ReportOptions;
+use crate::cli::results_file::{self, ResultsPlace};
+use crate::cli::terminal::TerminalReporter;
+use crate::cli::usage::Usage;
+use crate::cli::{options, print};
 
 /// Maximum number of missing ids to name.
 const NAMED: usize = 10;

@@ -47,4 +47,5 @@ mod verify;
 pub use command::main;
 pub use options::read_expectations;
 pub use progress::Progress;
+pub use results_file::today;
 pub use terminal::TerminalReporter;

@@ -2,15 +2,15 @@
 
 use anyhow::bail;
 use clap::Args;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
+use onnx_conformance_report::operator::describe;
+use onnx_conformance_report::site::Column;
 
 use crate::cli::print;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::measure::Measurements;
-use onnx_conformance_report::operator::describe;
-use onnx_conformance_report::site::Column;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-
-use crate::cli::usage::{Nothing, Usage};
 use onnx_conformance_cases::case::{Variant, lines, read_lines, read_text};
 use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_cases::suite::{Filter, Generated, Releases, Suite, read_operators};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
+
+use crate::cli::usage::{Nothing, Usage};
 
 /// Maximum size of a list of filters in bytes.
 const MAX_LIST: usize = 64 << 20;

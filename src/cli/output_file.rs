@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::scan::scan;
+use onnx_conformance_report::models::ModelFile;
 use same_file::Handle;
 
 use crate::cli::usage::Usage;
-use onnx_conformance_report::models::ModelFile;
 
 /// Number of leading bytes that identify the kind of a file.
 const HEAD: u64 = 4096;

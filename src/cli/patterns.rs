@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use onnx_conformance_reference::proto::{Message as _, decode};
-use onnx_conformance_reference::spec::{Specs, canonical_domain};
-use onnx_conformance_reference::value::Value;
-
-use crate::cli::actual::Recorder;
 use onnx_conformance_cases::case::{Case, CaseId, DataSet, Expected};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_cases::suite::Suite;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
+use onnx_conformance_reference::proto::{Message as _, decode};
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::groups::failure_groups;
 use onnx_conformance_report::pattern::pattern;
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
+
+use crate::cli::actual::Recorder;
 
 /// Maximum number of groups whose worst case is examined.
 const MOST: usize = 30;

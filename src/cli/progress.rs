@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::cli::print;
 use onnx_conformance_harness::run::Summary;
 use onnx_conformance_report::terminal;
+
+use crate::cli::print;
 
 /// Interval of progress lines if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);

@@ -5,13 +5,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnx_conformance_cases::suite::{Generated, Suite};
+use onnx_conformance_harness::exit;
+use onnx_conformance_report::site::{Column, Extra, write_site};
 
 use crate::cli::standard_text::standard_texts;
 use crate::cli::usage::Usage;
 use crate::cli::{print, results_file};
-use onnx_conformance_cases::suite::{Generated, Suite};
-use onnx_conformance_harness::exit;
-use onnx_conformance_report::site::{Column, Extra, write_site};
 
 /// Number of leading bytes of a front page that identify the site.
 const HEAD: u64 = 1 << 10;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use onnx_conformance_report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::usage::Usage;
-use onnx_conformance_report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 /// Options for report files.
 #[derive(Debug, Args)]

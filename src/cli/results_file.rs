@@ -5,14 +5,14 @@ use std::io::{BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-
-use crate::cli::print;
 use onnx_conformance_cases::case::open_regular;
 use onnx_conformance_harness::expectations::Verdict;
 use onnx_conformance_harness::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
 use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_report::reporter::{ReportError, Reporter};
 use onnx_conformance_report::terminal;
+
+use crate::cli::print;
 
 /// Maximum size of a results file to read, in bytes.
 const MAX_SIZE: u64 = 512 << 20;
@@ -94,6 +94,11 @@ impl Reporter for ResultsFile {
 
 fn unwritten(path: &Path, error: ResultsError) -> ReportError {
     ReportError { place: format!("{}: the results cannot be written", path.display()), error: error.into() }
+}
+
+/// Returns the date of today in UTC, as in `2026-01-31`.
+pub fn today() -> String {
+    chrono::Utc::now().date_naive().to_string()
 }
 
 /// Reads a results file, and prints a note if it is incomplete.

@@ -5,22 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-
-use crate::cli::actual::Recorder;
-use crate::cli::failures::write_failures;
-use crate::cli::gate::GateOptions;
-use crate::cli::json_reporter::JsonReporter;
-use crate::cli::options::Form;
-use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::patterns::add_patterns;
-use crate::cli::reports::ReportOptions;
-use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::runtime::{RuntimeOptions, ended_early};
-use crate::cli::session::{Ended, Session};
-use crate::cli::suggest::note_nothing_matches;
-use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
-use crate::cli::{last_failures, options, print};
 use onnx_conformance_cases::case::{Variant, open_regular};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
@@ -34,6 +18,22 @@ use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
 use onnx_conformance_subject::found_of;
 use onnx_conformance_subject::{Accepted, Declaration};
+
+use crate::cli::actual::Recorder;
+use crate::cli::failures::write_failures;
+use crate::cli::gate::GateOptions;
+use crate::cli::json_reporter::JsonReporter;
+use crate::cli::options::Form;
+use crate::cli::output_file::{Kind, OutputFiles};
+use crate::cli::patterns::add_patterns;
+use crate::cli::reports::ReportOptions;
+use crate::cli::results_file::{self, ResultsPlace, today};
+use crate::cli::runtime::{RuntimeOptions, ended_early};
+use crate::cli::session::{Ended, Session};
+use crate::cli::suggest::note_nothing_matches;
+use crate::cli::terminal::TerminalReporter;
+use crate::cli::usage::Usage;
+use crate::cli::{last_failures, options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -148,7 +148,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     // Computing the digest takes longer than a case.
     let is_kept = place.is_some() || arguments.gate.update_expectations;
     let digest = if is_kept { suite.digest()? } else { String::new() };
-    let header = Header::new(declaration.clone(), digest, selected);
+    let header = Header::new(declaration.clone(), digest, selected).dated(today());
     let kept = match resumed {
         Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
         None => Vec::new(),

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-
-use crate::cli::usage::Usage;
-use crate::cli::{options, print};
 use onnx_conformance_cases::suite::Suite;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
+
+use crate::cli::usage::Usage;
+use crate::cli::{options, print};
 
 /// Name of the built-in executor.
 pub(crate) const BUILTIN: &str = Builtin::NAME;

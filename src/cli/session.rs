@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cli::actual::Recorder;
-use crate::cli::print;
-use crate::cli::results_file::ResultsFile;
-use crate::cli::runtime::ended_early;
 use onnx_conformance_harness::expectations::{Doubts, ExpectationMatcher, GateResult};
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::run::{CaseResult, Event, Inspect, Plan, run_inspected};
 use onnx_conformance_report::reporter::{Reporter, Started};
 use onnx_conformance_subject::{Host as _, Stop, StopReason};
+
+use crate::cli::actual::Recorder;
+use crate::cli::print;
+use crate::cli::results_file::ResultsFile;
+use crate::cli::runtime::ended_early;
 
 /// The plan and the runtime of a session.
 pub(crate) struct Session<'a> {

@@ -2,10 +2,6 @@
 
 use anyhow::bail;
 use clap::Args;
-
-use crate::cli::options::Form;
-use crate::cli::suggest::near_pattern;
-use crate::cli::{options, print};
 use onnx_conformance_cases::case::{Case, CaseId};
 use onnx_conformance_cases::suite::{Filter, Suite, is_glob, recorded_cases};
 use onnx_conformance_harness::escape::line;
@@ -15,6 +11,10 @@ use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
 use onnx_conformance_harness::run::{Confirm as _, Outcome};
 use onnx_conformance_report::case_json::as_json;
 use onnx_conformance_report::describe_case::describe;
+
+use crate::cli::options::Form;
+use crate::cli::suggest::near_pattern;
+use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

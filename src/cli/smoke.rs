@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use crate::cli::print;
-use crate::cli::runtime::{RuntimeOptions, ended_early};
 use onnx_conformance_cases::suite::export_case;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::smoke::{Verdict, smoke};
 use onnx_conformance_report::terminal;
+
+use crate::cli::print;
+use crate::cli::runtime::{RuntimeOptions, ended_early};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -4,13 +4,13 @@
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use onnx_conformance_reference::spec::OperatorVersion;
-
-use crate::cli::usage::Usage;
 use onnx_conformance_harness::escape;
+use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_report::signature::{Row, compare};
 use onnx_conformance_report::site::StandardTexts;
 use onnx_conformance_subject::Adapters;
+
+use crate::cli::usage::Usage;
 
 /// A Python program that prints the texts of all versions as JSON.
 const PROGRAM: &str = include_str!("standard_text.py");

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::print;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Suite;
+
+use crate::cli::print;
 
 /// Prints that the patterns select no case, with the nearest name for each.
 pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {

@@ -3,9 +3,9 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical_domain};
+use onnx_conformance_report::models::Wanted;
 
 use crate::cli::usage::Usage;
-use onnx_conformance_report::models::Wanted;
 
 /// Opsets and IR version.
 #[derive(Debug, Args)]

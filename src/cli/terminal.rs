@@ -1,10 +1,11 @@
 //! Terminal reporter: progress on standard error, failures and totals on standard output.
 
-use crate::cli::{Progress, print};
 use onnx_conformance_harness::expectations::Verdict;
 use onnx_conformance_harness::run::{CaseResult, Summary};
 use onnx_conformance_report::reporter::{Finished, ReportError, Reporter, Started};
 use onnx_conformance_report::terminal::{Show, closing};
+
+use crate::cli::{Progress, print};
 
 /// Reporter for the terminal.
 #[derive(Debug)]

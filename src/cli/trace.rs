@@ -5,19 +5,19 @@ use std::sync::Mutex;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_cases::case::{Case, FolderData, Named};
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
 use onnx_conformance_reference::executor::{RunError, Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_report::describe_case::{describe_expected, shown};
 
 use crate::cli::body::function_body;
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::show::find;
 use crate::cli::{options, print};
-use onnx_conformance_cases::case::{Case, FolderData, Named};
-use onnx_conformance_harness::escape::line;
-use onnx_conformance_harness::exit;
-use onnx_conformance_report::describe_case::{describe_expected, shown};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

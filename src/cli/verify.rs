@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use onnx_conformance_cases::case::{MOST_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
-
-use crate::cli::limits::Allowance;
-use onnx_conformance_cases::case::{MOST_BINARY, Named, read_file};
 use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
+
+use crate::cli::limits::Allowance;
 
 /// Settings of the runs.
 pub(crate) struct Verification<'a> {

@@ -1,8 +1,9 @@
 //! Comparison of a run with expectations.
 
+use onnx_conformance::reference::proto::Message;
+
 use crate::models::{Folder, identity, model, node};
 use crate::program::{Called, call};
-use onnx_conformance::reference::proto::Message;
 
 /// Runs a folder with an expectation file.
 fn run(folder: &Folder, expectations: &str) -> Called {

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use onnx_conformance::reference::proto::Message;
+
 use crate::models::{Folder, identity};
 use crate::program::call;
 use crate::snapshot::{check, redacted};
-use onnx_conformance::reference::proto::Message;
 
 #[test]
 fn a_run_is_reported_in_every_form() {

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 
+use onnx_conformance::reference::proto::Message;
+
 use crate::models::{Folder, identity};
 use crate::program::call;
-use onnx_conformance::reference::proto::Message;
 
 fn with_results() -> (Folder, String) {
     let folder = Folder::with_identity("a");

@@ -4,9 +4,10 @@
 
 use std::fs;
 
+use onnx_conformance::reference::proto::Message as _;
+
 use crate::models::{Folder, model, node};
 use crate::program::{call, command, finish};
-use onnx_conformance::reference::proto::Message as _;
 
 /// Name of a case that clears the screen and claims a pass.
 const NAME: &str = "a\u{1b}[2J\nunexpected: crash |`b`| <c>";

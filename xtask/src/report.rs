@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use onnx_conformance::cli::{TerminalReporter, read_expectations};
+use onnx_conformance::cli::{TerminalReporter, read_expectations, today};
 use onnx_conformance::reference::spec::Specs;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::generate::OperatorCatalog;
@@ -73,7 +73,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let mut results: Vec<_> = collected.results.into_iter().map(|(result, _)| result).collect();
     results.sort_by(|a, b| a.id.cmp(&b.id));
     let digest = suite.digest()?;
-    let read = Read { header: Header::new(declaration, digest.clone(), selected), results, is_torn: false };
+    let read =
+        Read { header: Header::new(declaration, digest.clone(), selected).dated(today()), results, is_torn: false };
     let (folder, coverage) = (workspace::target().join("report"), survey.finish());
     write_results(&folder, &read)?;
     let mut columns = Column::committed()?;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use onnx_conformance_cases::case::{CaseId, Variant, read_text};
+use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 use crate::escape;
 use crate::expectations::{
@@ -13,8 +15,6 @@ use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
 use crate::run::{CaseResult, Header, Outcome};
 use crate::whole_file::{lock_folder, write_whole};
-use onnx_conformance_cases::case::{CaseId, Variant, read_text};
-use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 /// Options of a gate: which expectations a runtime is compared with.
 #[derive(Clone, Copy, Debug)]

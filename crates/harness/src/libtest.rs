@@ -13,6 +13,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use libtest_mimic::{Arguments, Trial};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
+use onnx_conformance_subject::{
+    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, found_of, serve,
+};
 
 use crate::expectations::Doubts;
 use crate::gate_file::{GateOptions, SuiteOrigin};
@@ -20,11 +25,6 @@ use crate::interrupt::stopped_by_interrupt;
 use crate::note::note;
 use crate::shell::word;
 use choice::choose;
-use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
-use onnx_conformance_subject::{
-    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, found_of, serve,
-};
 use trials::Trials;
 
 pub use trials::UPDATE;

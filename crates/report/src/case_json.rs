@@ -1,10 +1,10 @@
 //! A case as JSON.
 
+use onnx_conformance_cases::case::{Case, Expected, ExpectedOutput, Named};
 use onnx_conformance_reference::proto::decode;
 use serde_json::{Value, json};
 
 use crate::site::{model_text, value_text};
-use onnx_conformance_cases::case::{Case, Expected, ExpectedOutput, Named};
 
 /// Returns a case as JSON: its description, the model in ONNX's text syntax if that can express it, inputs, and expected outputs.
 pub fn as_json(case: &Case) -> Value {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::terminal;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::{Conclusion, GateResult};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_subject::Declaration;
+
+use crate::terminal;
 
 /// Maximum number of cases in a table. CI services truncate long pages.
 const MOST: usize = 50;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_harness::escape::markdown;
+use onnx_conformance_harness::findings::{Finding, MeasuredVersions};
 use onnx_conformance_reference::proto::decode;
 
 use crate::describe_case::describe_parts;
 use crate::site::{model_text, python_expression};
-use onnx_conformance_cases::case::Case;
-use onnx_conformance_harness::escape::markdown;
-use onnx_conformance_harness::findings::{Finding, MeasuredVersions};
 
 /// Python code to call a runtime: the import, and the lines that run `model` on `inputs`.
 const CALLS: [(&str, &str, &str); 3] = [

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::findings::{FindingError, Findings};
 use onnx_conformance_reference::spec::diff::{self, DiffError};
 use onnx_conformance_reference::spec::{FormalParameter, LookupError, OperatorVersion, Specs};
 
 use crate::colours::{BAD, BOLD, DIM, GOOD, NOTE, UNSURE};
 use crate::signature;
 use crate::site::{Column, Levels, VersionTable, colour_of, letter_of, states, words_of};
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
-use onnx_conformance_harness::escape::line;
-use onnx_conformance_harness::findings::{FindingError, Findings};
 
 /// An error while describing an operator version.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::colours::BOLD;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::measure::Overview;
 use onnx_conformance_harness::run::feature_list;
+
+use crate::colours::BOLD;
 
 /// Creates a line per version of a runtime, with a legend of the columns below.
 pub fn table(overviews: &[Overview], opset: u32) -> String {

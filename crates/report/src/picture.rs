@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use onnx_conformance_reference::spec::LookupError;
-
-use crate::site::Severity;
 use onnx_conformance_harness::escape::html;
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::measure::{
     CasesOfOperator, Measured, Measurement, Measurements, Overview, cases_in_float,
 };
+use onnx_conformance_reference::spec::LookupError;
+
+use crate::site::Severity;
 
 /// Width of an operator's stripe, and height of a runtime's row.
 const STRIPE: (usize, usize) = (4, 30);

@@ -4,12 +4,13 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::junit;
-use crate::{badge, ci_summary};
 use onnx_conformance_harness::expectations::{GateResult, Verdict};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_subject::Declaration;
+
+use crate::junit;
+use crate::{badge, ci_summary};
 
 /// A report that cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,6 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::colours::{BAD, BOLD, DIM, GOOD};
-use crate::groups::failure_groups;
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::release_key;
 use onnx_conformance_harness::escape;
@@ -13,6 +11,9 @@ use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::run::{CaseResult, OfRelease, Outcome, Summary};
 use onnx_conformance_harness::shell::word;
 use onnx_conformance_subject::Declaration;
+
+use crate::colours::{BAD, BOLD, DIM, GOOD};
+use crate::groups::failure_groups;
 
 /// Display settings for unexpected results.
 #[derive(Clone, Debug)]

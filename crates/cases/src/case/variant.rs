@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::case::{Case, Named, Variant};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
@@ -13,6 +12,8 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::spec::{AttributeType, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, Named, Variant};
 
 /// Converts a case to a variant; its id ends with `@<variant>`. Returns `None` if the result would be the same, or for
 /// a refusal, a hostile model, a model with several data sets, or one without an input to move.

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
+use onnx_conformance_subject::run_folder::RunFolder;
+
 use crate::case::{Case, digest_of_texts};
 use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 use crate::suite::hostile::remove_hostile_files;
 use crate::suite::{CaseGroup, Source, SuiteError};
-use onnx_conformance_subject::run_folder::RunFolder;
 
 /// The files below `testdata/ir/external`, by relative path.
 static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));

@@ -1,10 +1,11 @@
 //! Evidence from other runtimes. A measurement lists exactly the cases that its runtime does not pass. Its version therefore
 //! confirms every judged case that is not listed.
 
+use onnx_conformance_cases::case::{Case, Evidence};
+
 use crate::expectations::ExpectationError;
 use crate::measure::{Measurement, Measurements};
 use crate::run::Confirm;
-use onnx_conformance_cases::case::{Case, Evidence};
 
 /// The runtimes that confirm cases, each in the newest version that was measured.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Entry of an expectation file: cases that a runtime does not pass, their outcome, and the reason.
 
+use onnx_conformance_cases::suite::{FilterError, PathGlob, is_glob, loose_glob};
 use serde::{Deserialize, Serialize};
 
 use crate::expectations::condition::{Condition, Processors};
 use crate::run::{CaseResult, Outcome};
-use onnx_conformance_cases::suite::{FilterError, PathGlob, is_glob, loose_glob};
 
 /// Cases that a runtime does not pass. An entry selects either by id or by the missing feature.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

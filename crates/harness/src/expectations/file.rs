@@ -1,15 +1,15 @@
 //! Expectation files: the cases that a runtime does not pass, their outcome, and the reason.
 
 use miette::Diagnostic;
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_subject::{Accepted, Opsets, name_problem, version_problem};
 use serde::{Deserialize, Serialize};
 
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::run::{Header, ProcessorFeatures, feature_list};
-use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::Filter;
-use onnx_conformance_subject::{Accepted, Opsets, name_problem, version_problem};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_cases::case::{CaseId, Variant};
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_subject::MissingFeature;
 
 use crate::expectations::entry::Entry;
 use crate::expectations::matcher::{ExpectationMatcher, Verdict};
 use crate::expectations::problems::{EntryMatches, EntryProblem, ExpectationProblem};
 use crate::run::{CaseResult, Event, Outcome, Summary};
-use onnx_conformance_cases::case::{CaseId, Variant};
-use onnx_conformance_cases::suite::Filter;
-use onnx_conformance_subject::MissingFeature;
 
 /// Results of a run, compared with the expectations one by one.
 #[derive(Debug, Default)]

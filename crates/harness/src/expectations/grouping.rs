@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_subject::{MissingFeature, OperatorName};
 
 use crate::expectations::entry::Entry;
 use crate::run::{CaseResult, Outcome};
-use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
-use onnx_conformance_subject::{MissingFeature, OperatorName};
 
 /// An entry and the positions of the failures that it covers.
 pub(super) type EntryGroup = (Entry, Vec<usize>);

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
+use onnx_conformance_cases::case::{Variant, folders};
+use onnx_conformance_cases::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
+use onnx_conformance_subject::Declaration;
 
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations};
 use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
-use onnx_conformance_cases::case::{Variant, folders};
-use onnx_conformance_cases::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
-use onnx_conformance_subject::Declaration;
 
 /// The expectations that apply to a runtime on this machine.
 ///

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use onnx_conformance_cases::suite::is_glob;
+
 use crate::expectations::entry::Entry;
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::run::{CaseResult, Outcome};
-use onnx_conformance_cases::suite::is_glob;
 
 /// The results that belong to an entry.
 #[derive(Debug, Default)]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, is_glob};
+
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations, Provenance};
 use crate::expectations::grouping::{EntryGroup, group_failures};
@@ -9,8 +12,6 @@ use crate::expectations::matcher::{ExpectationMatcher, Verdict};
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
 use crate::run::{CaseResult, Outcome};
-use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::{Filter, is_glob};
 
 /// Creates the first expectation file of a runtime, which lists every failure.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {

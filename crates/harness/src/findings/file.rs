@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
+use onnx_conformance_cases::case::{CaseId, Level, Variant};
+use onnx_conformance_cases::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,6 @@ use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
-use onnx_conformance_cases::case::{CaseId, Level, Variant};
-use onnx_conformance_cases::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
 
 /// Files by name, embedded at build time.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));

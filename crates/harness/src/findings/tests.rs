@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, OperatorVersion, Specs};
 
 use crate::findings::{Finding, Findings, Proof, Quote};
 use crate::measure::{Measurement, Measurements};
 use crate::run::Outcome;
 use crate::run::test_results::result;
-use onnx_conformance_cases::case::CaseId;
 
 /// Files below specs/texts. Each text of the standard follows a line `@@` with its locations.
 const TEXTS: [&str; 2] = ["schemas.txt", "documents.txt"];

@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use libtest_mimic::{Completion, Failed};
+use onnx_conformance_cases::case::{Variant, vary};
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
 use crate::escape;
 use crate::expectations::{Doubts, GateResult, Scope, Verdict};
@@ -13,9 +16,6 @@ use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
 use crate::note::note;
 use crate::run::{CaseResult, Outcome, judge_twice};
-use onnx_conformance_cases::case::{Variant, vary};
-use onnx_conformance_cases::suite::{Filter, Suite};
-use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
 /// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use serde::Serialize;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
 use crate::run::Outcome;
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 
 /// Verdict on a node for a runtime, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::{Filter, recorded_digests};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::unchanged::unchanged_since;
-use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{Filter, recorded_digests};
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are copied from `records/` at the time of
 /// the measurement, and show which versions have changed cases since then.

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
 use onnx_conformance_cases::case::Variant;
+
+use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
 
 /// The entries of a measurement and the other content of its file.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::suite::{Filter, recorded_cases};
 use onnx_conformance_reference::spec::Specs;
 
 use crate::expectations::ExpectationError;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::measurements::Measurements;
 use crate::run::Outcome;
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::suite::{Filter, recorded_cases};
 
 /// Outcomes of the same required cases on the measured versions of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]

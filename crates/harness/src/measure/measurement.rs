@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_cases::case::{Case, CaseId, Level};
+use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, Processors};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
-use onnx_conformance_cases::case::{Case, CaseId, Level};
-use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
-use onnx_conformance_subject::{Accepted, Declaration};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
 /// pass.

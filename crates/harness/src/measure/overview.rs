@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_cases::case::{CaseId, Level};
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
@@ -9,8 +11,6 @@ use serde::Serialize;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::run::{Outcome, ProcessorFeatures};
-use onnx_conformance_cases::case::{CaseId, Level};
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 
 /// Measured cases from the specs by outcome, and the operators that a version of a runtime computes correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

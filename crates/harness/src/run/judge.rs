@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_reference::value::Value;
-
-use crate::run::{CaseResult, Outcome, undeclared_feature};
 use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
 use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance};
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::message::LONGEST_MESSAGE;
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response, has_external_data};
+
+use crate::run::{CaseResult, Outcome, undeclared_feature};
 
 /// Number of elements of an input that a failure shows.
 const MOST_ELEMENTS: usize = 8;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _, Write};
 
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_subject::Declaration;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
-use onnx_conformance_cases::case::Variant;
-use onnx_conformance_subject::Declaration;
 
 /// Version of the format.
 const FORMAT: u32 = 2;
@@ -80,10 +80,16 @@ impl Header {
             digest,
             tool: version,
             runtime,
-            date: Some(chrono::Utc::now().date_naive().to_string()),
+            date: None,
             machine: Machine::here(),
             selected,
         }
+    }
+
+    /// Sets the date of the run, as in `2026-01-31`.
+    #[must_use]
+    pub fn dated(self, date: String) -> Header {
+        Header { date: Some(date), ..self }
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, Sender};
 use std::thread::Builder;
 
-use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
-
-use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 use onnx_conformance_cases::case::{Case, RefusalClass, UpstreamOverride};
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::{SelectedGroup, SuiteError};
 use onnx_conformance_subject::{Host, Stop};
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+
+use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 
 /// Event of a run.
 #[derive(Debug)]

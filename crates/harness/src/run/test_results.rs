@@ -1,7 +1,8 @@
 //! Results for tests.
 
-use crate::run::{CaseResult, Outcome};
 use onnx_conformance_cases::case::Level;
+
+use crate::run::{CaseResult, Outcome};
 
 /// Returns the result of a required case.
 pub fn result(id: &str, outcome: Outcome) -> CaseResult {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::{Case, CaseId, Cell, DataSet};
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{OperatorVersion, Presence, Specs};
 use onnx_conformance_reference::value::Value;
@@ -9,7 +10,6 @@ use onnx_conformance_reference::value::Value;
 use crate::coverage::item::{CoverageItem, CoverageKind, counted, refused, takes_integers_as_data};
 use crate::coverage::node::{self, Node};
 use crate::coverage::value::{expects_infinity, extreme_integers, special_floats, tensors};
-use onnx_conformance_cases::case::{Case, CaseId, Cell, DataSet};
 
 /// Coverage items, each of a version.
 pub(super) type Reached = BTreeSet<(OperatorVersion, CoverageItem)>;

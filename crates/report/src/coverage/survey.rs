@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
-
-use crate::coverage::exclusions::Exclusions;
-use crate::coverage::item::{CoverageItem, CoverageKind, items};
-use crate::coverage::reach::{Reached, reached};
-use crate::coverage::totals::{Coverage, CoverageTotals};
 use onnx_conformance_cases::case::{Case, CaseId, Evidence};
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_reference::spec::Enums;
+use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
+
+use crate::coverage::exclusions::Exclusions;
+use crate::coverage::item::{CoverageItem, CoverageKind, items};
+use crate::coverage::reach::{Reached, reached};
+use crate::coverage::totals::{Coverage, CoverageTotals};
 
 /// Collects the coverage of a run's cases, from any thread.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use onnx_conformance_cases::case::{Evidence, Level};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::coverage::exclusions::Exclusions;
 use crate::coverage::item::{CoverageItem, CoverageKind};
 use crate::coverage::reach::Reached;
 use crate::coverage::sizes::Sizes;
-use onnx_conformance_cases::case::{Evidence, Level};
 
 /// Maximum number of type cells that may be excluded.
 const MOST_EXCUSED_CELLS: usize = 60;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use onnx_conformance_cases::case::Expected;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::coverage::item::CoverageKind;
-use onnx_conformance_cases::case::Expected;
 
 /// Returns the tensors of a value: the tensor itself, or those of its items and contents.
 pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use onnx_conformance_harness::escape::html;
+
 use crate::model_reports::text::{facts, kind_rows};
 use crate::models::{ModelReport, Status};
-use onnx_conformance_harness::escape::html;
 
 const STYLE: &str = include_str!("models.css");
 

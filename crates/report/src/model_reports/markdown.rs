@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use onnx_conformance_harness::escape::{markdown, markdown_cell_code, markdown_code};
+
 use crate::model_reports::text::{facts, kind_rows};
 use crate::models::ModelReport;
-use onnx_conformance_harness::escape::{markdown, markdown_cell_code, markdown_code};
 
 /// Maximum number of listed findings per model. Further ones are counted.
 const SHOWN: usize = 50;

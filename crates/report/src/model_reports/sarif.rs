@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::{Level, RuleId};
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::measure::NodeVerdict;
 use serde_json::{Value, json};
 
 use crate::models::ModelReport;
-use onnx_conformance_harness::escape;
-use onnx_conformance_harness::measure::NodeVerdict;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 

@@ -7,12 +7,12 @@ use anstyle::Style;
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::measure::NodeVerdict;
 use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::colours::{BAD, BOLD, DIM, GOOD, MISSING, NOTE, UNSURE};
 use crate::models::{KindReport, ModelReport, RuntimeReport, SavedNode, Status, TargetReport};
-use onnx_conformance_harness::escape;
-use onnx_conformance_harness::measure::NodeVerdict;
 
 /// Maximum number of findings to show per rule and operator. Further ones are counted.
 const SHOWN: usize = 5;

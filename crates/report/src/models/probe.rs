@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::infer::RANDOM;
+use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
 use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
 use crate::models::made_up::made_up_inputs;
-use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::{Accuracy, compare};
-use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
-use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
 /// Number of made-up inputs with random sizes to try before giving up on the built-in executor.
 const TRIALS: usize = 8;

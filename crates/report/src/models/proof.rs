@@ -5,6 +5,8 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::{Limits, check};
@@ -14,8 +16,6 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::models::made_up::made_up_inputs;
-use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::{Accuracy, compare};
 
 /// Relative and absolute tolerance of elements, as in ONNX's own tests.
 const CLOSE: (f64, f64) = (1e-3, 1e-7);

@@ -6,11 +6,11 @@ use std::fmt;
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_harness::measure::NodeVerdict;
 use serde::Serialize;
 
 use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
 use crate::models::saved::SavedNode;
-use onnx_conformance_harness::measure::NodeVerdict;
 
 /// Report on a model file.
 #[derive(Clone, Debug, Serialize)]

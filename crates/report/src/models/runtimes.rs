@@ -6,13 +6,13 @@ use std::fmt;
 use onnx_conformance_check::finding::{PathStep, Place};
 use onnx_conformance_check::infer::{Inferred, NodeId};
 use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
 use crate::models::probe::{Probed, RuntimeProbe, probe};
 use crate::models::single_node::Origin;
-use onnx_conformance_harness::findings::Findings;
-use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
 
 /// Results of a model on a measured runtime.
 #[derive(Clone, Debug, Serialize)]

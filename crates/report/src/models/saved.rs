@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onnx_conformance_check::finding::{Finding, PathStep, Place};
 use onnx_conformance_check::infer::NodeId;
 use onnx_conformance_check::rules::Level;
+use onnx_conformance_harness::measure::NodeVerdict;
+use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::proto::Message as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::models::runtimes::RuntimeReport;
 use crate::models::single_node::Origin;
-use onnx_conformance_harness::measure::NodeVerdict;
-use onnx_conformance_harness::whole_file::write_whole;
 
 /// Maximum length of the name of a model, function or subgraph in a file name.
 const MAX_NAME: usize = 80;

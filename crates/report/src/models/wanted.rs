@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_check::convert::Target;
+use onnx_conformance_harness::measure::Measurement;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{Release, canonical_domain};
 
 use crate::models::probe::RuntimeProbe;
 use crate::models::saved::Saving;
-use onnx_conformance_harness::measure::Measurement;
 
 /// Opsets and IR version that models are checked against or converted to, and the requested runtimes.
 #[derive(Clone, Debug, Default)]

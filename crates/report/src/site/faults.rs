@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_harness::measure::Measured;
 use serde::Serialize;
 
 use crate::site::column::Column;
 use crate::site::operator::letter;
 use crate::site::severity::{Ending, Severity};
 use crate::site::table::VersionTable;
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_harness::measure::Measured;
 
 /// A wrong behaviour on a column, for all versions with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

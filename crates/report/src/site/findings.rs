@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_harness::expectations::ExpectationError;
+use onnx_conformance_harness::findings::Findings;
 use serde::Serialize;
 
 use crate::site::table::{CaseRow, VersionTable};
-use onnx_conformance_harness::expectations::ExpectationError;
-use onnx_conformance_harness::findings::Findings;
 
 /// A finding for the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

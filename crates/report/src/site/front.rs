@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
+use onnx_conformance_subject::{Accepted, Opsets};
 use serde::Serialize;
 
 use crate::site::column::Column;
 use crate::site::intern::Interned;
 use crate::site::severity::CellState;
 use crate::site::table::{Levels, VersionTable, states};
-use onnx_conformance_subject::{Accepted, Opsets};
 
 /// Data of the front page. Types, rows and domains are referenced by position.
 #[derive(Debug, Serialize)]

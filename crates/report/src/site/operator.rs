@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::generate::OperatorFile;
+use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Specs, Texts};
 use onnx_conformance_reference::types::ValueType;
@@ -15,10 +19,6 @@ use crate::site::front::text;
 use crate::site::intern::Interned;
 use crate::site::sample::Sample;
 use crate::site::table::{Levels, VersionTable, states};
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::generate::OperatorFile;
-use onnx_conformance_harness::measure::Measured;
-use onnx_conformance_harness::run::Outcome;
 
 /// Lines of the standard's text of each operator version, by its name.
 pub type StandardTexts = BTreeMap<String, Vec<String>>;

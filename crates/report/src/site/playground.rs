@@ -1,12 +1,12 @@
 //! Inputs of a model as text that readers can edit, and values as text.
 
+use onnx_conformance_cases::case::Named;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::value::Value;
 
 use crate::describe_case::shown;
 use crate::site::onnx_text::{name, tensor_text};
-use onnx_conformance_cases::case::Named;
 
 /// Formats inputs in ONNX's text syntax, one per line: `float[2] x = {1.0, 2.0},`. Returns `None` if one is not a tensor, is too
 /// long, or would not parse back.

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::run::Confirm as _;
 use onnx_conformance_reference::proto::{Message as _, decode, encode};
 use onnx_conformance_reference::value::Value;
 use serde::Serialize;
@@ -12,10 +16,6 @@ use crate::describe_case;
 use crate::site::onnx_text::{make_node, model, numpy_type, python_elements};
 use crate::site::playground::inputs_text;
 use crate::site::table::VersionTable;
-use onnx_conformance_cases::case::Case;
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
-use onnx_conformance_harness::evidence::ConfirmingRuntimes;
-use onnx_conformance_harness::run::Confirm as _;
 
 /// Maximum size of a model on a page, in bytes.
 const MOST_BYTES: usize = 4_000;

@@ -3,11 +3,11 @@
 use std::fmt::{self, Write as _};
 
 use anstyle::Style;
-
-use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::Outcome;
+
+use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
 
 /// Severity of the outcome of a judged case, in order from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

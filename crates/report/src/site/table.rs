@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
+use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::site::case_name::{CaseName, type_label};
 use crate::site::column::Column;
 use crate::site::severity::{CellState, Ending};
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
-use onnx_conformance_harness::measure::Measured;
 
 /// An operator version with the results of every column.
 #[derive(Debug)]

@@ -9,6 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::expectations::{ExpectationError, version_key};
+use onnx_conformance_harness::findings::{FindingError, Findings};
+use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::spec::diff::DiffError;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Texts};
@@ -22,11 +27,6 @@ use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::sample::samples;
 use crate::site::table::VersionTable;
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
-use onnx_conformance_harness::evidence::ConfirmingRuntimes;
-use onnx_conformance_harness::expectations::{ExpectationError, version_key};
-use onnx_conformance_harness::findings::{FindingError, Findings};
-use onnx_conformance_harness::whole_file::write_whole;
 
 /// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
