@@ -251,7 +251,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     for name in ADAPTERS {
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
         // Two refusals hang onnx.reference until the timeout.
-        run_cases(name, &[&["--timeout", "30"], words(&part).as_slice()].concat())?;
+        run_cases(name, &[&["--timeout", "30"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
             samples(name)?;
         }
@@ -281,8 +281,8 @@ fn part(arguments: &Arguments) -> Result<Option<String>> {
 }
 
 /// Returns the options that select a part of the suite.
-fn words(part: &Option<String>) -> Vec<&str> {
-    part.iter().flat_map(|part| ["--shard", part.as_str()]).collect()
+fn words(part: Option<&String>) -> Vec<&str> {
+    part.into_iter().flat_map(|part| ["--shard", part.as_str()]).collect()
 }
 
 /// Runs cases on an adapter of this repository.
@@ -312,7 +312,7 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     for name in ADAPTERS {
         let expectations = format!("expectations/releases/{name}.yaml");
         let options = ["--expectations", &expectations, "onnx-*/**", "!onnx-1.23.*/**"];
-        run_cases(name, &[&options[..], &words(&part)].concat())?;
+        run_cases(name, &[&options[..], &words(part.as_ref())].concat())?;
     }
     Ok(())
 }
