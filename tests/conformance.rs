@@ -16,6 +16,6 @@ fn main() -> ExitCode {
     Harness::of_host(Builtin::new(TIMEOUT), root.join("expectations/builtin.yaml"))
         .testdata(root.join("testdata"))
         .strict()
-        .again(|id| format!("cargo run --release -- run '{id}'"))
+        .rerun_command(|id| format!("cargo run --release -- run '{id}'"))
         .run()
 }

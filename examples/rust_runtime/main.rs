@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     Harness::new(Small, expectations)
         // A more complete runtime omits this line and runs everything.
         .cases(&["ai.onnx/{Abs,Neg,Relu,Sign}-*/**", "onnx-1.23.2/node/test_{abs,neg,relu,sign}"])
-        .again(|id| format!("cargo run -- show '{id}'"))
+        .rerun_command(|id| format!("cargo run -- show '{id}'"))
         .run()
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
-use onnx_conformance_cases::case::{MOST_BINARY, read_file};
+use onnx_conformance_cases::case::{MAX_BINARY, read_file};
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::deadline::Deadline;
 
@@ -66,10 +66,10 @@ impl Allowance {
     pub(crate) fn read(&self, path: &Path) -> anyhow::Result<Bytes> {
         let context = || path.display().to_string();
         let size = std::fs::metadata(path).with_context(context)?.len();
-        if usize::try_from(size).is_ok_and(|size| size > self.memory) && size <= MOST_BINARY {
+        if usize::try_from(size).is_ok_and(|size| size > self.memory) && size <= MAX_BINARY {
             bail!("{}: {}", path.display(), self.over(&format!("the file alone has {size} bytes")));
         }
-        Ok(read_file(path, MOST_BINARY).with_context(context)?.into())
+        Ok(read_file(path, MAX_BINARY).with_context(context)?.into())
     }
 
     /// Returns the error of a command that exceeds a limit, with its cause.

@@ -71,23 +71,23 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::SUCCESS);
     }
     let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);
-    let (mut tally, mut reporters) = (GateResult::default(), arguments.reporters());
+    let (mut gate_result, mut reporters) = (GateResult::default(), arguments.reporters());
     reporters.started(&Started { runtime: &header.runtime, cases: results.len() })?;
     for result in &results {
-        let verdict = tally.add_result(result, &gate.matcher);
+        let verdict = gate_result.add_result(result, &gate.matcher);
         reporters.case_ended(result, verdict)?;
     }
     reporters.cases_ended();
     let filter = if gate.is_whole(&header.selected.filters) { Filter::default() } else { filter_of(&header)? };
     let is_whole = missing.is_empty() && gate.is_about_suite;
-    tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    sort_by_gravity(&mut tally.regressions);
+    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    sort_by_gravity(&mut gate_result.regressions);
     let elapsed = elapsed.unwrap_or_default();
-    reporters.finished(&Finished { runtime: &header.runtime, gate: &tally, elapsed })?;
+    reporters.finished(&Finished { runtime: &header.runtime, gate: &gate_result, elapsed })?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
-    Ok(exit::of(tally.conclusion()))
+    Ok(exit::of(gate_result.conclusion()))
 }
 
 impl Arguments {

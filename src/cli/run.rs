@@ -162,38 +162,38 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
     during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
     let session = Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &gate.matcher, kept, file };
-    let Ended { gate: mut tally, elapsed } = match session.run(during)? {
+    let Ended { gate: mut gate_result, elapsed } = match session.run(during)? {
         Ok(ended) => ended,
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        return update(&gate, &tally, all, &header, accepted.as_ref());
+        return update(&gate, &gate_result, all, &header, accepted.as_ref());
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    let told = tally.problems.len();
-    tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    tally.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
-    tally.problems.iter().skip(told).for_each(|problem| print::note(problem));
-    sort_by_gravity(&mut tally.regressions);
-    add_patterns(&mut tally.regressions, &suite, &recorder);
-    last_failures::note(&arguments.failures, &tally.regressions);
-    let reported = reporters.finished(&Finished { runtime: &declaration, gate: &tally, elapsed });
-    let shown = tally.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown], &recorder);
-    arguments.suggest_update(&tally, &gate);
+    let told = gate_result.problems.len();
+    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    gate_result.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
+    gate_result.problems.iter().skip(told).for_each(|problem| print::note(problem));
+    sort_by_gravity(&mut gate_result.regressions);
+    add_patterns(&mut gate_result.regressions, &suite, &recorder);
+    last_failures::note(&arguments.failures, &gate_result.regressions);
+    let reported = reporters.finished(&Finished { runtime: &declaration, gate: &gate_result, elapsed });
+    let shown = gate_result.regressions.len().min(arguments.show);
+    write_failures(&arguments.failures, &suite, &evidence, &gate_result.regressions[..shown], &recorder);
+    arguments.suggest_update(&gate_result, &gate);
     reported?;
-    Ok(exit::of(tally.conclusion()))
+    Ok(exit::of(gate_result.conclusion()))
 }
 
 /// Updates the expectation file to the results of a whole run.
 fn update(
     gate: &Gate,
-    tally: &GateResult,
+    gate_result: &GateResult,
     all: Collected,
     header: &Header,
     accepted: Option<&Accepted>,
 ) -> anyhow::Result<u8> {
-    if let Some(error) = tally.broken.first() {
+    if let Some(error) = gate_result.broken.first() {
         bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
     }
     let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
@@ -288,8 +288,10 @@ impl Arguments {
     }
 
     /// Prints how to update the expectations to the results of this run, if they differ.
-    fn suggest_update(&self, tally: &GateResult, gate: &Gate) {
-        if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
+    fn suggest_update(&self, gate_result: &GateResult, gate: &Gate) {
+        if !matches!(gate_result.conclusion(), Conclusion::Regressions | Conclusion::Improvements)
+            || !gate.is_about_suite
+        {
             return;
         }
         let variant = self.variant.filter(|variant| *variant != Variant::Runtime);

@@ -20,7 +20,7 @@ use crate::cli::{options, print};
 pub(crate) const BUILTIN: &str = Builtin::NAME;
 
 /// Maximum number of cases at a time.
-const MOST_JOBS: usize = 1_024;
+const MAX_JOBS: usize = 1_024;
 
 /// Options for the runtime.
 #[derive(Debug, Args)]
@@ -142,8 +142,8 @@ impl RuntimeOptions {
 
 /// Parses a number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
-    let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
-    jobs.ok_or_else(|| format!("a whole number from 1 to {MOST_JOBS}"))
+    let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MAX_JOBS);
+    jobs.ok_or_else(|| format!("a whole number from 1 to {MAX_JOBS}"))
 }
 
 /// Parses a positive duration.

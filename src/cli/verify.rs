@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use onnx_conformance_cases::case::{MOST_BINARY, Named, read_file};
+use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
@@ -99,7 +99,7 @@ fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialI
             .as_ref()
             .context("an input has no type")
             .and_then(|declared| Ok(decode::value_type(declared)?));
-        let bytes = read_file(&path, MOST_BINARY).with_context(context)?;
+        let bytes = read_file(&path, MAX_BINARY).with_context(context)?;
         let value = decode::value(bytes.into(), &declared.with_context(context)?).with_context(context)?;
         inputs.push(Named { name: input.name().to_owned(), value });
     }

@@ -55,7 +55,7 @@ fn cancelled(made: &Made<'_>) -> Found {
 }
 
 /// Maximum ratio of terms to their sum, and maximum share of exceptions in an output.
-const MOST_CANCELLED: f64 = 1024.0;
+const MAX_CANCELLED: f64 = 1024.0;
 const EXCEPTIONS: f64 = 0.5;
 
 /// Checks that a sum is no larger than its terms. Most sums must not be much smaller, or any output would be within the bound.
@@ -69,7 +69,7 @@ fn cancellation(output: &str, values: &[f64], terms: &[f64]) -> Found {
         }
     }
     let cancelled =
-        pairs().filter(|(_, (value, terms))| **value != 0.0 && **terms > libm::fabs(**value) * MOST_CANCELLED);
+        pairs().filter(|(_, (value, terms))| **value != 0.0 && **terms > libm::fabs(**value) * MAX_CANCELLED);
     let cancelled: Vec<usize> = cancelled.map(|(at, _)| at).collect();
     if cancelled.len() as f64 > EXCEPTIONS * values.len() as f64 {
         found.push((output.to_owned(), cancelled[0], format!("{} of {} sums cancel", cancelled.len(), values.len())));

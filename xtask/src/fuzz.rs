@@ -29,7 +29,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const HANG: Duration = Duration::from_secs(30);
 
 /// Maximum number of such periods without output if the worker gets no CPU time or sleeps.
-const MOST_WAITS: u32 = 10;
+const MAX_WAITS: u32 = 10;
 
 /// Number of inputs made from one seed input.
 const MUTANTS: usize = 200;
@@ -38,7 +38,7 @@ const MUTANTS: usize = 200;
 const STACK: usize = 2 << 20;
 
 /// Maximum number of findings, after which a target is given up.
-const MOST_FINDINGS: usize = 20;
+const MAX_FINDINGS: usize = 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -239,7 +239,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
     // A dead worker is restarted with another seed, because the same input would kill it again.
     for restart in 0.. {
         let left = Duration::from_secs(arguments.seconds).saturating_sub(started.elapsed());
-        if (restart > 0 && left.is_zero()) || counts.findings.len() >= MOST_FINDINGS {
+        if (restart > 0 && left.is_zero()) || counts.findings.len() >= MAX_FINDINGS {
             break;
         }
         let seed = arguments.seed + (restart << 32);
@@ -288,7 +288,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                 }
             }
             Err(RecvTimeoutError::Timeout)
-                if waits < MOST_WAITS
+                if waits < MAX_WAITS
                     && processor_time(&child.id().to_string()).saturating_sub(worked) < HANG.mul_f64(0.9) =>
             {
                 waits += 1;
@@ -308,7 +308,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                 return Ok(false);
             }
         }
-        if counts.findings.len() >= MOST_FINDINGS {
+        if counts.findings.len() >= MAX_FINDINGS {
             child.kill()?;
             child.wait()?;
             return Ok(true);

@@ -43,7 +43,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let declaration = runtime.declaration();
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
-    let book = ExpectationMatcher::new(expectations, &declaration, true)?;
+    let matcher = ExpectationMatcher::new(expectations, &declaration, true)?;
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let evidence = ConfirmingRuntimes::embedded()?;
     let everything = Filter::default();
@@ -59,14 +59,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let mut reported = Ok(());
     let record = |case: &_, result: &_| survey.record(case, result);
     run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
-        let verdict = gate.add(&event, &book);
+        let verdict = gate.add(&event, &matcher);
         if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
             reported = reporters.case_ended(result, verdict);
         }
     });
     reported?;
     reporters.cases_ended();
-    gate.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });
+    gate.finish(&matcher, &Scope { filter: Some(&everything), variant: Variant::Runtime });
     reporters.finished(&Finished { runtime: &declaration, gate: &gate, elapsed: started.elapsed() })?;
     drop(reporters);
     let selected = Selected { cases: plan.selected, ..Selected::default() };

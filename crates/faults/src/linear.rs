@@ -18,7 +18,7 @@ pub enum Linear {
 }
 
 /// Maximum number of terms times elements of the input; larger calls are left unchanged.
-const MOST_WORK: usize = 1 << 25;
+const MAX_WORK: usize = 1 << 25;
 
 /// Runs the kernel with each term rounded to the element type when it is added. The operator is linear in its first input, so a
 /// term is its result for that input with all but one slice set to 0. Inputs after the second, such as a bias, are added once.
@@ -34,7 +34,7 @@ pub(crate) fn accumulate(linear: Linear, call: &Call<'_>, kernel: &Kernel) -> Re
         }
         Linear::Everything => (input.len(), 1),
     };
-    if !is_narrow || length < 2 || length.saturating_mul(input.len()) > MOST_WORK {
+    if !is_narrow || length < 2 || length.saturating_mul(input.len()) > MAX_WORK {
         return kernel.run(call);
     }
     let zero = Tensor::zero(element).map_err(|_| lost())?;

@@ -52,10 +52,10 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
     if let Err(error) = Expectations::parse("written.yaml", &written) {
         return Err(format!("an expectation file that is read is written so that it is not: {error}\n{written}"));
     }
-    let Ok(book) = ExpectationMatcher::new(expectations, &Declaration::named("fuzz", "1"), false) else {
+    let Ok(expectations) = ExpectationMatcher::new(expectations, &Declaration::named("fuzz", "1"), false) else {
         return Ok(false);
     };
-    Ok(updated_expectations(&text, &book, &[], Variant::Runtime, &[]).is_ok())
+    Ok(updated_expectations(&text, &expectations, &[], Variant::Runtime, &[]).is_ok())
 }
 
 /// Reads a results file.

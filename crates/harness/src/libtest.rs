@@ -56,7 +56,7 @@ pub struct Harness {
     limits: Limits,
     jobs: Option<NonZeroUsize>,
     restarts: usize,
-    again: Box<dyn Fn(&str) -> String + Send + Sync>,
+    rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
 /// Place where the runtime runs.
@@ -89,7 +89,7 @@ impl Harness {
             limits: Limits::default(),
             jobs: None,
             restarts: Options::default().restarts,
-            again: Box::new(|id| format!("cargo test -- --exact {}", word(id))),
+            rerun_command: Box::new(|id| format!("cargo test -- --exact {}", word(id))),
         }
     }
 
@@ -154,8 +154,8 @@ impl Harness {
 
     /// Sets the command that re-runs a trial, or the case of a failure.
     #[must_use]
-    pub fn again(self, command: impl Fn(&str) -> String + Send + Sync + 'static) -> Harness {
-        Harness { again: Box::new(command), ..self }
+    pub fn rerun_command(self, command: impl Fn(&str) -> String + Send + Sync + 'static) -> Harness {
+        Harness { rerun_command: Box::new(command), ..self }
     }
 
     /// Runs the trials selected by the command line.
@@ -207,7 +207,7 @@ impl Harness {
             accepted,
             filter,
             variant: self.variant,
-            again: self.again,
+            rerun_command: self.rerun_command,
             stop,
             is_whole,
             updates: wants_update && is_whole,

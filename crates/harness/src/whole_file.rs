@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::{Builder, TempPath};
 
 /// Largest number of links in a row that are followed, as systems do.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Bytes of a file's name that begin the name of its temporary file. File systems limit the length of names.
 const PREFIX: usize = 64;
@@ -133,7 +133,7 @@ fn target(path: &Path) -> io::Result<Option<PathBuf>> {
         return Ok(None);
     }
     let mut place = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         // A link there, as behind /dev/stdout, leads to an open file, whatever its path.
         if place.starts_with("/proc") {
             return Ok(None);

@@ -16,8 +16,8 @@ const MOST: usize = 50;
 const LONGEST: usize = 200;
 
 /// Returns the summary of a run.
-pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
-    let verdict = match tally.conclusion() {
+pub fn markdown(runtime: &Declaration, gate_result: &GateResult) -> String {
+    let verdict = match gate_result.conclusion() {
         Conclusion::Broken => "❌ cases could not be loaded",
         Conclusion::Regressions => "❌ regressions",
         Conclusion::Improvements => "⚠️ the expectation file is out of date",
@@ -26,26 +26,26 @@ pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
     };
     let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
     text.push_str("| outcome | cases |\n|---|--:|\n");
-    for (outcome, count) in tally.summary.counts() {
+    for (outcome, count) in gate_result.summary.counts() {
         let _ = writeln!(text, "| {outcome} | {count} |");
     }
-    if tally.summary.open > 0 {
-        let _ = writeln!(text, "| open: recorded, not judged | {} |", tally.summary.open);
+    if gate_result.summary.open > 0 {
+        let _ = writeln!(text, "| open: recorded, not judged | {} |", gate_result.summary.open);
     }
-    let _ = writeln!(text, "| **all** | **{}** |", tally.summary.total());
-    if !tally.summary.refusals.is_empty() {
+    let _ = writeln!(text, "| **all** | **{}** |", gate_result.summary.total());
+    if !gate_result.summary.refusals.is_empty() {
         text.push_str("\n| must be refused | cases | pass |\n|---|--:|--:|\n");
-        for (class, (total, passed)) in &tally.summary.refusals {
+        for (class, (total, passed)) in &gate_result.summary.refusals {
             let _ = writeln!(text, "| {class} | {total} | {passed} |");
         }
     }
-    if tally.expected > 0 {
-        let _ = writeln!(text, "\n{} failures are expected.", tally.expected);
+    if gate_result.expected > 0 {
+        let _ = writeln!(text, "\n{} failures are expected.", gate_result.expected);
     }
-    table(&mut text, "Regressions", &tally.regressions);
-    table(&mut text, "Better than expected", &tally.improvements);
-    list(&mut text, "Expectations to change", tally.entry_problems.iter().map(ToString::to_string));
-    list(&mut text, "Cases that could not be loaded", tally.broken.iter().cloned());
+    table(&mut text, "Regressions", &gate_result.regressions);
+    table(&mut text, "Better than expected", &gate_result.improvements);
+    list(&mut text, "Expectations to change", gate_result.entry_problems.iter().map(ToString::to_string));
+    list(&mut text, "Cases that could not be loaded", gate_result.broken.iter().cloned());
     text
 }
 
@@ -95,27 +95,27 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{result, tally};
+    use crate::tests::{gate_result, result};
     use onnx_conformance_harness::run::Outcome;
 
     #[test]
     fn a_summary_counts_and_names_what_is_not_expected() {
         let mut failure = result("ai.onnx/Abs-13/x", Outcome::Mismatch);
         failure.message = "a | b\nsecond".to_owned();
-        let (tally, _) = tally(&[failure, result("ai.onnx/Abs-13/y", Outcome::Pass)]);
-        let text = markdown(&Declaration::named("mine", "1.0"), &tally);
+        let (gate_result, _) = gate_result(&[failure, result("ai.onnx/Abs-13/y", Outcome::Pass)]);
+        let text = markdown(&Declaration::named("mine", "1.0"), &gate_result);
         assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
         assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |  |\n"), "{text}");
-        let (tally, _) = super::super::tests::tally(&[result("a", Outcome::Pass)]);
-        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &tally);
+        let (gate_result, _) = super::super::tests::gate_result(&[result("a", Outcome::Pass)]);
+        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &gate_result);
         assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
     }
 
     #[test]
     fn an_id_stays_in_its_cell() {
-        let (tally, _) = tally(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
-        let text = markdown(&Declaration::named("mine", "1"), &tally);
+        let (gate_result, _) = gate_result(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
+        let text = markdown(&Declaration::named("mine", "1"), &gate_result);
         assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |  |\n"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use onnx_conformance_cases::compare::Accuracy;
 use onnx_conformance_harness::escape::line;
 
 /// Maximum number of tensor elements to print.
-const MOST_ELEMENTS: usize = 64;
+const MAX_ELEMENTS: usize = 64;
 
 /// Formats a case as text.
 pub fn describe(case: &Case) -> String {
@@ -211,7 +211,7 @@ pub fn shown(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => {
             text.push(' ');
-            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
+            let _ = tensor.write_elements(&mut text, MAX_ELEMENTS);
         }
         Value::Sparse(sparse) => {
             let _ = write!(text, " values {:?} at {:?}", sparse.values, sparse.indices);

@@ -66,14 +66,14 @@ fn failed(kind: NonSuccessKind, what: &str, result: &CaseResult) -> TestCaseStat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{result, tally};
+    use crate::tests::{gate_result, result};
 
     #[test]
     fn every_case_is_told_with_how_it_stands() {
         let mut crash = result("ai.onnx/Abs-13/x/T=float", Outcome::Crash);
         crash.message = format!("signal <9> \u{1b}[31m\u{fffe}\u{ffff}\u{0}{}", "x".repeat(900_000));
         let results = [crash, result("onnx-1/node/test_a", Outcome::NotDeclared), result("a", Outcome::Pass)];
-        let text = report("mine", &tally(&results).1).unwrap();
+        let text = report("mine", &gate_result(&results).1).unwrap();
         assert!(text.contains("tests=\"3\" skipped=\"1\" failures=\"0\" errors=\"1\""), "{text}");
         assert!(text.contains("<testsuite name=\"ai.onnx/Abs-13\""), "{text}");
         assert!(text.contains("type=\"crash\"") && text.contains("signal &lt;9&gt;"), "{text}");

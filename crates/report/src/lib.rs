@@ -38,12 +38,12 @@ mod tests {
     }
 
     /// Returns the gate result if every case is expected to pass.
-    pub(super) fn tally(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
-        let book = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
-        let mut tally = GateResult::default();
-        let stand = |result: &CaseResult| (result.clone(), tally.add_result(result, &book));
-        let standings = results.iter().map(stand).collect();
-        tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
-        (tally, standings)
+    pub(super) fn gate_result(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
+        let matcher = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
+        let mut gate_result = GateResult::default();
+        let judge = |result: &CaseResult| (result.clone(), gate_result.add_result(result, &matcher));
+        let judged = results.iter().map(judge).collect();
+        gate_result.finish(&matcher, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        (gate_result, judged)
     }
 }

@@ -180,7 +180,7 @@ fn failed(path: &Path, error: impl Into<Box<dyn Error + Send + Sync>>) -> Report
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{result, tally};
+    use crate::tests::{gate_result, result};
     use onnx_conformance_harness::run::Outcome;
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             Box::new(BadgeReporter(badge.clone())),
             Box::new(&mut collected),
         ];
-        let (gate, verdicts) = tally(&[result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
+        let (gate, verdicts) = gate_result(&[result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
         let runtime = Declaration::named("mine", "1");
         all.started(&Started { runtime: &runtime, cases: 2 }).unwrap();
         for (result, verdict) in &verdicts {

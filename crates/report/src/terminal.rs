@@ -63,38 +63,44 @@ pub fn runtime(runtime: &Declaration) -> String {
 }
 
 /// Formats the end of a run in colour: the unexpected results, the problems of the expectations, and the summary line.
-pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
+pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
-    lines.extend(failures(&format!("{BAD}unexpected{BAD:#}"), &tally.regressions, show));
-    lines.extend(failures(&format!("{GOOD}better than expected{GOOD:#}"), &tally.improvements, show));
-    lines.extend(tally.flaky.iter().take(show.most).map(CaseResult::flaky_note));
-    if tally.flaky.len() > show.most {
-        lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
+    lines.extend(failures(&format!("{BAD}unexpected{BAD:#}"), &gate_result.regressions, show));
+    lines.extend(failures(&format!("{GOOD}better than expected{GOOD:#}"), &gate_result.improvements, show));
+    lines.extend(gate_result.flaky.iter().take(show.most).map(CaseResult::flaky_note));
+    if gate_result.flaky.len() > show.most {
+        lines.push(format!("... and {} more flaky; --show 0 prints all", gate_result.flaky.len() - show.most));
     }
-    lines.extend(tally.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
+    lines.extend(gate_result.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
     lines.extend(
-        tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string()).into_owned()),
+        gate_result
+            .entry_problems
+            .iter()
+            .take(show.most)
+            .map(|problem| escape::line(&problem.to_string()).into_owned()),
     );
-    if tally.entry_problems.len() > show.most {
-        lines
-            .push(format!("... and {} more expectations; --show 0 prints all", tally.entry_problems.len() - show.most));
+    if gate_result.entry_problems.len() > show.most {
+        lines.push(format!(
+            "... and {} more expectations; --show 0 prints all",
+            gate_result.entry_problems.len() - show.most
+        ));
     }
-    for (judged, count) in &tally.summary.judged {
+    for (judged, count) in &gate_result.summary.judged {
         let cases = if *count == 1 { "case" } else { "cases" };
         lines.push(format!("{count} vendored {cases} judged otherwise ({}): {}", judged.document(), judged.reason()));
     }
-    if tally.summary.releases.len() > 1 {
-        let mut releases: Vec<_> = tally.summary.releases.iter().collect();
+    if gate_result.summary.releases.len() > 1 {
+        let mut releases: Vec<_> = gate_result.summary.releases.iter().collect();
         releases.sort_by_key(|(release, _)| release_key(release.trim_start_matches("onnx-")));
         lines.extend(releases.into_iter().map(|(release, OfRelease { total, passed, open })| {
             let release = escape::line(release);
             format!("{release}: {total} cases, {passed} pass, {} do not, {open} open", total - passed - open)
         }));
     }
-    for (class, (total, passed)) in &tally.summary.refusals {
+    for (class, (total, passed)) in &gate_result.summary.refusals {
         lines.push(format!("{class}: {passed} of {total} cases pass, which must be refused"));
     }
-    lines.push(summary(&tally.summary, tally.expected, elapsed));
+    lines.push(summary(&gate_result.summary, gate_result.expected, elapsed));
     lines.join("\n")
 }
 

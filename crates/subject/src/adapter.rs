@@ -1,6 +1,6 @@
 //! Helpers for adapters in Rust: elements of tensors, and answers for missing features of a runtime.
 //!
-//! [`serve`](crate::runtime::serve) reads requests with their values and files, and writes answers. The functions here
+//! [`serve`](crate::serve) reads requests with their values and files, and writes answers. The functions here
 //! are for code between a [`Request`] and a runtime. None of them converts an element type or repairs an output.
 
 use std::borrow::Cow;

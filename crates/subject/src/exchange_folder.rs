@@ -15,7 +15,7 @@ use crate::run_folder::{RunFolder, remove};
 const ROOM: u64 = 1 << 30;
 
 /// Largest number of entries that an adapter may add to the folder of a request.
-const MOST_ENTRIES: u64 = 10_000;
+const MAX_ENTRIES: u64 = 10_000;
 
 /// Deepest nesting of folders there.
 const DEEPEST: usize = 64;
@@ -77,7 +77,7 @@ impl ExchangeFolder {
 
     /// Returns the number of bytes added to the folder of a request and outside the folders of all requests.
     pub(super) fn added(&self, request: &str, given: &Contents) -> Result<u64, Problem> {
-        let bounds = Bounds { entries: given.entries + MOST_ENTRIES, depth: given.depth.max(DEEPEST) };
+        let bounds = Bounds { entries: given.entries + MAX_ENTRIES, depth: given.depth.max(DEEPEST) };
         let mut contents = Contents::default();
         for path in self.strays().chain([self.path().join(request)]) {
             contents.add(path, bounds)?;
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(rule(&given), "folders nest more than 64 deep in the folder of the request");
         let given = exchange.given("1").unwrap();
         assert!(exchange.added("1", &given).is_ok());
-        for number in 0..=MOST_ENTRIES {
+        for number in 0..=MAX_ENTRIES {
             fs::write(deep.join(number.to_string()), "").unwrap();
         }
         assert_eq!(rule(&given), "more than 10066 files and folders are in the folder of the request");

@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 /// Largest size of a model or a value in bytes, which is what protobuf can encode.
-pub const MOST_BINARY: u64 = 2 << 30;
+pub const MAX_BINARY: u64 = 2 << 30;
 
 /// Largest size of a text that is read whole, such as YAML.
-const MOST_TEXT: u64 = 64 << 20;
+const MAX_TEXT: u64 = 64 << 20;
 
 /// Largest size of a line of a text that is read line by line.
 const MAX_LINE: u64 = 4 << 20;
@@ -29,7 +29,7 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
 
 /// Reads a text in UTF-8 of at most 64 MiB.
 pub fn read_text(path: &Path) -> Result<String> {
-    String::from_utf8(read_file(path, MOST_TEXT)?).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
+    String::from_utf8(read_file(path, MAX_TEXT)?).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
 }
 
 /// Reads a file in UTF-8 line by line, each of at most 4 MiB; the file may be larger than memory.

@@ -5,7 +5,7 @@ use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, line_of};
 
 /// Maximum number of lines of a file without its tests.
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 /// Longer files, each with a reason.
 const LONGER: &[(&str, &str)] = &[];
@@ -30,10 +30,10 @@ pub(crate) fn check_attributes(file: &File, findings: &mut Vec<Finding>) {
 /// Limits the length of files.
 pub(crate) fn check_length(file: &File, findings: &mut Vec<Finding>) {
     let lines = if file.is_test { 0 } else { file.text.lines().count() - file.masked.test_lines };
-    if lines > MOST_LINES && !file.is_generated() && !LONGER.iter().any(|(path, _)| *path == file.path) {
-        let rule = format!("the file has {lines} lines without its tests, more than {MOST_LINES}");
+    if lines > MAX_LINES && !file.is_generated() && !LONGER.iter().any(|(path, _)| *path == file.path) {
+        let rule = format!("the file has {lines} lines without its tests, more than {MAX_LINES}");
         let fix = "split it by idea, or list it with a reason in LONGER in xtask/src/tidy/code.rs";
-        findings.push(Finding::new(&file.path, MOST_LINES, rule, fix));
+        findings.push(Finding::new(&file.path, MAX_LINES, rule, fix));
     }
 }
 
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn tests_do_not_count_as_length() {
-        let code = "fn a() {}\n".repeat(MOST_LINES);
+        let code = "fn a() {}\n".repeat(MAX_LINES);
         let indented = code.replace("fn", "    fn");
         let tests = format!("{code}#[cfg(test)]\nmod tests {{\n{indented}}}\n");
         assert_eq!(lines("src/a.rs", &tests, check_length), Vec::<usize>::new());
-        assert_eq!(lines("src/a.rs", &format!("{tests}fn b() {{}}\n"), check_length), [MOST_LINES]);
+        assert_eq!(lines("src/a.rs", &format!("{tests}fn b() {{}}\n"), check_length), [MAX_LINES]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::tidy::finding::Finding;
 const EXPECTATIONS: &str = "expectations/builtin.yaml";
 
 /// Maximum number of lines of an op.yaml.
-const MOST_LINES: usize = 800;
+const MAX_LINES: usize = 800;
 
 /// Domain and name, which kernel rows and operator versions share.
 type Operator = (String, String);
@@ -23,10 +23,10 @@ type Operator = (String, String);
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
     for file in files.iter().filter(|file| file.path.ends_with("/op.yaml")) {
         let lines = file.text.lines().count();
-        if lines > MOST_LINES {
-            let rule = format!("the file has {lines} lines, more than {MOST_LINES}");
+        if lines > MAX_LINES {
+            let rule = format!("the file has {lines} lines, more than {MAX_LINES}");
             let fix = "give a name under `given` to what cases share, and make one case of twins";
-            findings.push(Finding::new(&file.path, MOST_LINES, rule, fix));
+            findings.push(Finding::new(&file.path, MAX_LINES, rule, fix));
         }
     }
     let specs = Specs::embedded();

@@ -12,7 +12,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, MOST_BINARY, Named, read_file};
+use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, MAX_BINARY, Named, read_file};
 use crate::compare::Accuracy;
 
 /// A case whose files cannot be read.
@@ -89,7 +89,7 @@ impl TestFiles<'_> {
     fn read(&self, name: &str) -> Result<Bytes, CaseError> {
         let io = |error| CaseError::Io { path: self.place(name), error };
         match self {
-            TestFiles::Folder(folder) => read_file(&folder.join(name), MOST_BINARY).map(Bytes::from).map_err(io),
+            TestFiles::Folder(folder) => read_file(&folder.join(name), MAX_BINARY).map(Bytes::from).map_err(io),
             TestFiles::Memory(files, _) => files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
         }
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
+    Case, DataSet, Expected, ExpectedOutput, Level, MAX_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
     UpstreamOverride, digest, external_locations, files, open_regular, read_file, read_lines,
 };
 use crate::suite::{CaseGroup, Source, SuiteError};
@@ -306,11 +306,11 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
 /// Copies a file of at most 2 GiB, a block at a time, and returns its hash. A sparse file may be larger than any disk.
 fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
     let (source, size) = open_regular(from).map_err(io(from))?;
-    if size > MOST_BINARY {
-        return Err(wrong(from, format!("is larger than the {MOST_BINARY} bytes that are copied")));
+    if size > MAX_BINARY {
+        return Err(wrong(from, format!("is larger than the {MAX_BINARY} bytes that are copied")));
     }
     // The file may grow meanwhile.
-    let mut source = source.take(MOST_BINARY);
+    let mut source = source.take(MAX_BINARY);
     let parent = to.parent().unwrap_or(to);
     std::fs::create_dir_all(parent).map_err(io(parent))?;
     let mut target = std::fs::File::create(to).map_err(io(to))?;
@@ -406,7 +406,7 @@ impl Exported {
         let file = |name: &str| -> Result<Bytes, SuiteError> {
             let path = home.join(name);
             let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
-            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
+            let bytes = read_file(&path, MAX_BINARY).map_err(io(&path))?;
             if hash(&bytes) != *expected {
                 return Err(wrong(
                     &path,

@@ -36,7 +36,7 @@ pub(super) struct Trials {
     pub(super) doubts: Doubts,
     pub(super) filter: Filter,
     pub(super) variant: Variant,
-    pub(super) again: Box<dyn Fn(&str) -> String + Send + Sync>,
+    pub(super) rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
     pub(super) stop: Stop,
     /// True if every trial is run.
     pub(super) is_whole: bool,
@@ -143,7 +143,7 @@ impl Trials {
         for line in message.lines().chain(inputs.lines()) {
             let _ = write!(report, "\n    {line}");
         }
-        let _ = write!(report, "\n    {}", (self.again)(&result.id));
+        let _ = write!(report, "\n    {}", (self.rerun_command)(&result.id));
     }
 
     /// Fails if an entry matches no case of the suite. Such an entry is out of date, whatever part of the suite is run.

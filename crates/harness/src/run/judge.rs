@@ -13,7 +13,7 @@ use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response,
 use crate::run::{CaseResult, Outcome, undeclared_feature};
 
 /// Number of elements of an input that a failure shows.
-const MOST_ELEMENTS: usize = 8;
+const MAX_ELEMENTS: usize = 8;
 
 /// Runs a case on a runtime and judges the result. A case that needs an undeclared feature is not sent.
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
@@ -108,7 +108,7 @@ fn summarize_inputs(case: &Case) -> String {
         if let Some(tensor) = input.value.as_tensor() {
             text.push(' ');
             // Writing to a string does not fail.
-            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
+            let _ = tensor.write_elements(&mut text, MAX_ELEMENTS);
         }
         text
     };

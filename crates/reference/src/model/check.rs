@@ -9,7 +9,7 @@ use crate::proto::measure::MeasureError;
 use crate::spec::{Argument, AttributeType, NodeSignature, OpSpec, Specs, model_domain, validate};
 
 /// Maximum number of nodes of a model after every function call is inlined.
-const MOST_NODES: u64 = 1 << 24;
+const MAX_NODES: u64 = 1 << 24;
 
 /// Checks a whole model: its imports, its main graph, its functions.
 pub(super) fn check_model(model: &Model, deadline: &Deadline) -> Result<(), ModelError> {
@@ -65,7 +65,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
 }
 
 /// Checks that no function calls itself, directly or indirectly, and that inlining does not grow the model beyond
-/// `MOST_NODES`.
+/// `MAX_NODES`.
 ///
 /// A function is settled once all functions it calls are settled. One that never settles calls itself or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
@@ -104,11 +104,11 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
         }
         next = calls.get(key).and_then(|called| called.first().copied());
     }
-    if expanded(model, &model.graph, &nodes) > MOST_NODES {
+    if expanded(model, &model.graph, &nodes) > MAX_NODES {
         let place = format!("graph '{}'", model.graph.name);
         return Err(broken(
             place,
-            format!("calls of functions stand for more than {MOST_NODES} nodes, the limit; call fewer"),
+            format!("calls of functions stand for more than {MAX_NODES} nodes, the limit; call fewer"),
         ));
     }
     Ok(())

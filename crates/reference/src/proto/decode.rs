@@ -452,12 +452,12 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
 }
 
 /// Maximum size of the decoded messages of one file, without bytes that they share with it.
-const MOST_DECODED: usize = DEFAULT_BYTES;
+const MAX_DECODED: usize = DEFAULT_BYTES;
 
 /// Decodes a model file. One that would need more memory than [`decoded_size`] allows is refused before decoding.
 pub fn model(bytes: Bytes) -> Result<ModelProto, DecodeError> {
     use prost::Message;
-    decoded_size(MessageKind::Model, &bytes, MOST_DECODED, &Deadline::never())?;
+    decoded_size(MessageKind::Model, &bytes, MAX_DECODED, &Deadline::never())?;
     Ok(ModelProto::decode(bytes)?)
 }
 
@@ -472,7 +472,7 @@ pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
         ValueType::Optional(_) => MessageKind::Optional,
         ValueType::Map(..) => MessageKind::Map,
     };
-    decoded_size(kind, &bytes, MOST_DECODED, &Deadline::never())?;
+    decoded_size(kind, &bytes, MAX_DECODED, &Deadline::never())?;
     Ok(match declared {
         ValueType::Tensor(_) => Value::Tensor(tensor(&TensorProto::decode(bytes)?, missing)?),
         ValueType::SparseTensor(_) => {

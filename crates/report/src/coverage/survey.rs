@@ -24,7 +24,7 @@ pub struct CoverageCollector<'a> {
     items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
     deprecated: BTreeSet<OperatorVersion>,
     versions: Vec<(Evidence, String)>,
-    tally: Mutex<CoverageTotals>,
+    totals: Mutex<CoverageTotals>,
 }
 
 impl<'a> CoverageCollector<'a> {
@@ -56,8 +56,8 @@ impl<'a> CoverageCollector<'a> {
             }
             by_version.insert(version, items);
         }
-        let tally = Mutex::new(CoverageTotals::default());
-        Ok(CoverageCollector { specs, exclusions, items: by_version, deprecated, versions: Vec::new(), tally })
+        let totals = Mutex::new(CoverageTotals::default());
+        Ok(CoverageCollector { specs, exclusions, items: by_version, deprecated, versions: Vec::new(), totals })
     }
 
     /// Returns the collector with the versions of the confirming runtimes.
@@ -74,10 +74,10 @@ impl<'a> CoverageCollector<'a> {
             items = reached(case, &result.executed_cells, self.specs);
             items.extend(self.constraint(case));
         }
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.reached.extend(items);
-        tally.sizes.add(case);
-        let cases = &mut tally.cases;
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.reached.extend(items);
+        totals.sizes.add(case);
+        let cases = &mut totals.cases;
         if result.outcome != Outcome::Pass {
             cases.other += 1;
             return;
@@ -102,13 +102,13 @@ impl<'a> CoverageCollector<'a> {
 
     /// Returns the collected coverage.
     pub fn finish(self) -> Coverage<'a> {
-        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let totals = self.totals.into_inner().unwrap_or_else(PoisonError::into_inner);
         Coverage {
             exclusions: self.exclusions,
             items: self.items,
             deprecated: self.deprecated,
             versions: self.versions,
-            tally,
+            totals,
         }
     }
 

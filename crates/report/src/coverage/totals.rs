@@ -12,7 +12,7 @@ use crate::coverage::reach::Reached;
 use crate::coverage::sizes::Sizes;
 
 /// Maximum number of type cells that may be excluded.
-const MOST_EXCUSED_CELLS: usize = 60;
+const MAX_EXCUSED_CELLS: usize = 60;
 
 /// Total coverage of a run.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Coverage<'a> {
     pub(super) items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
     pub(super) deprecated: BTreeSet<OperatorVersion>,
     pub(super) versions: Vec<(Evidence, String)>,
-    pub(super) tally: CoverageTotals,
+    pub(super) totals: CoverageTotals,
 }
 
 /// Items reached so far, and case counts by kind.
@@ -81,17 +81,17 @@ impl Coverage<'_> {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             format!("{version} confirmed by nothing, {}: {}", names.len(), names.join(" "))
         };
-        self.tally.cases.unconfirmed.iter().map(line).collect()
+        self.totals.cases.unconfirmed.iter().map(line).collect()
     }
 
     /// Returns the histogram of element counts per operator.
     pub fn sizes(&self) -> Vec<String> {
-        self.tally.sizes.lines()
+        self.totals.sizes.lines()
     }
 
     /// Returns the number of cases that each source confirms, and that nothing confirms. A case may count for several sources.
     pub fn evidence(&self) -> Vec<(String, usize)> {
-        let cases = &self.tally.cases;
+        let cases = &self.totals.cases;
         let version = |evidence| self.versions.iter().find(|(other, _)| *other == evidence).map(|(_, version)| version);
         let title = |evidence: Evidence| match version(evidence) {
             Some(version) => format!("{evidence} {version}"),
@@ -119,7 +119,7 @@ impl Coverage<'_> {
     }
 
     fn is_reached(&self, version: &OperatorVersion, item: &CoverageItem) -> bool {
-        self.tally.reached.contains(&(version.clone(), item.clone()))
+        self.totals.reached.contains(&(version.clone(), item.clone()))
     }
 
     fn state(&self, version: &OperatorVersion, item: &CoverageItem) -> State {
@@ -154,8 +154,8 @@ impl Coverage<'_> {
         let mut text = String::new();
         for (kind, count) in self.counts() {
             let _ = writeln!(text, "{}: {count}", kind.title());
-            if kind == CoverageKind::TypeCell && count.excused > MOST_EXCUSED_CELLS {
-                let _ = writeln!(text, "  more than {MOST_EXCUSED_CELLS} type cells are excused");
+            if kind == CoverageKind::TypeCell && count.excused > MAX_EXCUSED_CELLS {
+                let _ = writeln!(text, "  more than {MAX_EXCUSED_CELLS} type cells are excused");
             }
         }
         let run = |version: &&OperatorVersion| self.is_reached(version, &CoverageItem::new(CoverageKind::Executed));
@@ -167,7 +167,7 @@ impl Coverage<'_> {
 
     /// Formats the number of cases by evidence.
     pub fn cases_line(&self) -> String {
-        let cases = &self.tally.cases;
+        let cases = &self.totals.cases;
         let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
         let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
         format!(

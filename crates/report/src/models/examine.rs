@@ -19,7 +19,7 @@ use crate::models::single_node::Origin;
 use crate::models::wanted::Wanted;
 
 /// Maximum number of nodes of a model that is tried at every opset.
-const MOST_TRIED: usize = 20_000;
+const MAX_TRIED: usize = 20_000;
 
 /// Checks a model file. Always returns a report, even if the file cannot be read or the program panics on it, so that other files
 /// are still checked.
@@ -170,7 +170,7 @@ fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
 /// Returns the range of opsets per domain at which no node has to change, if the other domains keep their opset.
 fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap<String, [i64; 2]> {
     let mut ranges = BTreeMap::new();
-    if facts.nodes > MOST_TRIED {
+    if facts.nodes > MAX_TRIED {
         return ranges;
     }
     let inferred = infer(model, limits);

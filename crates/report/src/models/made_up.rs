@@ -15,7 +15,7 @@ use onnx_conformance_cases::case::Named;
 use onnx_conformance_cases::generate::Random;
 
 /// Maximum number of elements of a made-up input.
-const MOST_ELEMENTS: usize = 1 << 22;
+const MAX_ELEMENTS: usize = 1 << 22;
 
 /// Returns a value of the declared type for each input, or the reason why there is none. The same number gives the same values.
 /// An unknown dimension gets a size of 1 to 4, the same for every use of its name.
@@ -58,7 +58,7 @@ fn made_up(input: &ValueInfoProto, mut random: Random, sizes: &mut BTreeMap<Stri
         });
     }
     let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
-    let Some(count) = count.filter(|count| *count <= MOST_ELEMENTS) else {
+    let Some(count) = count.filter(|count| *count <= MAX_ELEMENTS) else {
         return Err(format!("input '{name}' is too large to be made up"));
     };
     filled(element, &shape, count, &mut random).map_err(|error| format!("input '{name}': {error}"))

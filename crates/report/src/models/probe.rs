@@ -25,7 +25,7 @@ use crate::models::made_up::made_up_inputs;
 const TRIALS: usize = 8;
 
 /// Maximum number of known sizes to use for more trials.
-const MOST_SIZES: usize = 16;
+const MAX_SIZES: usize = 16;
 
 /// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -117,7 +117,7 @@ fn known_sizes(graph: &GraphProto) -> BTreeSet<i64> {
             _ => None,
         })
     });
-    of_inputs.chain(graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied())).take(MOST_SIZES).collect()
+    of_inputs.chain(graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied())).take(MAX_SIZES).collect()
 }
 
 fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {

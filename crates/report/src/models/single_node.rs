@@ -17,7 +17,7 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::types::ValueType;
 
 /// Maximum number of bytes of a tensor that is copied into a single-node model.
-const MOST_WEIGHTS: u64 = 256 << 20;
+const MAX_WEIGHTS: u64 = 256 << 20;
 
 /// First IR version in which initializers need not be inputs.
 const PLAIN_INITIALIZERS: i64 = 4;
@@ -119,7 +119,7 @@ impl Origin<'_> {
         let Some(stored) = self.scan.stored(tensor) else { return Some(tensor.clone()) };
         let [field] = stored.fields.as_slice() else { return None };
         let is_singles = field.listed == 0 && field.singles > 0;
-        if stored.is_segment || field.bytes > MOST_WEIGHTS || !(is_singles || field.singles == 0) {
+        if stored.is_segment || field.bytes > MAX_WEIGHTS || !(is_singles || field.singles == 0) {
             return None;
         }
         let mut encoded = Vec::new();

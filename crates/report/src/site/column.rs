@@ -13,9 +13,9 @@ use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read
 use onnx_conformance_subject::{Accepted, Opsets};
 
 /// Maximum number of ids in a remark.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Maximum number of other cases on an operator's page.
-const MOST_USES: usize = 40;
+const MAX_USES: usize = 40;
 
 /// Results of one version of a runtime.
 #[derive(Debug)]
@@ -244,7 +244,7 @@ fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<
         }
     }
     if !unknown.is_empty() {
-        let named = unknown.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let named = unknown.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
         remarks.push(format!("{path}: {} results are of cases that are not in the suite: {named}", unknown.len()));
     }
     results
@@ -262,7 +262,7 @@ fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
                 continue;
             }
             let ids = uses.entry(operator.to_owned()).or_default();
-            if ids.len() < MOST_USES {
+            if ids.len() < MAX_USES {
                 ids.insert(result.id.clone());
             }
         }

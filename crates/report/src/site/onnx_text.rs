@@ -13,7 +13,7 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::tensor::Tensor;
 
 /// Maximum number of tensor elements in a text.
-const MOST_ELEMENTS: usize = 64;
+const MAX_ELEMENTS: usize = 64;
 
 /// Returns the model as text, if the text parses back to the same nodes, inputs and outputs.
 pub(crate) fn model(model: &ModelProto) -> Option<String> {
@@ -163,7 +163,7 @@ fn tensor(proto: &TensorProto) -> Option<String> {
 
 /// Formats a tensor with its values, `float[2] {1.0, 2.0}`; `None` if it has too many elements.
 pub(super) fn tensor_text(tensor: &Tensor) -> Option<String> {
-    if tensor.len() > MOST_ELEMENTS {
+    if tensor.len() > MAX_ELEMENTS {
         return None;
     }
     let shape: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
@@ -227,7 +227,7 @@ fn python_value(attribute: &AttributeProto) -> Option<String> {
         Kind::Strings => list(attribute.strings.iter().map(|value| string(value)).collect::<Option<_>>()?),
         Kind::Tensor => {
             let tensor = decode::tensor(attribute.t.as_ref()?, &decode::NoExternalData).ok()?;
-            let is_plain = tensor.element_type().bits() >= 8 && tensor.len() <= MOST_ELEMENTS;
+            let is_plain = tensor.element_type().bits() >= 8 && tensor.len() <= MAX_ELEMENTS;
             let code = attribute.t.as_ref()?.data_type();
             let dims: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
             let values = python_elements(&tensor).filter(|_| is_plain)?;
@@ -239,7 +239,7 @@ fn python_value(attribute: &AttributeProto) -> Option<String> {
 
 /// Formats the elements of a tensor as Python literals, if numpy has its type.
 pub(crate) fn python_elements(tensor: &Tensor) -> Option<String> {
-    if numpy_type(tensor.element_type()).is_none() || tensor.len() > MOST_ELEMENTS {
+    if numpy_type(tensor.element_type()).is_none() || tensor.len() > MAX_ELEMENTS {
         return None;
     }
     let literal = |index: usize| {

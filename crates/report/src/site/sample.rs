@@ -18,9 +18,9 @@ use crate::site::playground::inputs_text;
 use crate::site::table::VersionTable;
 
 /// Maximum size of a model on a page, in bytes.
-const MOST_BYTES: usize = 4_000;
+const MAX_BYTES: usize = 4_000;
 /// Maximum size of an input that a page stores as bytes.
-const MOST_INPUT: usize = 600;
+const MAX_INPUT: usize = 600;
 
 /// A case to read, copy and run.
 #[derive(Debug, Serialize)]
@@ -94,7 +94,7 @@ fn sample(case: &Case) -> Sample {
         let data = case.data.first()?;
         data.inputs.iter().map(|input| Some((input.name.clone(), expression(&input.value)?))).collect()
     };
-    let is_small = case.model.len() <= MOST_BYTES;
+    let is_small = case.model.len() <= MAX_BYTES;
     Sample {
         id: case.id.clone(),
         text: describe_case::describe_parts(case),
@@ -117,7 +117,7 @@ pub(crate) fn expression(value: &Value) -> Option<String> {
                 return Some(format!("np.array([{elements}], dtype={name}).reshape([{}])", shape.join(", ")));
             }
             let bytes = encode::tensor(tensor, "").encode_to_vec();
-            let is_small = bytes.len() <= MOST_INPUT;
+            let is_small = bytes.len() <= MAX_INPUT;
             is_small.then(|| format!("tensor(\"{}\")", BASE64.encode(bytes)))
         }
         Value::Sequence(sequence) => {

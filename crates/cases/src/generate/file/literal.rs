@@ -47,25 +47,23 @@ impl Label for Literal {
 }
 
 /// Largest number of elements of a tensor in a file of cases.
-const MOST_ELEMENTS: usize = 1 << 24;
+const MAX_ELEMENTS: usize = 1 << 24;
 
 /// Repeats one value for every element of a shape.
 pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, String> {
     match element_count(shape) {
-        Ok(count) if count <= MOST_ELEMENTS => Ok(Literal::List(vec![value.clone(); count])),
-        _ => Err(format!("shape {shape:?} has more than {MOST_ELEMENTS} elements")),
+        Ok(count) if count <= MAX_ELEMENTS => Ok(Literal::List(vec![value.clone(); count])),
+        _ => Err(format!("shape {shape:?} has more than {MAX_ELEMENTS} elements")),
     }
 }
 
 /// Creates a builder for a tensor of a case.
 pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, String> {
     match element_count(&shape) {
-        Ok(count) if count <= MOST_ELEMENTS => {
+        Ok(count) if count <= MAX_ELEMENTS => {
             TensorBuilder::unlimited(element, shape).map_err(|error| error.to_string())
         }
-        Ok(count) => {
-            Err(format!("shape {shape:?} has {count} elements; a case's tensors have {MOST_ELEMENTS} at most"))
-        }
+        Ok(count) => Err(format!("shape {shape:?} has {count} elements; a case's tensors have {MAX_ELEMENTS} at most")),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -69,7 +69,7 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
         evidence,
         judged: None,
     };
-    if let Some(node) = &planned.again {
+    if let Some(node) = &planned.second_run {
         add_second_run(version, planned, node, &mut case)?;
     }
     Ok(case)

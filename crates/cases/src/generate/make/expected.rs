@@ -58,7 +58,7 @@ impl Run<'_> {
             None => Declared::guess(self.planned, self.draft),
         };
         let magnitudes = self.magnitudes(model, &declared)?;
-        let axes = self.planned.fitted.axes();
+        let axes = self.planned.case_at_version.axes();
         let mut expected = Vec::new();
         let mut evidence = Vec::new();
         for (index, declared) in declared.iter().enumerate() {
@@ -95,13 +95,14 @@ impl Run<'_> {
     /// Returns the entry of an output in op.yaml.
     fn file(&self, declared: &Declared) -> Option<&OutputFile> {
         let mut outputs = self.planned.case.outputs.0.iter().filter(|_| self.is_first);
-        outputs
-            .find_map(|(name, output)| (self.planned.fitted.output_in_model(name)? == declared.name).then_some(output))
+        outputs.find_map(|(name, output)| {
+            (self.planned.case_at_version.output_in_model(name)? == declared.name).then_some(output)
+        })
     }
 
     fn accuracy(&self, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
         let accuracy = self.planned.case.accuracy.as_ref().unwrap_or(&self.version.file.accuracy);
-        let names = self.planned.fitted.sizes().map_err(|message| self.error(message))?;
+        let names = self.planned.case_at_version.sizes().map_err(|message| self.error(message))?;
         accuracy.resolve(element, &names).map_err(|message| self.error(message))
     }
 
@@ -135,8 +136,8 @@ impl Run<'_> {
             let values = values.iter().map(|one| self.written(declared, &one.value()));
             return Ok(Expected::AnyOf(values.collect::<Result<_, _>>()?));
         }
-        let PlannedCase { fitted, instance, case, .. } = self.planned;
-        let written = file.written(&fitted.axes(), &instance.choices).map_err(error)?;
+        let PlannedCase { case_at_version, instance, case, .. } = self.planned;
+        let written = file.written(&case_at_version.axes(), &instance.choices).map_err(error)?;
         let value = match (written, &file.same_as) {
             (Some(written), _) => Some(self.written(declared, &written)?),
             (None, Some(name)) => Some(same_as(self.draft, name).map_err(error)?),
@@ -158,8 +159,8 @@ impl Run<'_> {
     /// Makes the value of an output that op.yaml has.
     fn written(&self, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let error = |message: String| self.error(message);
-        let names = self.planned.fitted.sizes().map_err(error)?;
-        let type_names = self.planned.fitted.type_names();
+        let names = self.planned.case_at_version.sizes().map_err(error)?;
+        let type_names = self.planned.case_at_version.type_names();
         let types = type_names.as_written(&self.planned.instance.types);
         let builder = ValueBuilder { names: &names, types: &types };
         let value = builder.written(file, Some(&declared.value_type)).map_err(error)?;

@@ -37,8 +37,8 @@ impl Declared {
     /// Returns the outputs of a node, with the types that are known without a run.
     pub(crate) fn guess(planned: &PlannedCase<'_>, draft: &NodeDraft) -> Vec<Declared> {
         let declared = |(position, name): (usize, &String)| {
-            let known = planned.fitted.spec.output_at(position).filter(|_| draft.nodes.is_empty());
-            let known = known.and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
+            let known = planned.case_at_version.spec.output_at(position).filter(|_| draft.nodes.is_empty());
+            let known = known.and_then(|formal| planned.case_at_version.formal_type(formal, &planned.instance.types));
             let value_type = known.unwrap_or(ValueType::Tensor(ElementType::Float));
             Declared { name: name.clone(), value_type, shape: None }
         };

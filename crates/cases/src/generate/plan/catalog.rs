@@ -301,8 +301,8 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
     for case in &places.file.cases {
         let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
         let mut left: Option<Vec<(Vec<usize>, String)>> = None;
-        for fitted in newest_first.iter().filter_map(|spec| CaseAtVersion::new(places.file, case, spec).ok()) {
-            let cases = ConcreteCases::new(&fitted).map_err(|message| at(message, None))?;
+        for case_at_version in newest_first.iter().filter_map(|spec| CaseAtVersion::new(places.file, case, spec).ok()) {
+            let cases = ConcreteCases::new(&case_at_version).map_err(|message| at(message, None))?;
             let all = cases.alternatives();
             let made = cases.cases().map_err(|message| at(message, None))?;
             let left = left.get_or_insert(all);

@@ -28,7 +28,7 @@ pub(crate) struct ConcreteCase {
 
 /// The alternatives of a case at a version, and the nodes planned so far.
 pub(crate) struct ConcreteCases<'a> {
-    fitted: &'a CaseAtVersion<'a>,
+    case_at_version: &'a CaseAtVersion<'a>,
     axes: Vec<AlternativeAxis>,
     combinations: Vec<Vec<usize>>,
     /// Nodes by the index of a combination; `None` if the types cannot hold the literal values.
@@ -37,10 +37,10 @@ pub(crate) struct ConcreteCases<'a> {
 
 impl<'a> ConcreteCases<'a> {
     /// Lists the alternatives of a case.
-    pub(crate) fn new(fitted: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, String> {
-        let axes = fitted.axes();
-        let combinations = combinations(&axes, fitted.case.zip)?;
-        Ok(ConcreteCases { fitted, axes, combinations, nodes: BTreeMap::new() })
+    pub(crate) fn new(case_at_version: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, String> {
+        let axes = case_at_version.axes();
+        let combinations = combinations(&axes, case_at_version.case.zip)?;
+        Ok(ConcreteCases { case_at_version, axes, combinations, nodes: BTreeMap::new() })
     }
 
     /// Returns each combination of alternatives, as indices and as the name in ids.
@@ -52,9 +52,9 @@ impl<'a> ConcreteCases<'a> {
     /// with the first alternative that fits and with a random one. A type that occurs only in rows that do not fit is
     /// put into a row that does.
     pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, String> {
-        let parameters = self.fitted.type_parameters();
-        let names = self.fitted.type_names();
-        let types = Types::new(self.fitted.spec, self.fitted.case, &parameters, &names)?;
+        let parameters = self.case_at_version.type_parameters();
+        let names = self.case_at_version.type_names();
+        let types = Types::new(self.case_at_version.spec, self.case_at_version.case, &parameters, &names)?;
         let rows = types.rows();
         let mut cases: Vec<ConcreteCase> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -78,7 +78,7 @@ impl<'a> ConcreteCases<'a> {
                 _ => None,
             };
             // A large case runs once per row of types.
-            let plain = (self.fitted.case.size == CaseSize::Plain || drawn.is_none()).then_some(first);
+            let plain = (self.case_at_version.case.size == CaseSize::Plain || drawn.is_none()).then_some(first);
             for choice in plain.into_iter().chain(drawn) {
                 if seen.insert((choice, row)) {
                     cases.extend(self.case(choice, row)?);
@@ -130,7 +130,7 @@ impl<'a> ConcreteCases<'a> {
 
     fn name(&self, choice: usize, types: &Assignment) -> String {
         let alternative = self.combinations.get(choice).map_or_else(String::new, |choices| self.alternative(choices));
-        match label(self.fitted.spec, types) {
+        match label(self.case_at_version.spec, types) {
             Some(label) => format!("{alternative}/{label}"),
             None => alternative,
         }
@@ -139,11 +139,11 @@ impl<'a> ConcreteCases<'a> {
     fn alternative(&self, choices: &[usize]) -> String {
         let alternatives: Vec<String> =
             self.axes.iter().zip(choices).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
-        let group = match self.fitted.case.size {
+        let group = match self.case_at_version.case.size {
             CaseSize::Plain => "",
             CaseSize::Large => "large/",
         };
-        let name = format!("{group}{}", self.fitted.case.name);
+        let name = format!("{group}{}", self.case_at_version.case.name);
         if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }
     }
 
@@ -155,22 +155,22 @@ impl<'a> ConcreteCases<'a> {
         }
         let choices = self.combinations.get(choice).map_or(&[][..], Vec::as_slice);
         let outputs_fit = self.outputs_fit(choices, types)?;
-        let node = if outputs_fit { NodePlan::new(self.fitted, choices, types)?.map(Arc::new) } else { None };
+        let node = if outputs_fit { NodePlan::new(self.case_at_version, choices, types)?.map(Arc::new) } else { None };
         self.nodes.insert(key, node.clone());
         Ok(node)
     }
 
     /// Returns true if the types can hold all outputs by hand, as far as the types are known without a run.
     fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, String> {
-        let CaseAtVersion { case, spec, .. } = self.fitted;
-        let names = self.fitted.sizes()?;
-        let type_names = self.fitted.type_names();
+        let CaseAtVersion { case, spec, .. } = self.case_at_version;
+        let names = self.case_at_version.sizes()?;
+        let type_names = self.case_at_version.type_names();
         let written = type_names.as_written(types);
         let builder = ValueBuilder { names: &names, types: &written };
         for (name, output) in &case.outputs.0 {
-            let formal = self.fitted.output(name).filter(|_| case.nodes.is_none());
+            let formal = self.case_at_version.output(name).filter(|_| case.nodes.is_none());
             let Some(formal) = formal.and_then(|at| spec.outputs.get(at)) else { continue };
-            let Some(declared) = self.fitted.formal_type(formal, types) else { continue };
+            let Some(declared) = self.case_at_version.formal_type(formal, types) else { continue };
             let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
             files.extend(output.written(&self.axes, choices)?);
             for file in files {

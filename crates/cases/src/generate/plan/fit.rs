@@ -11,7 +11,7 @@ use crate::generate::plan::nodes;
 use crate::generate::plan::types::{Assignment, TypeNames};
 
 /// Largest number of values of a variadic output that a case can name.
-const MOST_OUTPUTS: usize = 1024;
+const MAX_OUTPUTS: usize = 1024;
 
 /// Kind of a parameter at a version.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +38,10 @@ impl<'a> CaseAtVersion<'a> {
         case: &'a CaseFile,
         spec: &'a OpSpec,
     ) -> Result<CaseAtVersion<'a>, String> {
-        let fitted = CaseAtVersion::incomplete(file, case, spec)?;
-        match fitted.missing_parameter() {
+        let case_at_version = CaseAtVersion::incomplete(file, case, spec)?;
+        match case_at_version.missing_parameter() {
             Some(what) => Err(format!("{} requires {what}", spec.version)),
-            None => Ok(fitted),
+            None => Ok(case_at_version),
         }
     }
 
@@ -51,10 +51,10 @@ impl<'a> CaseAtVersion<'a> {
         case: &'a CaseFile,
         spec: &'a OpSpec,
     ) -> Result<CaseAtVersion<'a>, String> {
-        let fitted = CaseAtVersion { file, case, spec };
-        match fitted.reason_not_applicable() {
+        let case_at_version = CaseAtVersion { file, case, spec };
+        match case_at_version.reason_not_applicable() {
             Some(reason) => Err(reason),
-            None => Ok(fitted),
+            None => Ok(case_at_version),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> CaseAtVersion<'a> {
     /// Returns the position of a formal output; `outputs.1` is the second value of a variadic one.
     pub(crate) fn output(&self, name: &str) -> Option<usize> {
         let (name, number) = name.rsplit_once('.').unwrap_or((name, "0"));
-        if number.parse::<usize>().is_ok_and(|number| number >= MOST_OUTPUTS) {
+        if number.parse::<usize>().is_ok_and(|number| number >= MAX_OUTPUTS) {
             return None;
         }
         self.spellings(name).find_map(|name| self.spec.outputs.iter().position(|formal| formal.name == name))

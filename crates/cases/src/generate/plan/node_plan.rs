@@ -66,23 +66,23 @@ impl NodePlan {
     /// Plans the node of a case with its alternatives and types chosen. Returns `None` if a type cannot hold a literal
     /// value.
     pub(crate) fn new(
-        fitted: &CaseAtVersion<'_>,
+        case_at_version: &CaseAtVersion<'_>,
         choices: &[usize],
         types: &Assignment,
     ) -> Result<Option<NodePlan>, String> {
-        let names = fitted.sizes()?;
-        let type_names = fitted.type_names();
+        let names = case_at_version.sizes()?;
+        let type_names = case_at_version.type_names();
         let written: &Assignment = &type_names.as_written(types);
         let builder = ValueBuilder { names: &names, types: written };
         let mut choices = choices.iter().copied();
-        if fitted.case.nodes.is_some() {
-            return NodePlan::of_graph(fitted, &builder, &mut choices);
+        if case_at_version.case.nodes.is_some() {
+            return NodePlan::of_graph(case_at_version, &builder, &mut choices);
         }
-        let Some(mut given) = inputs(fitted, &builder, types, &mut choices)? else { return Ok(None) };
+        let Some(mut given) = inputs(case_at_version, &builder, types, &mut choices)? else { return Ok(None) };
         let mut attributes = Vec::new();
-        for (name, choice) in &fitted.case.set.0 {
+        for (name, choice) in &case_at_version.case.set.0 {
             let setting = choice.pick(&mut choices)?;
-            match (fitted.parameter(name), setting) {
+            match (case_at_version.parameter(name), setting) {
                 (Some(Parameter::Attribute(name, AttributeType::Graph)), Setting::Graph(file)) => {
                     attributes.push(AttributePlan::Graph(name.to_owned(), with_types(&file.graph, written)));
                 }
@@ -91,24 +91,24 @@ impl NodePlan {
                     attributes.push(AttributePlan::Value(name.to_owned(), value));
                 }
                 (Some(Parameter::Input(position, formal)), _) => {
-                    let declared = fitted.formal_type(formal, types);
+                    let declared = case_at_version.formal_type(formal, types);
                     let Some(value) = input_setting(setting, declared.as_ref(), written)? else { return Ok(None) };
                     given.insert(position, vec![(ValuePlan::Written(value), String::new())]);
                 }
                 (None, _) => {}
             }
         }
-        for (parameter, how) in &fitted.case.bind.0 {
+        for (parameter, how) in &case_at_version.case.bind.0 {
             let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), written.get(parameter)) else {
                 continue;
             };
             let code = Attribute::Int(i64::from(value_type.element_type().code()));
             attributes.push(AttributePlan::Value(name.to_owned(), code));
         }
-        let (input_names, inputs) = named(fitted, given);
-        let output_names = fitted.output_names();
+        let (input_names, inputs) = named(case_at_version, given);
+        let output_names = case_at_version.output_names();
         let mut plan = NodePlan { input_names, inputs, attributes, output_names, nodes: Vec::new() };
-        for (name, file) in &fitted.case.captured.0 {
+        for (name, file) in &case_at_version.case.captured.0 {
             let Some(value) = builder.plan(file, None, &mut std::iter::empty())? else { return Ok(None) };
             plan.inputs.push(InputPlan { name: name.clone(), value, stream: name.clone() });
         }
@@ -117,36 +117,36 @@ impl NodePlan {
 
     /// Plans several nodes, with the inputs and outputs of their graph.
     fn of_graph(
-        fitted: &CaseAtVersion<'_>,
+        case_at_version: &CaseAtVersion<'_>,
         builder: &ValueBuilder<'_>,
         choices: &mut impl Iterator<Item = usize>,
     ) -> Result<Option<NodePlan>, String> {
         let mut plan = NodePlan::default();
-        for (name, input) in &fitted.case.inputs.0 {
+        for (name, input) in &case_at_version.case.inputs.0 {
             let InputFile::One(file) = input else {
                 return Err(format!("'{name}' is an input of the graph, which is one value"));
             };
             let Some(value) = builder.plan(file, None, choices)? else { return Ok(None) };
             plan.inputs.push(InputPlan { name: name.clone(), value, stream: format!("{name}.0") });
         }
-        let text = with_types(fitted.case.nodes.as_deref().unwrap_or_default(), builder.types);
+        let text = with_types(case_at_version.case.nodes.as_deref().unwrap_or_default(), builder.types);
         plan.nodes = parse_nodes(&text).map_err(|error| format!("nodes: {error}"))?;
-        plan.output_names = graph_outputs(fitted.case).map(str::to_owned).collect();
+        plan.output_names = graph_outputs(case_at_version.case).map(str::to_owned).collect();
         Ok(Some(plan))
     }
 }
 
 /// Plans the values of the formal inputs, by position. Returns `None` if a type cannot hold one of them.
 fn inputs(
-    fitted: &CaseAtVersion<'_>,
+    case_at_version: &CaseAtVersion<'_>,
     builder: &ValueBuilder<'_>,
     types: &Assignment,
     choices: &mut impl Iterator<Item = usize>,
 ) -> Result<Option<BTreeMap<usize, Vec<Given>>>, String> {
     let mut given = BTreeMap::new();
-    for (name, input) in &fitted.case.inputs.0 {
-        let Some((position, formal)) = fitted.input(name) else { continue };
-        let declared = fitted.formal_type(formal, types);
+    for (name, input) in &case_at_version.case.inputs.0 {
+        let Some((position, formal)) = case_at_version.input(name) else { continue };
+        let declared = case_at_version.formal_type(formal, types);
         let mut values = Vec::new();
         for (index, file) in input.values().0.iter().enumerate() {
             let Some(value) = builder.plan(file, declared.as_ref(), choices)? else { return Ok(None) };
@@ -158,10 +158,10 @@ fn inputs(
 }
 
 /// Returns the names of the node's inputs, and the inputs under their names in the model.
-fn named(fitted: &CaseAtVersion<'_>, mut given: BTreeMap<usize, Vec<Given>>) -> (Vec<String>, Vec<InputPlan>) {
+fn named(case_at_version: &CaseAtVersion<'_>, mut given: BTreeMap<usize, Vec<Given>>) -> (Vec<String>, Vec<InputPlan>) {
     let (mut names, mut inputs) = (Vec::new(), Vec::new());
     let count = given.keys().next_back().map_or(0, |last| last + 1);
-    for (position, formal) in fitted.spec.inputs.iter().enumerate().take(count) {
+    for (position, formal) in case_at_version.spec.inputs.iter().enumerate().take(count) {
         let values = given.remove(&position).unwrap_or_default();
         if values.is_empty() && !formal.is_variadic() {
             names.push(String::new());

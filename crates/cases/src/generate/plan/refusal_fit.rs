@@ -35,7 +35,7 @@ pub(crate) fn reason_not_applicable(
 /// keep the control's alternative.
 pub(crate) fn alternatives(
     file: &RefusalFile,
-    fitted: &CaseAtVersion<'_>,
+    case_at_version: &CaseAtVersion<'_>,
     control: &CaseAtVersion<'_>,
     control_choices: &[usize],
 ) -> Result<Vec<(String, Vec<usize>)>, String> {
@@ -45,7 +45,7 @@ pub(crate) fn alternatives(
         let mut names = file.inputs.keys().chain(file.set.keys());
         names.any(|name| axis.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     };
-    let axes = fitted.axes();
+    let axes = case_at_version.axes();
     let own: Vec<AlternativeAxis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
     let rows = combinations(&own, false)?;
     Ok(rows

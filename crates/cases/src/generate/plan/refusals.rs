@@ -71,12 +71,13 @@ fn add_written(
         let found = cases.iter().enumerate().find(|(_, planned)| planned.case.name == file.control);
         let Some((control, planned)) = found else { continue };
         let case = planned.case.control_with_violation(file);
-        let Ok(fitted) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
+        let Ok(case_at_version) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
         let error = |message: String| version.at(&file.name, message);
         let rule = version.rule(file.constraint.as_deref()).map_or_else(|| in_words(&file.name), |rule| rule.says);
-        let alternatives = alternatives(file, &fitted, &planned.fitted, &planned.instance.choices).map_err(error)?;
+        let alternatives =
+            alternatives(file, &case_at_version, &planned.case_at_version, &planned.instance.choices).map_err(error)?;
         for (label, choices) in alternatives {
-            let node = NodePlan::new(&fitted, &choices, &planned.instance.types).map_err(error)?;
+            let node = NodePlan::new(&case_at_version, &choices, &planned.instance.types).map_err(error)?;
             refusals.push(PlannedRefusal {
                 id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
                 rule: rule.clone(),

@@ -55,7 +55,7 @@ impl SignatureRefusals<'_> {
     /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
     fn giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
         self.cases.iter().enumerate().find_map(|(control, planned)| {
-            let mut given: Vec<usize> = planned.fitted.given_inputs().collect();
+            let mut given: Vec<usize> = planned.case_at_version.given_inputs().collect();
             given.sort_unstable();
             let is_of = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
             given.into_iter().find(is_of).map(|at| (control, at))
@@ -89,7 +89,7 @@ impl SignatureRefusals<'_> {
     /// Adds another type for an input whose type is fixed.
     fn literal_type(&mut self, formal: &FormalParameter) {
         let Some(at) = self.spec.inputs.iter().position(|other| other.name == formal.name) else { return };
-        let gives = |planned: &PlannedCase<'_>| planned.fitted.given_inputs().any(|given| given == at);
+        let gives = |planned: &PlannedCase<'_>| planned.case_at_version.given_inputs().any(|given| given == at);
         let Some(control) = self.cases.iter().position(gives) else { return };
         let FormalType::Literal(value_type) = &formal.kind else { return };
         let is_float = value_type.element_type() == ElementType::Float;
@@ -103,7 +103,7 @@ impl SignatureRefusals<'_> {
     fn bound_types(&mut self) {
         let mut seen = Vec::new();
         for (control, planned) in self.cases.iter().enumerate() {
-            let names = planned.fitted.type_names();
+            let names = planned.case_at_version.type_names();
             for (parameter, how) in &planned.case.bind.0 {
                 let (Some(attribute), Some(parameter)) =
                     (how.strip_prefix("attribute "), names.of_version(parameter).map(str::to_owned))
@@ -160,11 +160,11 @@ impl SignatureRefusals<'_> {
         let Some(formal) = self.spec.inputs.last() else { return };
         let Presence::Variadic { heterogeneous: false, .. } = formal.presence else { return };
         let at = self.spec.inputs.len() - 1;
-        let control = self.cases.iter().position(|planned| planned.fitted.count_given(at) > 1);
+        let control = self.cases.iter().position(|planned| planned.case_at_version.count_given(at) > 1);
         let Some((control, planned)) = control.and_then(|control| Some((control, self.cases.get(control)?))) else {
             return;
         };
-        let given = planned.fitted.formal_type(formal, &planned.instance.types);
+        let given = planned.case_at_version.formal_type(formal, &planned.instance.types);
         let other = self.spec.allowed(&formal.kind).iter().find(|allowed| Some(*allowed) != given.as_ref());
         if let Some(other) = other {
             let rule = format!("all of '{}' have one type", formal.name);

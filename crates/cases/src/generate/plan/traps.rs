@@ -65,8 +65,8 @@ fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<
 
 /// Returns true if a case is made in a version, with any alternative and types.
 fn is_made(file: &OperatorFile, case: &CaseFile, spec: &OpSpec) -> bool {
-    let fitted = CaseAtVersion::new(file, case, spec);
-    fitted.is_ok_and(|fitted| {
-        ConcreteCases::new(&fitted).and_then(ConcreteCases::cases).is_ok_and(|cases| !cases.is_empty())
+    let case_at_version = CaseAtVersion::new(file, case, spec);
+    case_at_version.is_ok_and(|case_at_version| {
+        ConcreteCases::new(&case_at_version).and_then(ConcreteCases::cases).is_ok_and(|cases| !cases.is_empty())
     })
 }

@@ -16,11 +16,11 @@ use crate::generate::plan::node_plan::NodePlan;
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedCase<'a> {
     pub(crate) id: String,
-    pub(crate) fitted: CaseAtVersion<'a>,
+    pub(crate) case_at_version: CaseAtVersion<'a>,
     pub(crate) case: &'a CaseFile,
     pub(crate) instance: ConcreteCase,
     /// The node of a second run of the same model.
-    pub(crate) again: Option<Arc<NodePlan>>,
+    pub(crate) second_run: Option<Arc<NodePlan>>,
     pub(crate) opset: u32,
 }
 
@@ -52,8 +52,8 @@ impl<'a> VersionContext<'a> {
         let mut planned: Vec<PlannedCase<'a>> = Vec::new();
         let mut ids = HashSet::new();
         for case in &self.file.cases {
-            let Ok(fitted) = CaseAtVersion::new(self.file, case, self.spec) else { continue };
-            let instances = ConcreteCases::new(&fitted).and_then(ConcreteCases::cases);
+            let Ok(case_at_version) = CaseAtVersion::new(self.file, case, self.spec) else { continue };
+            let instances = ConcreteCases::new(&case_at_version).and_then(ConcreteCases::cases);
             for instance in instances.map_err(|message| self.at(&case.name, message))? {
                 let id = format!("{}/{}", version.qualified(), instance.name);
                 if !ids.insert(id.clone()) {
@@ -61,8 +61,8 @@ impl<'a> VersionContext<'a> {
                     let message = format!("two cases have the id {id}");
                     return Err(self.operators.at(version, &case.name, message, Some(help)));
                 }
-                let again = self.again(&fitted, &instance)?;
-                planned.push(PlannedCase { id, fitted, case, instance, again, opset: version.since });
+                let second_run = self.second_run(&case_at_version, &instance)?;
+                planned.push(PlannedCase { id, case_at_version, case, instance, second_run, opset: version.since });
             }
         }
         let range = Specs::embedded().opsets(version)?;
@@ -74,19 +74,19 @@ impl<'a> VersionContext<'a> {
     }
 
     /// Plans the node of a case's second run.
-    fn again(
+    fn second_run(
         &self,
-        fitted: &CaseAtVersion<'_>,
+        case_at_version: &CaseAtVersion<'_>,
         instance: &ConcreteCase,
     ) -> Result<Option<Arc<NodePlan>>, GenerateError> {
-        let case = fitted.case;
+        let case = case_at_version.case;
         if case.again.0.is_empty() {
             return Ok(None);
         }
         let error = |message: String| self.at(&case.name, format!("again: {message}"));
         let file = case.second_run();
         let second = CaseAtVersion::new(self.file, &file, self.spec).map_err(error)?;
-        if second.axes() != fitted.axes() {
+        if second.axes() != case_at_version.axes() {
             let message = "the inputs of a second run have no alternatives, nor have those in whose place";
             return Err(error(message.to_owned()));
         }

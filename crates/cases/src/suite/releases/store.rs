@@ -10,7 +10,7 @@ use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::spec::yaml;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{MOST_BINARY, read_file};
+use crate::case::{MAX_BINARY, read_file};
 use crate::suite::SuiteError;
 use crate::suite::releases::{Pack, PackError, ReleaseIndex, Test, short};
 
@@ -277,7 +277,7 @@ impl Home {
                 let missing = || io(std::io::Error::other("the program was built without this file"));
                 Embedded::find(name).ok_or_else(missing)?.bytes().map_err(io)
             }
-            Home::Folder(folder) => read_file(&folder.join(name), MOST_BINARY).map(Bytes::from).map_err(io),
+            Home::Folder(folder) => read_file(&folder.join(name), MAX_BINARY).map(Bytes::from).map_err(io),
         }
     }
 

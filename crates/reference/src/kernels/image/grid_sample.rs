@@ -33,7 +33,7 @@ const OF_20: Rules =
     Rules { modes: [("linear", Mode::Linear), ("nearest", Mode::Nearest), ("cubic", Mode::Cubic)], rank: None };
 
 /// Maximum number of spatial axes. Cubic sampling reads four neighbours per axis, so their number grows with each.
-const MOST_AXES: usize = 8;
+const MAX_AXES: usize = 8;
 
 // AffineGrid.
 
@@ -192,8 +192,8 @@ impl Sampler {
         if !matches || rules.rank.is_some_and(|only| rank != only) {
             return Err(broken("C8", format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
-        if rank > MOST_AXES {
-            let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
+        if rank > MAX_AXES {
+            let message = format!("GridSample over {rank} spatial axes; at most {MAX_AXES} are computed");
             return Err(unsupported(Missing::Attribute, message));
         }
         let mode = call.one_of("mode", &rules.modes).rule("C6")?;

@@ -19,7 +19,7 @@ use crate::tensor::sum::sum;
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
 
 /// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with each.
-const MOST_AXES: usize = 16;
+const MAX_AXES: usize = 16;
 
 /// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad + offset[n][k][o]) *
 /// mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
@@ -29,8 +29,8 @@ fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let shapes = Shapes::of(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
-    if axes.len() > MOST_AXES {
-        let message = format!("DeformConv over {} spatial axes; at most {MOST_AXES} are computed", axes.len());
+    if axes.len() > MAX_AXES {
+        let message = format!("DeformConv over {} spatial axes; at most {MAX_AXES} are computed", axes.len());
         return Err(unsupported(Missing::Attribute, message));
     }
     let places = Places::of(call, &shapes, &axes, accumulate)?;

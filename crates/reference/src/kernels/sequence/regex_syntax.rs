@@ -1,7 +1,7 @@
 //! Translation of RE2's syntax to that of the regex crate.
 
 /// Maximum count in braces.
-const MOST_REPEATS: u32 = 1000;
+const MAX_REPEATS: u32 = 1000;
 
 /// Maximum length in bytes of two counts in braces. RE2 reads numbers without leading zeros, of at most nine digits.
 const LONGEST_COUNTS: usize = 20;
@@ -56,9 +56,9 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
             if min.is_empty() || !number(min) || !number(max) {
                 return Ok(None);
             }
-            let small = |text: &str| text.is_empty() || text.parse::<u32>().is_ok_and(|count| count <= MOST_REPEATS);
+            let small = |text: &str| text.is_empty() || text.parse::<u32>().is_ok_and(|count| count <= MAX_REPEATS);
             if !small(min) || !small(max) {
-                return Err(format!("'{{{counts}}}' repeats more than {MOST_REPEATS} times"));
+                return Err(format!("'{{{counts}}}' repeats more than {MAX_REPEATS} times"));
             }
             counts.len() + 2
         }
