@@ -102,6 +102,7 @@ fn variant(name: &str) -> Result<Variant, String> {
     found.ok_or_else(|| format!("the variants are {}", Variant::ALL.map(Variant::name).join(", ")))
 }
 
+#[expect(clippy::too_many_lines, reason = "the steps of a run, each of which needs what the ones before made")]
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut patterns = arguments.selection.patterns()?;
     if arguments.failed {

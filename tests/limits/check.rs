@@ -92,6 +92,7 @@ fn call(name: &str) -> NodeProto {
 
 /// Returns models whose names, dimensions, findings or calls multiply, and a text of their report. They once exhausted the
 /// memory.
+#[expect(clippy::too_many_lines, reason = "a list of attacks")]
 fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let long = "n".repeat(2 << 20);
     let named = GraphProto { name: Some(long.clone()), ..graph(broken(3000), scalar(), "v1") };

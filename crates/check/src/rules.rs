@@ -197,6 +197,7 @@ impl RuleId {
         RuleId::FunctionOpset,
     ];
 
+    #[expect(clippy::too_many_lines, reason = "a table, a row per rule")]
     const fn row(self) -> Rule {
         use Level::{Error, Note, Warning};
         match self {

@@ -79,6 +79,7 @@ fn start(fault: &str, rest: &[&str]) {
     say(&format!("{}\n", json!({"runtime": {"name": name, "version": version}})));
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of faults")]
 fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
     let seq = &request["seq"];
     let path = request["outputs"][0]["path"].as_str().unwrap_or_default();

@@ -417,29 +417,12 @@ impl Exported {
             }
             Ok(bytes.into())
         };
-        let mut data = Vec::new();
-        for (set, ports) in entry.data.iter().enumerate() {
-            let value = |name: &str, declared: &ValueType| -> Result<Value, SuiteError> {
-                let name = format!("test_data_set_{set}/{name}.pb");
-                decode::value(file(&name)?, declared).map_err(|error| wrong(&home.join(&name), error.to_string()))
-            };
-            let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
-                let value = value(&format!("input_{number}"), &port.r#type)?;
-                Ok(Named { name: port.name.clone(), value })
-            });
-            let outputs = ports.outputs.iter().enumerate().map(|(number, output)| {
-                let stored = |part: Part, declared: &ValueType| value(&file_name(number, part), declared);
-                let tensor = |part: Part, declared: &ValueType| match stored(part, declared)? {
-                    Value::Tensor(tensor) => Ok(tensor),
-                    _ => Err(wrong(&home, format!("{} holds {declared}, not a tensor", file_name(number, part)))),
-                };
-                Ok(ExpectedOutput { name: output.name.clone(), expected: output.rule.try_map(stored, tensor)? })
-            });
-            data.push(DataSet {
-                inputs: inputs.collect::<Result<_, SuiteError>>()?,
-                outputs: outputs.collect::<Result<_, SuiteError>>()?,
-            });
-        }
+        let data_set = |(set, ports)| {
+            data_set(&home.join(format!("test_data_set_{set}")), ports, |name| {
+                file(&format!("test_data_set_{set}/{name}"))
+            })
+        };
+        let data = entry.data.iter().enumerate().map(data_set).collect::<Result<_, _>>()?;
         let refusal = |Refused { rule, control }: &Refused| {
             Ok::<_, SuiteError>(Refusal { rule: rule.clone(), control: Box::new(self.read(control)?) })
         };
@@ -459,6 +442,34 @@ impl Exported {
             rule: entry.rule.clone(),
         })
     }
+}
+
+/// Reads a data set from its folder, whose files `file` reads.
+fn data_set(
+    folder: &Path,
+    ports: &Set,
+    file: impl Fn(&str) -> Result<Bytes, SuiteError>,
+) -> Result<DataSet, SuiteError> {
+    let value = |name: &str, declared: &ValueType| -> Result<Value, SuiteError> {
+        let name = format!("{name}.pb");
+        decode::value(file(&name)?, declared).map_err(|error| wrong(&folder.join(&name), error.to_string()))
+    };
+    let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
+        let value = value(&format!("input_{number}"), &port.r#type)?;
+        Ok(Named { name: port.name.clone(), value })
+    });
+    let outputs = ports.outputs.iter().enumerate().map(|(number, output)| {
+        let stored = |part: Part, declared: &ValueType| value(&file_name(number, part), declared);
+        let tensor = |part: Part, declared: &ValueType| match stored(part, declared)? {
+            Value::Tensor(tensor) => Ok(tensor),
+            _ => Err(wrong(folder, format!("{} holds {declared}, not a tensor", file_name(number, part)))),
+        };
+        Ok(ExpectedOutput { name: output.name.clone(), expected: output.rule.try_map(stored, tensor)? })
+    });
+    Ok(DataSet {
+        inputs: inputs.collect::<Result<_, SuiteError>>()?,
+        outputs: outputs.collect::<Result<_, SuiteError>>()?,
+    })
 }
 
 impl Source for Exported {

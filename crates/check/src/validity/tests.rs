@@ -146,6 +146,7 @@ fn node(model: &mut ModelProto) -> &mut onnx::NodeProto {
     &mut model.graph.as_mut().unwrap().node[0]
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of changes, each with the rule that it breaks")]
 #[test]
 fn messages_that_no_text_can_hold_are_found() {
     let check = |rule: &str, change: &dyn Fn(&mut ModelProto)| {

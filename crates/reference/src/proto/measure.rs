@@ -156,7 +156,7 @@ impl Kind {
 
     /// The kind of a field's content by its number in a message of this kind; numbers and unknown fields count as strings.
     #[must_use]
-    #[expect(clippy::match_same_arms, reason = "a table, in the order of the messages")]
+    #[expect(clippy::match_same_arms, clippy::too_many_lines, reason = "a table, in the order of the messages")]
     pub const fn field(self, number: u64) -> Kind {
         match (self, number) {
             (Kind::Model, 7) => Kind::Graph,
