@@ -70,7 +70,8 @@ fn norm_to_int(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(p) = get_float(&draft.node, "p")? {
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
         let whole = p as i64;
-        if whole as f64 != f64::from(p) {
+        // No integer has the sign of -0.0, which is the sign of 1 / p.
+        if (whole as f64).to_bits() != f64::from(p).to_bits() {
             return impossible(format!("p of {} is an integer, not {p}", to.version));
         }
         attributes::set(&mut draft.node, attributes::int("p", whole));
@@ -80,9 +81,14 @@ fn norm_to_int(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-fn norm_to_float(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(p) = get_int(&draft.node, "p")? {
-        attributes::set(&mut draft.node, attributes::float("p", p as f32));
+        let float = p as f32;
+        #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
+        if float as i128 != i128::from(p) {
+            return impossible(format!("p of {} is a float, and {p} is none", to.version));
+        }
+        attributes::set(&mut draft.node, attributes::float("p", float));
         draft.edit(format!("attribute p is the float {p}"));
     }
     draft.same_default("p");
