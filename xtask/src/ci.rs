@@ -259,8 +259,8 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in ADAPTERS {
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
-        // Two refusals hang onnx.reference until the timeout.
-        run_cases(name, &[&["--timeout", "30"], words(part.as_ref()).as_slice()].concat())?;
+        // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
+        run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
             samples(name)?;
         }
@@ -311,7 +311,7 @@ fn samples(name: &str) -> Result<()> {
     }
     let list = workspace::root().join(format!("target/samples-of-{name}.txt"));
     fs::write(&list, ids).with_context(|| format!("cannot write {}", list.display()))?;
-    run_cases(name, &["--timeout", "30", "--from", &list.to_string_lossy()])
+    run_cases(name, &["--timeout", "60", "--from", &list.to_string_lossy()])
 }
 
 /// Runs the tests of older releases on the adapters, in the environments of the previous step. The tests of 1.23.0 and 1.23.1

@@ -17,7 +17,7 @@ pub use made_up::made_up_inputs;
 pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, inputs_to_give,
-    made_up_trial,
+    made_up_trial, proof_accuracy,
 };
 pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};

@@ -127,7 +127,7 @@ impl Trials<'_> {
             };
             for (position, (expected, actual)) in outputs.iter().zip(&actual).enumerate() {
                 exact &= expected == actual;
-                let (accuracy, element) = accuracy(expected);
+                let (accuracy, element) = proof_accuracy(expected);
                 narrow = narrow.or(element.filter(|_| expected != actual));
                 if let Err(difference) = compare(expected, actual, &accuracy) {
                     return Ok(Proof::Differs(format!("on {name}, output {position}: {}", difference.message)));
@@ -154,7 +154,7 @@ pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
 }
 
 /// Returns the tolerance of an output's elements, and its element type if it has 16 bits.
-fn accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
+pub fn proof_accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
     let (relative, absolute) = CLOSE;
     let element = expected.value_type().element_type();
     let format = element.float_format().filter(|_| element.bits() == 16);
@@ -223,7 +223,7 @@ mod tests {
             |element, values: &[f64]| Value::Tensor(Tensor::of_floats(element, &[values.len()], values).unwrap());
         let is_near = |element, expected: &[f64], actual: &[f64]| {
             let expected = tensor(element, expected);
-            compare(&expected, &tensor(element, actual), &accuracy(&expected).0).is_ok()
+            compare(&expected, &tensor(element, actual), &proof_accuracy(&expected).0).is_ok()
         };
         assert!(is_near(ElementType::Bfloat16, &[1.0, 8.0], &[1.015_625, 8.0]));
         assert!(is_near(ElementType::Bfloat16, &[0.0, 8.0], &[0.0625, 8.0]));
