@@ -17,8 +17,7 @@ use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
-use onnx_conformance_subject::found_of;
-use onnx_conformance_subject::{Accepted, Declaration};
+use onnx_conformance_subject::{Accepted, Declaration, found_of};
 
 use crate::cli::actual::Recorder;
 use crate::cli::output_file::{Kind, OutputFiles};

@@ -14,6 +14,7 @@ use onnx_conformance_cases::generate::GenerateError;
 use onnx_conformance_cases::suite::SuiteError;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::ExpectationError;
+pub(crate) use onnx_conformance_harness::note::note;
 
 /// Prints text to standard output. A reader that closed the pipe, as in `run | head`, has no effect on written files and the exit
 /// code.
@@ -89,9 +90,4 @@ fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let plain = render(GraphicalTheme::unicode_nocolor())?;
     let escaped = escape::lines(&plain);
     if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped.into_owned()) }
-}
-
-/// Prints a note, which is not part of the results, to standard error.
-pub(crate) fn note(text: &str) {
-    complain(&escape::lines(text));
 }

@@ -16,8 +16,7 @@ use onnx_conformance_harness::shell::word;
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::found_of;
-use onnx_conformance_subject::{Accepted, Declaration};
+use onnx_conformance_subject::{Accepted, Declaration, found_of};
 
 use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;

@@ -7,6 +7,7 @@ use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::proto::Message as _;
+use onnx_conformance_harness::interrupt::is_ignored;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::models::{Folder, identity, raw, with_initializer};
@@ -25,13 +26,6 @@ fn start(arguments: &[&str]) -> Child {
     command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Returns true if this process, and so the program that it starts, ignores a signal, such as SIGHUP under nohup.
-fn is_ignored(signal: Signal) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
-}
-
 #[test]
 fn a_signal_leaves_no_temporary_file() {
     use std::os::unix::process::ExitStatusExt as _;
@@ -43,7 +37,7 @@ fn a_signal_leaves_no_temporary_file() {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
     let is_writing = || names().iter().any(|name| name.starts_with(".o.onnx."));
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|signal| !is_ignored(signal.as_raw())) {
         // The program may be faster than the signal.
         let was_ended = (0..20).any(|_| {
             let mut child = start(&["convert", &model, "--opset", "14", "--verify", "0", "-o", &out, "--force"]);

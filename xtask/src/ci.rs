@@ -240,7 +240,7 @@ fn own(name: &str) -> String {
 
 /// Runs the adapters and, beside them, the tests of the site, which wait for a browser most of the time.
 fn adapters_and_site(arguments: &Arguments) -> Result<()> {
-    for name in ADAPTERS.iter().chain(&SAMPLED) {
+    for name in ADAPTERS {
         adapters::setup(name)?;
     }
     cargo(&["build", "--quiet"])?;
@@ -270,6 +270,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     for name in SAMPLED {
+        adapters::setup(name)?;
         run_cases(name, &["--shard", "1/10"])?;
         samples(name)?;
     }

@@ -37,9 +37,6 @@ pub(crate) const BYTES: usize = 64 << 20;
 /// Memory limit of a run on the executor.
 const RUN_BYTES: usize = 16 << 20;
 
-/// Tolerance for a converted model: roundings of other operators in the narrowest type.
-const CLOSE: Accuracy = Accuracy::Close { relative: 0.02, absolute: 1e-5 };
-
 fn limits() -> Limits {
     let started = Instant::now();
     Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME / 4), findings: 1000 }
@@ -213,21 +210,11 @@ fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
         None => return Err("the model loaded, and does not any more".to_owned()),
     };
     for (position, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
-        if let Err(difference) = compare(expected, actual, &closeness(expected)) {
+        if let Err(difference) = compare(expected, actual, &proof_accuracy(expected).0) {
             return Err(format!("output {position} differs: {}", difference.message));
         }
     }
     Ok(())
-}
-
-/// Returns the tolerance of an output: that of a proof, and no less than `CLOSE`.
-fn closeness(expected: &Value) -> Accuracy {
-    match (proof_accuracy(expected).0, CLOSE) {
-        (Accuracy::Close { absolute: narrow, .. }, Accuracy::Close { relative, absolute }) => {
-            Accuracy::Close { relative, absolute: absolute.max(narrow) }
-        }
-        _ => CLOSE,
-    }
 }
 
 /// True if the run ended at a limit, which the nodes of a conversion may reach earlier than the original node.

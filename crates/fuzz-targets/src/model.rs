@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use onnx_conformance_cases::case::{Case, DataSet, Expected, ExpectedOutput, Level, Variant, named_cells, vary};
+use onnx_conformance_cases::case::{Case, DataSet, Expected, ExpectedOutput, Variant, named_cells, vary};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run as execute};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
@@ -64,19 +64,7 @@ fn empty(value_type: &ValueType) -> Option<Value> {
 fn walk(model: Bytes) {
     named_cells(&model, Specs::embedded());
     let outputs = vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }];
-    let case = Case {
-        id: "fuzz".to_owned(),
-        model,
-        folder: None,
-        data: vec![DataSet { inputs: Vec::new(), outputs }],
-        refusal: None,
-        rule: None,
-        level: Level::Required,
-        is_edge: false,
-        is_hostile: false,
-        evidence: Vec::new(),
-        judged: None,
-    };
+    let case = Case::new("fuzz", model, vec![DataSet { inputs: Vec::new(), outputs }]);
     // Errors of the model are expected.
     let _ = describe(&case);
     for variant in Variant::ALL {

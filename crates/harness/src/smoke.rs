@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::TensorError;
 use onnx_conformance_reference::value::Value;
 
 use model::{Expected, Probe, probes};
-use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput, Level};
+use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_subject::{Ended, Host, Phase, Request, Response};
 
@@ -122,19 +122,11 @@ impl Probe {
             name: output.name.clone(),
             expected: case::Expected::Value(value.clone(), Accuracy::Exact),
         });
-        Case {
-            id: self.about.to_owned(),
-            model: self.model.clone(),
-            folder: None,
-            data: vec![DataSet { inputs: self.inputs.clone(), outputs: expected.collect() }],
-            refusal: None,
-            rule: None,
-            level: Level::Required,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
-        }
+        Case::new(
+            self.about,
+            self.model.clone(),
+            vec![DataSet { inputs: self.inputs.clone(), outputs: expected.collect() }],
+        )
     }
 
     /// Returns the element types of inputs and outputs.

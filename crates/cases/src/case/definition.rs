@@ -42,11 +42,16 @@ pub struct Case {
 impl Case {
     /// Returns a required case with an id and no data.
     pub fn without_data(id: &str) -> Case {
+        Case::new(id, Bytes::new(), Vec::new())
+    }
+
+    /// Creates a required case with nothing said of it besides its model and data.
+    pub fn new(id: impl Into<String>, model: Bytes, data: Vec<DataSet>) -> Case {
         Case {
-            id: id.to_owned(),
-            model: Bytes::new(),
+            id: id.into(),
+            model,
             folder: None,
-            data: Vec::new(),
+            data,
             refusal: None,
             rule: None,
             level: Level::Required,

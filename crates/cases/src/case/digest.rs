@@ -171,19 +171,7 @@ mod tests {
         let value = |value| Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[value]).unwrap());
         let inputs = vec![Named { name: "x".to_owned(), value: value(input) }];
         let outputs = vec![ExpectedOutput { name: "y".to_owned(), expected: Expected::Value(value(output), accuracy) }];
-        Case {
-            id: id.to_owned(),
-            model: bytes::Bytes::from_static(b"model"),
-            folder: None,
-            data: vec![DataSet { inputs, outputs }],
-            refusal: None,
-            rule: None,
-            level: Level::Required,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
-        }
+        Case::new(id, bytes::Bytes::from_static(b"model"), vec![DataSet { inputs, outputs }])
     }
 
     #[test]

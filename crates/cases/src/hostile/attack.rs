@@ -78,17 +78,5 @@ impl Attack {
 fn case(id: String, model: Bytes, inputs: Vec<Named>, outputs: Vec<Named>) -> Case {
     let expected = |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
     let outputs = outputs.into_iter().map(expected).collect();
-    Case {
-        id,
-        model,
-        folder: None,
-        data: vec![DataSet { inputs, outputs }],
-        refusal: None,
-        rule: None,
-        level: Level::Recommended,
-        is_edge: false,
-        is_hostile: false,
-        evidence: Vec::new(),
-        judged: None,
-    }
+    Case { level: Level::Recommended, ..Case::new(id, model, vec![DataSet { inputs, outputs }]) }
 }

@@ -64,7 +64,7 @@ impl Suite {
 
     /// Opens the suite of the project: every release under `testdata`, and the cases from the specs.
     pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
-        Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
+        Suite::project(Some(testdata), Generated::embedded())
     }
 
     /// Creates a suite of these releases, these cases from specs, the cases about the format, and the hostile models.

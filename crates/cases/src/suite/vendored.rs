@@ -97,17 +97,8 @@ impl VendoredCases {
         let model = self.releases.read_test(self.number, test)?.and_then(|mut files| files.remove("model.onnx"));
         let outputs = vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }];
         Ok(model.map(|model| Case {
-            id: id.to_owned(),
-            model,
-            folder: None,
-            data: vec![DataSet { inputs: Vec::new(), outputs }],
-            refusal: None,
-            rule: None,
             level: Level::Open,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
+            ..Case::new(id, model, vec![DataSet { inputs: Vec::new(), outputs }])
         }))
     }
 

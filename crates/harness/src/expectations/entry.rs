@@ -65,7 +65,8 @@ impl Entry {
     }
 
     fn is_no_worse_variation(&self, result: &CaseResult) -> bool {
-        self.varies && result.outcome.rank() <= self.outcome().rank()
+        self.varies
+            && (result.outcome.rank() < self.outcome().rank() || self.outcome().is_limit() && result.outcome.is_limit())
     }
 
     /// Returns the selector of the entry as written.

@@ -243,8 +243,11 @@ mod tests {
         assert_eq!(verdict(Outcome::Pass), Verdict::Pass);
         assert_eq!(verdict(Outcome::Error), Verdict::ExpectedFailure);
         assert_eq!(verdict(Outcome::Accepted), Verdict::ExpectedFailure);
-        assert_eq!(verdict(Outcome::Mismatch), Verdict::ExpectedFailure);
+        assert_eq!(verdict(Outcome::Mismatch), Verdict::Regression);
         assert_eq!(verdict(Outcome::Crash), Verdict::Regression);
+        let limit = file.replace("outcome: accepted", "outcome: timeout");
+        assert_eq!(matcher(&limit).verdict(&ends(Outcome::OutOfMemory)[0]).0, Verdict::ExpectedFailure);
+        assert_eq!(matcher(&limit).verdict(&ends(Outcome::Crash)[0]).0, Verdict::Regression);
         let steady = file.replace(", varies: true", "");
         assert_eq!(matcher(&steady).verdict(&ends(Outcome::Pass)[0]).0, Verdict::Improvement);
         let two = "  - {cases: 'd/Abs-1/**', outcome: accepted, varies: true}\n";

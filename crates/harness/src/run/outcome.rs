@@ -100,6 +100,11 @@ impl Outcome {
         matches!(self, Outcome::Error | Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType)
     }
 
+    /// Returns true if a limit of the run ended the case. Time and memory may run out in either order.
+    pub const fn is_limit(self) -> bool {
+        matches!(self, Outcome::Timeout | Outcome::OutOfMemory)
+    }
+
     /// Returns true if the runtime gave no answer: it died, hung, took too much memory or violated the protocol.
     pub const fn is_without_answer(self) -> bool {
         self.rank() >= Outcome::Timeout.rank()

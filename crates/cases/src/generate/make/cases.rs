@@ -57,17 +57,15 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
     let Outputs { declared, expected, evidence } =
         Run { version, planned, draft: &draft, is_first: true }.outputs(&model)?;
     let mut case = Case {
-        id: planned.id.clone(),
-        model: single_node_model(version.spec, planned.opset, &draft, &declared),
-        folder: None,
-        data: vec![DataSet { inputs: draft.inputs, outputs: expected }],
-        refusal: None,
         rule: version.rule(planned.case.constraint.as_deref()),
         level: version.level(planned.case.level),
         is_edge: planned.case.edge,
-        is_hostile: false,
         evidence,
-        judged: None,
+        ..Case::new(
+            planned.id.clone(),
+            single_node_model(version.spec, planned.opset, &draft, &declared),
+            vec![DataSet { inputs: draft.inputs, outputs: expected }],
+        )
     };
     if let Some(node) = &planned.second_run {
         add_second_run(version, planned, node, &mut case)?;
@@ -122,17 +120,14 @@ fn refused(
         }
     };
     Ok(Case {
-        id: refusal.id.clone(),
-        model: single_node_model(version.spec, planned.opset, &draft, &outputs),
-        folder: None,
-        data: vec![DataSet { inputs: draft.inputs, outputs: Vec::new() }],
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
         rule: version.rule(refusal.constraint.as_deref()),
         level: version.level(refusal.level),
-        is_edge: false,
-        is_hostile: false,
-        evidence: Vec::new(),
-        judged: None,
+        ..Case::new(
+            refusal.id.clone(),
+            single_node_model(version.spec, planned.opset, &draft, &outputs),
+            vec![DataSet { inputs: draft.inputs, outputs: Vec::new() }],
+        )
     })
 }
 

@@ -156,17 +156,13 @@ impl IrFile {
         let expected =
             |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
         let mut case = Case {
-            id,
             folder: is_outside(&case.initializers).then(|| folder.to_owned()),
-            model: serialized(&model),
-            data: vec![DataSet { inputs, outputs: outputs.into_iter().map(expected).collect() }],
-            refusal: None,
-            rule: None,
             level: case.level,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
+            ..Case::new(
+                id,
+                serialized(&model),
+                vec![DataSet { inputs, outputs: outputs.into_iter().map(expected).collect() }],
+            )
         };
         case.confirm(Evidence::Literal);
         Ok(case)
@@ -200,17 +196,10 @@ impl IrFile {
         }
         let inputs = control.data.first().map(|data| data.inputs.clone()).unwrap_or_default();
         Ok(Case {
-            id,
             folder: is_outside(initializers).then(|| folder.to_owned()),
-            model: bytes,
-            data: vec![DataSet { inputs, outputs: Vec::new() }],
             refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
-            rule: None,
             level: refusal.level,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
+            ..Case::new(id, bytes, vec![DataSet { inputs, outputs: Vec::new() }])
         })
     }
 
