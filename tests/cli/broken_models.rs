@@ -105,10 +105,10 @@ fn a_link_that_leaves_the_folder_is_refused() {
     let folder = Folder::new();
     let case = folder.add("case", &with_initializer(external("link")).encode_to_vec());
     std::os::unix::fs::symlink(&secret, case.join("link")).unwrap();
-    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves the model's folder");
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves it");
     let case = folder.add("case", &with_initializer(external("folder/secret")).encode_to_vec());
     std::os::unix::fs::symlink(outside.path(), case.join("folder")).unwrap();
-    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves the model's folder");
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves it");
 }
 
 #[test]

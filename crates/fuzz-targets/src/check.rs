@@ -18,7 +18,7 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::graph::Dim;
-use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{Message as _, ModelProto};
 use onnx_conformance_reference::spec::Specs;
@@ -146,7 +146,12 @@ fn run_on(
 ) -> Option<Result<Vec<Value>, String>> {
     let deadline = limits().deadline;
     let loading = LoadLimits { deadline: deadline.clone(), bytes: RUN_BYTES };
-    let loaded = read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &loading).ok()?;
+    let loaded = match read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &loading) {
+        Ok(loaded) => loaded,
+        // A limit, which is time on the clock, is no property of the model.
+        Err(error @ ModelError::Limit(_)) => return Some(Err(error.to_string())),
+        Err(_) => return None,
+    };
     let limits =
         ExecutionLimits { elements: 1 << 18, bytes: RUN_BYTES, trips: 100, deadline, ..ExecutionLimits::default() };
     let inputs: BTreeMap<String, Value> =

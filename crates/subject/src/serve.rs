@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use onnx_conformance_reference::proto::{decode, encode};
-use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::proto::decode::{self, DecodeError};
+use onnx_conformance_reference::proto::encode;
+use onnx_conformance_reference::types::{TypeError, ValueType};
 use serde::Serialize;
 
 use crate::message::{Answer, Answered, Command, Failure, Started, Unsupported, ValueFile};
@@ -37,7 +38,7 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
             Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
             Command::Run { seq, model, inputs, outputs } => {
                 let result = run(runtime, Path::new(&model), &inputs, &outputs)
-                    .unwrap_or_else(|message| Answered::Error(Failure { phase: Phase::Load, message }));
+                    .unwrap_or_else(|error| Answered::Error(Failure { phase: Phase::Load, message: error.to_string() }));
                 say(&mut output, &Answer { seq, result })?;
             }
             Command::Stop {} => break,
@@ -53,8 +54,24 @@ fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     output.flush()
 }
 
+/// Error of the files of a request.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("{path}: {source}")]
+    File { path: String, source: io::Error },
+    #[error("{path}: {source}")]
+    Value { path: String, source: DecodeError },
+    #[error("{name}: {source}")]
+    Type { name: String, source: TypeError },
+}
+
 /// Runs a model on inputs from files, and writes its outputs to files.
-fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[ValueFile]) -> Result<Answered, String> {
+fn run(
+    runtime: &dyn Runtime,
+    model: &Path,
+    inputs: &[ValueFile],
+    outputs: &[ValueFile],
+) -> Result<Answered, RequestError> {
     let bytes: Bytes = read(model)?.into();
     let request = Request {
         id: "",
@@ -64,13 +81,13 @@ fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[Val
         outputs: &outputs
             .iter()
             .map(|file| Ok(Output::new(&file.name, value_type(file)?, 0)))
-            .collect::<Result<Vec<_>, String>>()?,
+            .collect::<Result<Vec<_>, RequestError>>()?,
     };
     Ok(match runtime.run(&request).checked(&request) {
         Response::Outputs { values, .. } => {
             for (file, value) in outputs.iter().zip(&values) {
                 fs::write(&file.path, encode::value(value, &file.name))
-                    .map_err(|error| format!("{}: {error}", file.path))?;
+                    .map_err(|source| RequestError::File { path: file.path.clone(), source })?;
             }
             Answered::Ok
         }
@@ -79,16 +96,17 @@ fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[Val
     })
 }
 
-fn input(file: &ValueFile) -> Result<Named, String> {
+fn input(file: &ValueFile) -> Result<Named, RequestError> {
     let bytes = read(Path::new(&file.path))?;
-    let value = decode::value(bytes.into(), &value_type(file)?).map_err(|error| format!("{}: {error}", file.path))?;
+    let value = decode::value(bytes.into(), &value_type(file)?)
+        .map_err(|source| RequestError::Value { path: file.path.clone(), source })?;
     Ok(Named { name: file.name.clone(), value })
 }
 
-fn value_type(file: &ValueFile) -> Result<ValueType, String> {
-    file.value_type.parse().map_err(|error| format!("{}: {error}", file.name))
+fn value_type(file: &ValueFile) -> Result<ValueType, RequestError> {
+    file.value_type.parse().map_err(|source| RequestError::Type { name: file.name.clone(), source })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+fn read(path: &Path) -> Result<Vec<u8>, RequestError> {
+    fs::read(path).map_err(|source| RequestError::File { path: path.display().to_string(), source })
 }

@@ -1,5 +1,7 @@
 //! Sources of a model's bytes.
 
+use std::io;
+
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::measure::MeasureError;
 
@@ -17,7 +19,7 @@ pub trait Source {
     }
 
     /// Fills the buffer with the bytes from `offset` on.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String>;
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
 impl Source for [u8] {
@@ -25,11 +27,11 @@ impl Source for [u8] {
         <[u8]>::len(self) as u64
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let from = usize::try_from(offset).ok();
         let bytes = from.and_then(|from| self.get(from..)?.get(..buffer.len()));
         // bounded: by the buffer, which has the same length as the bytes.
-        buffer.copy_from_slice(bytes.ok_or_else(|| format!("there are no {} bytes at {offset}", buffer.len()))?);
+        buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 }
@@ -39,7 +41,7 @@ impl Source for Vec<u8> {
         Source::len(self.as_slice())
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.as_slice().read_at(offset, buffer)
     }
 }

@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::io;
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::model::text::parse_model;
@@ -82,7 +83,7 @@ impl Source for Sparse {
         self.head.len() as u64 + self.zeros + self.tail.len() as u64
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.read.set(self.read.get() + buffer.len() as u64);
         for (byte, at) in buffer.iter_mut().zip(offset..) {
             let behind = at.checked_sub(self.head.len() as u64);

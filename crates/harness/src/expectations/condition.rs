@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{ProcessorFeature, ProcessorFeatures, feature_list};
+use crate::run::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
 
 /// Condition of an entry. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,15 +86,29 @@ impl fmt::Display for Processors {
     }
 }
 
-impl TryFrom<WrittenProcessors> for Processors {
-    type Error = String;
+/// Condition that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ConditionError {
+    /// The list of processor features is empty.
+    #[error("`cpu` names no feature; name one, or leave it out")]
+    NoFeature,
+    /// A processor feature is unknown.
+    #[error(transparent)]
+    Feature(#[from] UnknownFeature),
+    /// The text is not a list of comparisons.
+    #[error("'{0}' compares no versions; write it as '>=1.20' or '>=1.20, <1.23'")]
+    Versions(String),
+}
 
-    fn try_from(written: WrittenProcessors) -> Result<Processors, String> {
+impl TryFrom<WrittenProcessors> for Processors {
+    type Error = ConditionError;
+
+    fn try_from(written: WrittenProcessors) -> Result<Processors, ConditionError> {
         let read = |names: Vec<String>| {
             if names.is_empty() {
-                return Err("`cpu` names no feature; name one, or leave it out".to_owned());
+                return Err(ConditionError::NoFeature);
             }
-            names.into_iter().map(ProcessorFeature::try_from).collect::<Result<ProcessorFeatures, String>>()
+            Ok(names.into_iter().map(ProcessorFeature::try_from).collect::<Result<ProcessorFeatures, _>>()?)
         };
         Ok(match written {
             WrittenProcessors::WithAny(names) => Processors::WithAny(read(names)?),
@@ -161,9 +175,9 @@ impl Versions {
 }
 
 impl TryFrom<String> for Versions {
-    type Error = String;
+    type Error = ConditionError;
 
-    fn try_from(text: String) -> Result<Versions, String> {
+    fn try_from(text: String) -> Result<Versions, ConditionError> {
         let mut comparisons = Vec::new();
         for part in text.split(',').map(str::trim) {
             let sign = SIGNS.iter().find_map(|(sign, comparison)| Some((part.strip_prefix(sign)?.trim(), *comparison)));
@@ -171,7 +185,7 @@ impl TryFrom<String> for Versions {
                 Some((bound, comparison)) if bound.starts_with(|c: char| c.is_ascii_digit()) => {
                     comparisons.push((comparison, numbers(bound)));
                 }
-                _ => return Err(format!("'{text}' compares no versions; write it as '>=1.20' or '>=1.20, <1.23'")),
+                _ => return Err(ConditionError::Versions(text)),
             }
         }
         Ok(Versions { text, comparisons })

@@ -41,6 +41,21 @@ pub struct Entry {
     pub url: Option<String>,
 }
 
+/// Fault of an entry.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryFault {
+    /// The keys of the entry contradict each other.
+    #[error("{0}")]
+    Contradiction(&'static str),
+    /// A pattern cannot be read.
+    #[error(transparent)]
+    Pattern(#[from] FilterError),
+    /// Another entry, by its number, selects the same cases.
+    #[error("selects the same as entry {0}; keep one")]
+    Repeated(usize),
+}
+
 impl Entry {
     /// Creates an entry for a missing feature.
     pub fn unsupported(what: &str) -> Entry {
@@ -106,7 +121,7 @@ impl Entry {
         format!("{{{}}}", fields_to_yaml(fields))
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), EntryFault> {
         let rule = match (&self.cases, &self.unsupported, self.outcome) {
             (None, None, _) => "selects nothing; give it `cases` or `unsupported`",
             (Some(_), Some(_), _) => "selects twice; give it `cases` or `unsupported`, not both",
@@ -122,9 +137,9 @@ impl Entry {
             _ if self.cases.as_ref().is_some_and(|pattern| pattern.starts_with('!')) => {
                 "says which cases it does not mean; name those that it means"
             }
-            _ => return self.check_patterns().map_err(|error| error.to_string()),
+            _ => return Ok(self.check_patterns()?),
         };
-        Err(rule.to_owned())
+        Err(EntryFault::Contradiction(rule))
     }
 
     fn check_patterns(&self) -> Result<(), FilterError> {

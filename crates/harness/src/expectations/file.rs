@@ -2,12 +2,12 @@
 
 use miette::Diagnostic;
 use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_cases::suite::{Filter, FilterError};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_subject::{Accepted, Opsets, name_problem, version_problem};
 use serde::{Deserialize, Serialize};
 
-use crate::expectations::entry::{Entry, quoted};
+use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::run::{Header, ProcessorFeatures, feature_list};
 
@@ -68,22 +68,22 @@ pub enum ExpectationError {
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
     /// A key outside of the entries has an invalid value.
-    #[error("{path}: {rule}")]
+    #[error("{path}: {fault}")]
     Header {
         /// The file.
         path: String,
         /// The problem.
-        rule: String,
+        fault: HeaderFault,
     },
     /// An entry contradicts itself or another entry.
-    #[error("{path}: entry {number}: {rule}")]
+    #[error("{path}: entry {number}: {fault}")]
     Entry {
         /// The file.
         path: String,
         /// The number of the entry, from 1.
         number: usize,
         /// The problem.
-        rule: String,
+        fault: EntryFault,
     },
     /// The file is about another runtime.
     #[error("{path}: is about '{found}', not '{runtime}'; name the runtime's own file")]
@@ -100,6 +100,30 @@ pub enum ExpectationError {
     ExpectationText(String),
 }
 
+/// Fault of a key outside of the entries.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderFault {
+    /// The name of the runtime is no word.
+    #[error("`runtime`: {0}")]
+    Runtime(String),
+    /// The version is no word.
+    #[error("`version`: {0}")]
+    Version(String),
+    /// There is a scope without `exact`.
+    #[error("`scope` says what was measured, case by case; write `exact: true` beside it")]
+    ScopeWithoutExact,
+    /// The scope names a variant. This is the pattern without it.
+    #[error("`scope` is about cases in every variant; write '{0}'")]
+    ScopeOfVariant(String),
+    /// A measurement breaks a rule that other files need not keep.
+    #[error("{0}")]
+    Measurement(&'static str),
+    /// A pattern of the scope cannot be read.
+    #[error("`scope`: {0}")]
+    Scope(FilterError),
+}
+
 impl Expectations {
     /// Expects a runtime to pass everything.
     pub fn none(runtime: &str) -> Expectations {
@@ -110,10 +134,10 @@ impl Expectations {
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
         let checked = file.check_names().and_then(|()| file.check_scope());
-        checked.map_err(|rule| ExpectationError::Header { path: path.to_owned(), rule })?;
+        checked.map_err(|fault| ExpectationError::Header { path: path.to_owned(), fault })?;
         for (index, entry) in file.expect.iter().enumerate() {
-            if let Err(rule) = entry.check() {
-                return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, rule });
+            if let Err(fault) = entry.check() {
+                return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, fault });
             }
         }
         let lines = ExpectationText::read(text).map(|layout| layout.lines()).unwrap_or_default();
@@ -122,20 +146,20 @@ impl Expectations {
         Ok(file)
     }
 
-    fn check_names(&self) -> Result<(), String> {
-        let version = || version_problem(self.version.as_deref()?).map(|problem| format!("`version`: {problem}"));
-        let name = name_problem(&self.runtime).map(|problem| format!("`runtime`: {problem}"));
+    fn check_names(&self) -> Result<(), HeaderFault> {
+        let version = || version_problem(self.version.as_deref()?).map(HeaderFault::Version);
+        let name = name_problem(&self.runtime).map(HeaderFault::Runtime);
         name.or_else(version).map_or(Ok(()), Err)
     }
 
-    fn check_scope(&self) -> Result<(), String> {
+    fn check_scope(&self) -> Result<(), HeaderFault> {
         if !self.scope.is_empty() && !self.exact {
-            return Err("`scope` says what was measured, case by case; write `exact: true` beside it".to_owned());
+            return Err(HeaderFault::ScopeWithoutExact);
         }
         if let Some(pattern) = self.scope.iter().find(|pattern| Variant::of_id(pattern).1 != Variant::Runtime) {
-            return Err(format!("`scope` is about cases in every variant; write '{}'", Variant::of_id(pattern).0));
+            return Err(HeaderFault::ScopeOfVariant(Variant::of_id(pattern).0.to_owned()));
         }
-        Filter::new(&self.scope).map(drop).map_err(|error| format!("`scope`: {error}"))
+        Filter::new(&self.scope).map(drop).map_err(HeaderFault::Scope)
     }
 
     /// Returns the expectations of the file called `path`, or an error if they are for another runtime.

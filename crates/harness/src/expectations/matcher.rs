@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
 use onnx_conformance_cases::case::{Variant, folders};
-use onnx_conformance_cases::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
+use onnx_conformance_cases::suite::{Filter, FilterError, PathGlob, is_glob, loose_glob, wildcard};
 use onnx_conformance_subject::Declaration;
 
-use crate::expectations::entry::Entry;
-use crate::expectations::file::{ExpectationError, Expectations};
+use crate::expectations::entry::{Entry, EntryFault};
+use crate::expectations::file::{ExpectationError, Expectations, HeaderFault};
 use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
 
 /// The expectations that apply to a runtime on this machine.
@@ -100,7 +100,7 @@ impl ExpectationMatcher {
     ) -> Result<ExpectationMatcher, ExpectationError> {
         let scope = Filter::new(&expectations.scope).map_err(|error| ExpectationError::Header {
             path: expectations.path().to_owned(),
-            rule: error.to_string(),
+            fault: HeaderFault::Scope(error),
         })?;
         let mut matcher = ExpectationMatcher {
             active,
@@ -113,22 +113,22 @@ impl ExpectationMatcher {
         };
         let entries = std::mem::take(&mut matcher.expectations.expect);
         let path = matcher.path();
-        let wrong = |index, rule| ExpectationError::Entry { path: path.clone(), number: index + 1, rule };
+        let wrong = |index, fault| ExpectationError::Entry { path: path.clone(), number: index + 1, fault };
         let mut written = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             if !matcher.is_active(index) {
                 continue;
             }
             if let Some(first) = written.insert((&entry.cases, &entry.unsupported), index) {
-                return Err(wrong(index, format!("selects the same as entry {}; keep one", first + 1)));
+                return Err(wrong(index, EntryFault::Repeated(first + 1)));
             }
-            matcher.add(index, entry).map_err(|rule| wrong(index, rule))?;
+            matcher.add(index, entry).map_err(|error| wrong(index, error.into()))?;
         }
         matcher.expectations.expect = entries;
         Ok(matcher)
     }
 
-    fn add(&mut self, index: usize, entry: &Entry) -> Result<(), String> {
+    fn add(&mut self, index: usize, entry: &Entry) -> Result<(), FilterError> {
         match (&entry.cases, &entry.unsupported) {
             (Some(pattern), _) => {
                 let (pattern, variant) = Variant::of_id(pattern);
@@ -136,7 +136,7 @@ impl ExpectationMatcher {
                 if is_glob(pattern) {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
                     let folder = folders(start).next_back().unwrap_or_default().to_owned();
-                    let glob = PathGlob::new(pattern).map_err(|error| error.to_string())?;
+                    let glob = PathGlob::new(pattern)?;
                     entries.globs.entry(folder).or_default().push((index, glob));
                 } else {
                     let path = pattern.trim_end_matches('/').to_owned();
@@ -144,7 +144,7 @@ impl ExpectationMatcher {
                 }
             }
             (None, Some(what)) if is_glob(what) => {
-                let glob = loose_glob(what).map_err(|error| error.to_string())?;
+                let glob = loose_glob(what)?;
                 let start = what.get(..wildcard(what)).unwrap_or_default();
                 self.feature_globs.push(FeatureGlob { index, start: start.to_owned(), glob, matcher: OnceLock::new() });
             }

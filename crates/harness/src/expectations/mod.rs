@@ -11,10 +11,10 @@ mod problems;
 mod text;
 mod update;
 
-pub use condition::{Condition, Processors, Versions, version_key};
+pub use condition::{Condition, ConditionError, Processors, Versions, version_key};
 pub use doubts::Doubts;
-pub use entry::Entry;
-pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance, with_strict};
+pub use entry::{Entry, EntryFault};
+pub use file::{ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_provenance, with_strict};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};

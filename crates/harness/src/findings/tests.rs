@@ -220,6 +220,28 @@ fn titles_differ_and_say_something() {
     }
 }
 
+/// The program prints the scope of a finding from the measurements. A sentence that repeats it is false after the next one.
+#[test]
+fn titles_and_sentences_about_the_runtime_claim_no_scope() {
+    const SCOPES: [&str; 15] = [
+        "only", "always", "never", "every", "all", "any", "each", "both", "whenever", "none", "others", "rest", "otherwise",
+        "elsewhere", "everywhere",
+    ];
+    let is_release = |word: &str| word.split('.').count() == 3 && word.chars().all(|it| it.is_ascii_digit() || it == '.');
+    assert_none(|finding| {
+        let claim = |text: &str| {
+            // What a message says is no claim of ours.
+            let own: String = text.split('"').step_by(2).collect();
+            let words: Vec<&str> = own.split(|it: char| !it.is_alphanumeric() && it != '.').map(|word| word.trim_matches('.')).collect();
+            let claims = |word: &&&str| SCOPES.contains(&word.to_lowercase().as_str()) || is_release(word);
+            words.iter().find(claims).map(|word| (*word).to_owned())
+        };
+        let (title, does) = (claim(&finding.title), claim(&finding.does));
+        let (field, word) = title.map(|word| ("title", word)).or(does.map(|word| ("runtime", word)))?;
+        Some(format!("`{field}` claims a scope: {word}"))
+    });
+}
+
 #[test]
 fn a_finding_is_about_the_operators_of_its_cases_alone() {
     let about = |operator: &str| {

@@ -7,7 +7,7 @@ use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
 use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_subject::{Accepted, Declaration};
 
-use crate::expectations::{Entry, ExpectationError, Expectations, Processors};
+use crate::expectations::{Entry, ExpectationError, HeaderFault, Expectations, Processors};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
@@ -44,10 +44,11 @@ impl Measurement {
         let file = entries.rest().expectations();
         let Some(version) = file.version.clone() else { return Ok(None) };
         if !file.exact || file.expect.iter().any(|entry| entry.unsupported.is_some()) {
-            let rule = "a measurement lists every case that does not pass, so the file says `exact: true` and lists cases alone; \
-                        `--update-expectations` writes it so"
-                .to_owned();
-            return Err(ExpectationError::Header { path: file.path().to_owned(), rule });
+            let fault = HeaderFault::Measurement(
+                "a measurement lists every case that does not pass, so the file says `exact: true` and lists cases alone; \
+                 `--update-expectations` writes it so",
+            );
+            return Err(ExpectationError::Header { path: file.path().to_owned(), fault });
         }
         // CI does not test measurements of a part of the suite.
         let digests = digests.or((!file.scope.is_empty()).then_some(""));

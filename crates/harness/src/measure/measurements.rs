@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use lzma_rust2::LzmaReader;
 
-use crate::expectations::{ExpectationError, version_key};
+use crate::expectations::{ExpectationError, HeaderFault, version_key};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::measurement::Measurement;
 
@@ -88,7 +88,7 @@ impl MeasuredFile {
             return Ok(read);
         }
         let path = format!("expectations/{}/{}.yaml", self.runtime, self.version);
-        let wrong = |rule: &str| ExpectationError::Header { path: path.clone(), rule: rule.to_owned() };
+        let wrong = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
         let text = self.text("yaml").ok_or_else(|| wrong("is not embedded as a whole; build the program anew"))?;
         let measurement = Measurement::read(&path, text, self.text(MeasuredDigests::EXTENSION))?;
         let measurement = measurement.ok_or_else(|| wrong("names no version, which its folder is for"))?;

@@ -12,7 +12,7 @@ pub mod test_results;
 pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};
 pub use plan::{Confirm, Plan, Shard, plan};
-pub use processor::{ProcessorFeature, ProcessorFeatures, feature_list};
+pub use processor::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
 pub use runner::{Event, Inspect, OfRelease, Summary, run, run_inspected};
 pub use support::undeclared_feature;

@@ -114,22 +114,27 @@ pub struct Shard {
     of: usize,
 }
 
-impl FromStr for Shard {
-    type Err = String;
+/// Text that names no part of a run.
+#[derive(Debug, thiserror::Error)]
+#[error("write K/N with K from 1 to N, as in 2/8")]
+pub struct ShardError;
 
-    fn from_str(text: &str) -> Result<Shard, String> {
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         parts
             .filter(|(number, of)| (1..=*of).contains(number))
             .map(|(number, of)| Shard { number, of })
-            .ok_or_else(|| "write K/N with K from 1 to N, as in 2/8".to_owned())
+            .ok_or(ShardError)
     }
 }
 
 impl TryFrom<String> for Shard {
-    type Error = String;
+    type Error = ShardError;
 
-    fn try_from(text: String) -> Result<Shard, String> {
+    fn try_from(text: String) -> Result<Shard, ShardError> {
         text.parse()
     }
 }

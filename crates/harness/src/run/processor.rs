@@ -57,14 +57,17 @@ fn detected() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-impl TryFrom<String> for ProcessorFeature {
-    type Error = String;
+/// Name of no processor feature that the harness detects.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no processor feature '{name}', only {known}", name = .0, known = FEATURES.join(", "))]
+pub struct UnknownFeature(String);
 
-    fn try_from(name: String) -> Result<ProcessorFeature, String> {
+impl TryFrom<String> for ProcessorFeature {
+    type Error = UnknownFeature;
+
+    fn try_from(name: String) -> Result<ProcessorFeature, UnknownFeature> {
         let known = FEATURES.into_iter().find(|known| *known == name);
-        known
-            .map(ProcessorFeature)
-            .ok_or_else(|| format!("there is no processor feature '{name}', only {}", FEATURES.join(", ")))
+        known.map(ProcessorFeature).ok_or(UnknownFeature(name))
     }
 }
 
@@ -98,10 +101,10 @@ mod tests {
     #[test]
     fn every_detected_feature_has_a_known_name() {
         for (name, _) in detected() {
-            assert_eq!(ProcessorFeature::try_from(name.to_owned()).map(ProcessorFeature::name), Ok(name));
+            assert_eq!(ProcessorFeature::try_from(name.to_owned()).unwrap().name(), name);
         }
         let error = ProcessorFeature::try_from("avx1024".to_owned()).unwrap_err();
-        assert!(error.starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"), "{error}");
+        assert!(error.to_string().starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"), "{error}");
     }
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

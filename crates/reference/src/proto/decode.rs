@@ -7,6 +7,8 @@ use bytes::Bytes;
 
 use crate::deadline::Deadline;
 use crate::dtype::{ElementType, Kind};
+use crate::proto::external::check_location;
+pub use crate::proto::external::{ExternalData, ExternalDataError, LocationFault, NoExternalData};
 use crate::proto::measure::{DEFAULT_BYTES, Kind as MessageKind, MeasureError, decoded_size};
 use crate::proto::{
     MapProto, ModelProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx,
@@ -17,28 +19,6 @@ use crate::tensor::{Tensor, TensorError};
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// Source of external tensor data. A location is a checked path relative to the model.
-pub trait ExternalData: Sync {
-    /// Returns the length of the file at `location`.
-    fn size(&self, location: &str) -> Result<u64, String>;
-
-    /// Returns `length` bytes at `offset` of the file at `location`.
-    fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, String>;
-}
-
-/// Refuses all external data.
-pub struct NoExternalData;
-
-impl ExternalData for NoExternalData {
-    fn size(&self, location: &str) -> Result<u64, String> {
-        self.read(location, 0, 0).map(|_| 0)
-    }
-
-    fn read(&self, location: &str, _: u64, _: u64) -> Result<Bytes, String> {
-        Err(format!("'{location}' cannot be read: this model was not loaded from a folder"))
-    }
-}
-
 /// Error of a message that holds no valid value.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -48,6 +28,14 @@ pub enum DecodeError {
     /// The bytes are not a protobuf message of this kind.
     #[error("not an ONNX message: {0}")]
     Message(#[from] prost::DecodeError),
+    /// External data of a tensor cannot be read.
+    #[error("{place}: {source}")]
+    External {
+        /// The tensor, by name.
+        place: String,
+        /// The problem.
+        source: ExternalDataError,
+    },
     /// A rule of the format is broken.
     #[error("{place}: {rule}")]
     Rule {
@@ -228,9 +216,10 @@ fn external_bytes(
             .map_err(|_| broken(place, format!("external_data {key} '{text}' is not a number of bytes"))),
     };
     let location = entry("location").ok_or_else(|| broken(place, "external_data names no location"))?;
-    check_location(location).map_err(|rule| broken(place, rule))?;
+    let failed = |source: ExternalDataError| DecodeError::External { place: place.to_owned(), source };
+    check_location(location).map_err(failed)?;
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
-    let size = external.size(location).map_err(|rule| broken(place, rule))?;
+    let size = external.size(location).map_err(failed)?;
     let left = size.checked_sub(offset).ok_or_else(|| {
         broken(place, format!("external data '{location}' has {size} bytes, so none at offset {offset}"))
     })?;
@@ -244,22 +233,7 @@ fn external_bytes(
         let rule = format!("external data '{location}' gives it {length} bytes, but its elements take {needed}");
         return Err(broken(place, rule));
     }
-    external.read(location, offset, length).map_err(|rule| broken(place, rule))
-}
-
-/// Checks that external data is inside the model's folder: a relative path with `/`, without `..`.
-fn check_location(location: &str) -> Result<(), String> {
-    let bad = |why: &str| Err(format!("external data location '{location}' {why}; it must lie in the model's folder"));
-    if location.is_empty() {
-        return bad("is empty");
-    }
-    if location.starts_with('/') || location.contains('\\') || location.contains(':') || location.contains('\0') {
-        return bad("is not a relative POSIX path");
-    }
-    if location.split('/').any(|part| part == "..") {
-        return bad("leaves it with '..'");
-    }
-    Ok(())
+    external.read(location, offset, length).map_err(failed)
 }
 
 /// Converts a message to a sparse tensor.
@@ -272,31 +246,28 @@ pub fn sparse_tensor(proto: &SparseTensorProto, external: &dyn ExternalData) -> 
     let shape = dimensions(&place, &proto.dims)?;
     let sparse =
         SparseTensor { values: part(&proto.values, "values")?, indices: part(&proto.indices, "indices")?, shape };
-    check_sparse(&sparse).map_err(|rule| broken(&place, rule))?;
+    check_sparse(&place, &sparse)?;
     Ok(sparse)
 }
 
 /// Checks the indices: `int64`, `[nnz]` or `[nnz, rank]`, inside the shape, ascending, and without duplicates.
-fn check_sparse(sparse: &SparseTensor) -> Result<(), String> {
-    let count = element_count(&sparse.shape).map_err(|error| error.to_string())?;
+fn check_sparse(place: &str, sparse: &SparseTensor) -> Result<(), DecodeError> {
+    let count = element_count(&sparse.shape).map_err(|error| broken(place, error.to_string()))?;
     let (values, indices) = (&sparse.values, &sparse.indices);
     if indices.element_type() != ElementType::Int64 {
-        return Err(format!("indices are {}, not int64", indices.element_type()));
+        return Err(broken(place, format!("indices are {}, not int64", indices.element_type())));
     }
     let linear = indices.shape() == [values.len()];
     if values.rank() != 1 || !(linear || indices.shape() == [values.len(), sparse.shape.len()]) {
-        return Err(format!(
-            "values {:?} and indices {:?} do not describe a tensor of shape {:?}",
-            values.shape(),
-            indices.shape(),
-            sparse.shape
-        ));
+        let (values, indices, shape) = (values.shape(), indices.shape(), &sparse.shape);
+        let rule = format!("values {values:?} and indices {indices:?} do not describe a tensor of shape {shape:?}");
+        return Err(broken(place, rule));
     }
     let mut last = None;
     for position in sparse.positions() {
-        let position = position.filter(|&at| at < count).ok_or("an index lies outside the shape")?;
+        let position = position.filter(|&at| at < count).ok_or_else(|| broken(place, "an index lies outside the shape"))?;
         if last.is_some_and(|last| position <= last) {
-            return Err("indices are not in ascending order".to_owned());
+            return Err(broken(place, "indices are not in ascending order"));
         }
         last = Some(position);
     }

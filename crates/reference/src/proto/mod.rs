@@ -2,6 +2,7 @@
 
 pub mod decode;
 pub mod encode;
+mod external;
 mod fields;
 pub mod measure;
 #[expect(missing_docs, clippy::pedantic, reason = "generated from proto/onnx.proto; ONNX documents the messages")]

@@ -196,13 +196,22 @@ enum Literal {
     Strings(Vec<String>),
 }
 
-impl TryFrom<AttributeFile> for AttributeSpec {
-    type Error = String;
+/// Contradiction in the description of an attribute.
+#[derive(Debug, thiserror::Error)]
+pub enum AttributeFileError {
+    #[error("a required attribute has no default; remove one of the two")]
+    RequiredWithDefault,
+    #[error("{literal} is not a default of type {kind}; floats have a point, strings quotes")]
+    Default { literal: String, kind: AttributeType },
+}
 
-    fn try_from(file: AttributeFile) -> Result<Self, String> {
+impl TryFrom<AttributeFile> for AttributeSpec {
+    type Error = AttributeFileError;
+
+    fn try_from(file: AttributeFile) -> Result<Self, AttributeFileError> {
         let AttributeFile { r#type: kind, required, default } = file;
         if required && default.is_some() {
-            return Err("a required attribute has no default; remove one of the two".to_owned());
+            return Err(AttributeFileError::RequiredWithDefault);
         }
         let default = default.map(|literal| typed_default(kind, literal)).transpose()?;
         Ok(AttributeSpec { kind, required, default })
@@ -210,7 +219,7 @@ impl TryFrom<AttributeFile> for AttributeSpec {
 }
 
 /// Converts a literal that must have exactly the attribute's type.
-fn typed_default(kind: AttributeType, literal: Literal) -> Result<DefaultValue, String> {
+fn typed_default(kind: AttributeType, literal: Literal) -> Result<DefaultValue, AttributeFileError> {
     match (kind, literal) {
         (AttributeType::Int, Literal::Int(value)) => Ok(DefaultValue::Int(value)),
         (AttributeType::Float, Literal::Float(value)) => Ok(DefaultValue::Float(single(value))),
@@ -220,9 +229,7 @@ fn typed_default(kind: AttributeType, literal: Literal) -> Result<DefaultValue, 
             Ok(DefaultValue::Floats(values.into_iter().map(single).collect()))
         }
         (AttributeType::Strings, Literal::Strings(values)) => Ok(DefaultValue::Strings(values)),
-        (kind, literal) => {
-            Err(format!("{literal:?} is not a default of type {kind}; floats have a point, strings quotes"))
-        }
+        (kind, literal) => Err(AttributeFileError::Default { literal: format!("{literal:?}"), kind }),
     }
 }
 

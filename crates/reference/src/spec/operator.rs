@@ -213,15 +213,50 @@ pub(super) struct VersionFile {
     types: BTreeMap<String, SortedTypes>,
 }
 
-impl TryFrom<VersionFile> for OpSpec {
-    type Error = String;
+/// Contradiction in the file of an operator version.
+#[derive(Debug, thiserror::Error)]
+pub enum VersionFileError {
+    #[error("the default domain is written ai.onnx")]
+    Domain,
+    #[error("since is 0; opsets count from 1")]
+    Since,
+    #[error("two {side}s are called '{name}'")]
+    Repeated { side: Side, name: String },
+    #[error("the variadic {side} '{name}' is not the last")]
+    VariadicNotLast { side: Side, name: String },
+    #[error("{side} '{name}' has type {parameter}, which is not under types; add it there")]
+    UnknownType { side: Side, name: String, parameter: String },
+    #[error("'{0}' is not variadic, so it has neither min nor heterogeneous")]
+    NotVariadic(String),
+    #[error("behaviour names '{0}', which the version has not")]
+    UnknownInBehaviour(String),
+}
 
-    fn try_from(file: VersionFile) -> Result<Self, String> {
+/// Side of a node.
+#[derive(Clone, Copy, Debug)]
+pub enum Side {
+    Input,
+    Output,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Side::Input => "input",
+            Side::Output => "output",
+        })
+    }
+}
+
+impl TryFrom<VersionFile> for OpSpec {
+    type Error = VersionFileError;
+
+    fn try_from(file: VersionFile) -> Result<Self, VersionFileError> {
         if canonical_domain(&file.domain) != file.domain {
-            return Err("the default domain is written ai.onnx".to_owned());
+            return Err(VersionFileError::Domain);
         }
         if file.since == 0 {
-            return Err("since is 0; opsets count from 1".to_owned());
+            return Err(VersionFileError::Since);
         }
         let spec = OpSpec {
             version: OperatorVersion { domain: file.domain, name: file.op, since: file.since },
@@ -236,40 +271,40 @@ impl TryFrom<VersionFile> for OpSpec {
             outputs: file.outputs,
             types: file.types.into_iter().map(|(parameter, types)| (parameter, types.0)).collect(),
         };
-        check_formals(&spec, "input", &spec.inputs)?;
+        check_formals(&spec, Side::Input, &spec.inputs)?;
         check_behaviour(&spec)?;
-        check_formals(&spec, "output", &spec.outputs)?;
+        check_formals(&spec, Side::Output, &spec.outputs)?;
         Ok(spec)
     }
 }
 
-fn check_formals(spec: &OpSpec, side: &str, formals: &[FormalParameter]) -> Result<(), String> {
+fn check_formals(spec: &OpSpec, side: Side, formals: &[FormalParameter]) -> Result<(), VersionFileError> {
     let mut names = BTreeSet::new();
     for (position, formal) in formals.iter().enumerate() {
-        let name = &formal.name;
-        if !names.insert(name) {
-            return Err(format!("two {side}s are called '{name}'"));
+        let name = formal.name.clone();
+        if !names.insert(&formal.name) {
+            return Err(VersionFileError::Repeated { side, name });
         }
         if formal.is_variadic() && position + 1 != formals.len() {
-            return Err(format!("the variadic {side} '{name}' is not the last"));
+            return Err(VersionFileError::VariadicNotLast { side, name });
         }
         if let FormalType::Parameter(parameter) = &formal.kind
             && !spec.types.contains_key(parameter)
         {
-            return Err(format!("{side} '{name}' has type {parameter}, which is not under types; add it there"));
+            return Err(VersionFileError::UnknownType { side, name, parameter: parameter.clone() });
         }
     }
     Ok(())
 }
 
 /// Checks that the version has everything that its conditions name.
-fn check_behaviour(spec: &OpSpec) -> Result<(), String> {
+fn check_behaviour(spec: &OpSpec) -> Result<(), VersionFileError> {
     let is_formal = |name: &String| spec.inputs.iter().chain(&spec.outputs).any(|formal| formal.name == *name);
     for behaviour in &spec.behaviour {
         let unknown = behaviour.types.keys().find(|name| !spec.types.contains_key(*name));
         let mut formals = behaviour.given.iter().chain(&behaviour.left_out).chain(behaviour.ranks.keys());
         if let Some(name) = unknown.or_else(|| formals.find(|name| !is_formal(name))) {
-            return Err(format!("behaviour names '{name}', which the version has not"));
+            return Err(VersionFileError::UnknownInBehaviour(name.clone()));
         }
     }
     Ok(())
@@ -311,15 +346,15 @@ enum FormalOption {
 }
 
 impl TryFrom<FormalFile> for FormalParameter {
-    type Error = String;
+    type Error = VersionFileError;
 
-    fn try_from(file: FormalFile) -> Result<Self, String> {
+    fn try_from(file: FormalFile) -> Result<Self, VersionFileError> {
         let presence = match file.option {
             Some(FormalOption::Variadic) => {
                 Presence::Variadic { min: file.min.unwrap_or(1), heterogeneous: file.heterogeneous }
             }
             _ if file.min.is_some() || file.heterogeneous => {
-                return Err(format!("'{}' is not variadic, so it has neither min nor heterogeneous", file.name));
+                return Err(VersionFileError::NotVariadic(file.name));
             }
             Some(FormalOption::Optional) => Presence::Optional,
             None => Presence::Single,

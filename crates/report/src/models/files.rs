@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use onnx_conformance_check::{Folder, Source};
@@ -19,8 +19,8 @@ pub struct ModelFile {
 
 impl ModelFile {
     /// Opens a regular file.
-    pub fn open(path: &Path) -> Result<ModelFile, String> {
-        let (file, length) = open_regular(path).map_err(|error| error.to_string())?;
+    pub fn open(path: &Path) -> io::Result<ModelFile> {
+        let (file, length) = open_regular(path)?;
         Ok(ModelFile { file: RefCell::new(file), length })
     }
 }
@@ -30,10 +30,10 @@ impl Source for ModelFile {
         self.length
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let mut file = self.file.borrow_mut();
-        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(buffer));
-        read.map_err(|error| error.to_string())
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(buffer)
     }
 }
 

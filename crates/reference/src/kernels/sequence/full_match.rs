@@ -84,7 +84,7 @@ fn compile(pattern: &str, budget: &Budget) -> Result<NFA, KernelError> {
         return Err(over(&format!("{MAX_PATTERN} bytes")));
     }
     let wrong = |why: String| broken("C2", format!("the pattern '{pattern}' is not RE2 syntax: {why}"));
-    let translated = from_re2(pattern).map_err(wrong)?;
+    let translated = from_re2(pattern).map_err(|error| wrong(error.to_string()))?;
     let classes = ["[", r"\p", r"\P"].map(|class| translated.matches(class).count()).iter().sum();
     if classes > MAX_CLASSES {
         return Err(over(&format!("{MAX_CLASSES} classes")));

@@ -6,17 +6,30 @@ const MAX_REPEATS: u32 = 1000;
 /// Maximum length in bytes of two counts in braces. RE2 reads numbers without leading zeros, of at most nine digits.
 const LONGEST_COUNTS: usize = 20;
 
+/// Syntax that RE2 does not have.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatternError {
+    #[error("the repetition before '{0}' is repeated")]
+    RepeatedRepetition(String),
+    #[error("'{{{0}}}' repeats more than {MAX_REPEATS} times")]
+    TooManyRepeats(String),
+    #[error("no group begins as '{0}' does; its flags are i, m, s and U")]
+    Group(String),
+    #[error(r"there is no escape '\{0}'")]
+    Escape(char),
+}
+
 /// Returns a pattern with the same meaning in the regex crate. The syntaxes differ: `\d`, `\w`, `\s` and `\b` are
 /// ASCII, `\Q...\E` quotes, and `\101` is octal. Escaped punctuation is literal, and so is a brace that begins no
 /// count. Inside a class, `[`, `&`, `-` and `~` are literal. Syntax that RE2 does not have is refused with the reason.
-pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
+pub(super) fn from_re2(pattern: &str) -> Result<String, PatternError> {
     let (mut out, mut rest, mut class, mut repeated) = (String::new(), pattern, Class::Outside, false);
     // After the last end of a name, none is searched for, so that a pattern is read in linear time.
     let behind_names = pattern.rfind(":]").map_or(usize::MAX, |end| pattern.len() - end);
     while let Some(first) = rest.chars().next() {
         let repetition = if class == Class::Outside { repetition(rest)? } else { None };
         if repeated && repetition.is_some() {
-            return Err(format!("the repetition before '{rest}' is repeated"));
+            return Err(PatternError::RepeatedRepetition(rest.to_owned()));
         }
         let (text, length) = match (repetition, first, class) {
             (Some(length), ..) => (rest.get(..length).unwrap_or_default().to_owned(), length),
@@ -44,7 +57,7 @@ pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
 }
 
 /// Returns the length in bytes of a repetition at the start of the text, including the `?` that makes it lazy.
-fn repetition(rest: &str) -> Result<Option<usize>, String> {
+fn repetition(rest: &str) -> Result<Option<usize>, PatternError> {
     let length = match rest.chars().next() {
         Some('*' | '+' | '?') => 1,
         Some('{') => {
@@ -58,7 +71,7 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
             }
             let small = |text: &str| text.is_empty() || text.parse::<u32>().is_ok_and(|count| count <= MAX_REPEATS);
             if !small(min) || !small(max) {
-                return Err(format!("'{{{counts}}}' repeats more than {MAX_REPEATS} times"));
+                return Err(PatternError::TooManyRepeats(counts.to_owned()));
             }
             counts.len() + 2
         }
@@ -69,13 +82,13 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
 }
 
 /// Returns the start `(?` of a group that has a name, flags, or neither.
-fn group(rest: &str) -> Result<&str, String> {
+fn group(rest: &str) -> Result<&str, PatternError> {
     let (open, inner) = rest.split_at(2);
     let has_flags = || inner.chars().take_while(|&c| !matches!(c, ':' | ')')).all(|flag| "imsU-".contains(flag));
     if inner.starts_with("P<") || inner.starts_with('<') || has_flags() {
         Ok(open)
     } else {
-        Err(format!("no group begins as '{rest}' does; its flags are i, m, s and U"))
+        Err(PatternError::Group(rest.to_owned()))
     }
 }
 
@@ -108,7 +121,7 @@ fn posix_class(rest: &str) -> Option<&str> {
 }
 
 /// Translates an escape at the start of the text, and returns its length in bytes.
-fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
+fn escape(rest: &str, in_class: bool) -> Result<(String, usize), PatternError> {
     let class = |negated: &str, members: &str| format!("[{negated}{members}]");
     let Some(letter) = rest.chars().nth(1) else { return Ok(("\\".to_owned(), 1)) };
     let text = match letter {
@@ -131,7 +144,7 @@ fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
             Some(name) => return Ok((braces(letter, name), name.len() + 4)),
             None => format!("\\{letter}"),
         },
-        'u' | 'U' | '_' => return Err(format!(r"there is no escape '\{letter}'")),
+        'u' | 'U' | '_' => return Err(PatternError::Escape(letter)),
         other if other.is_ascii_punctuation() => ::regex_syntax::escape(&other.to_string()),
         other => format!("\\{other}"),
     };

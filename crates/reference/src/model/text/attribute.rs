@@ -135,7 +135,7 @@ fn literal(
     let place = scanner.place();
     match scanner.literal()? {
         Literal::Integer(value) if expected == AttributeType::Float => {
-            proto.f = Some(float(&value.to_string()).map_err(|rule| scanner.error_at(place, &rule))?);
+            proto.f = Some(float(&value.to_string()).map_err(|error| scanner.error_at(place, &error.to_string()))?);
             Ok(AttributeType::Float)
         }
         Literal::Integer(value) => {
@@ -144,7 +144,7 @@ fn literal(
             Ok(AttributeType::Int)
         }
         Literal::Float(text) => {
-            proto.f = Some(float(text).map_err(|rule| scanner.error_at(place, &rule))?);
+            proto.f = Some(float(text).map_err(|error| scanner.error_at(place, &error.to_string()))?);
             Ok(AttributeType::Float)
         }
         Literal::String(text) => {

@@ -146,7 +146,7 @@ pub(super) fn tensor(scanner: &mut Scanner<'_>, name: String, of: &TypeProto) ->
     }
     let mut bytes = Vec::new();
     for (place, value) in values {
-        let bits = bits(element.component(), &value).map_err(|rule| scanner.error_at(place, &rule))?;
+        let bits = bits(element.component(), &value).map_err(|error| scanner.error_at(place, &error.to_string()))?;
         bytes.extend(bits.to_le_bytes().iter().take(element.component().size()));
     }
     proto.raw_data = Some(if element.bits() < 8 { pack(element, &bytes).into() } else { bytes.into() });
@@ -188,42 +188,56 @@ pub(super) fn string_pairs(scanner: &mut Scanner<'_>) -> Result<Vec<StringString
     Ok(pairs)
 }
 
+/// Number that its type does not hold.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NumberError {
+    #[error("{0} is no number")]
+    NotANumber(String),
+    #[error("{0} is no {1}")]
+    NotOfType(String, ElementType),
+    #[error("{0} is no pattern of {1} bits; write a point for a value")]
+    Pattern(i128, u32),
+    #[error("{0} is beyond the greatest float")]
+    BeyondFloat(String),
+}
+
 /// The stored bits of a number. An integer is a value for `float` and `double`, and a bit pattern for a narrower float.
-fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, String> {
+fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, NumberError> {
+    let not_of_type = |written: String| Err(NumberError::NotOfType(written, element));
     match value {
-        Literal::String(text) => Err(format!("\"{text}\" is no {element}")),
+        Literal::String(text) => not_of_type(format!("\"{text}\"")),
         Literal::Integer(value) if matches!(element, ElementType::Float | ElementType::Double) => {
             Ok(element.encode_i128(*value))
         }
         Literal::Integer(value) if element.is_float() => u64::try_from(*value)
             .ok()
             .filter(|bits| bits >> element.bits() == 0)
-            .ok_or_else(|| format!("{value} is no pattern of {} bits; write a point for a value", element.bits())),
+            .ok_or(NumberError::Pattern(*value, element.bits())),
         Literal::Integer(value) => match (element.min_value(), element.max_value()) {
             (Some(min), Some(max)) if (min..=max).contains(value) => Ok(element.wrap(*value)),
-            _ => Err(format!("{value} is no {element}")),
+            _ => not_of_type(value.to_string()),
         },
         Literal::Float(text) if element.is_float() => float_bits(element, text),
-        Literal::Float(text) => Err(format!("{text} is no {element}")),
+        Literal::Float(text) => not_of_type((*text).to_owned()),
     }
 }
 
-fn float_bits(element: ElementType, text: &str) -> Result<u64, String> {
+fn float_bits(element: ElementType, text: &str) -> Result<u64, NumberError> {
     if element == ElementType::Float {
         return float(text).map(|value| u64::from(value.to_bits()));
     }
-    let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    let value: f64 = text.parse().map_err(|_| NumberError::NotANumber(text.to_owned()))?;
     let bits = element.encode(value);
     if value.is_finite() == element.decode_f64(bits).is_finite() {
         Ok(bits)
     } else {
-        Err(format!("{text} is no {element}"))
+        Err(NumberError::NotOfType(text.to_owned(), element))
     }
 }
 
 /// Parses the nearest `f32`; a number beyond the largest is an error.
-pub(super) fn float(text: &str) -> Result<f32, String> {
-    let value: f32 = text.parse().map_err(|_| format!("{text} is no number"))?;
+pub(super) fn float(text: &str) -> Result<f32, NumberError> {
+    let value: f32 = text.parse().map_err(|_| NumberError::NotANumber(text.to_owned()))?;
     let is_word = text.contains(['n', 'N']);
-    if value.is_finite() || is_word { Ok(value) } else { Err(format!("{text} is beyond the greatest float")) }
+    if value.is_finite() || is_word { Ok(value) } else { Err(NumberError::BeyondFloat(text.to_owned())) }
 }
