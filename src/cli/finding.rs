@@ -112,13 +112,15 @@ fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
 
 fn show(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<()> {
     print::line(&format!(
-        "{}\n  title     {}\n  standard  {}\n  so        {}\n  runtime   {}",
+        "{}\n  title     {}\n  standard  {}",
         finding.full_id(),
         line(&finding.title),
-        line(&finding.proof.to_string()),
-        line(&finding.text),
-        line(&finding.does)
+        line(&finding.proof.to_string())
     ))?;
+    if let Some(text) = &finding.text {
+        print::line(&format!("  so        {}", line(text)))?;
+    }
+    print::line(&format!("  runtime   {}", line(&finding.does)))?;
     print::line(&format!("  versions  {versions}\n  cases     {}", finding.cases.join(", ")))?;
     if let Some(version) = versions.fails.last()
         && let Some(measurement) = Measurements::embedded().get(finding.runtime, version)?

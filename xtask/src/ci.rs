@@ -268,7 +268,10 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     for name in SAMPLED {
         let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
         if newest.processor() != Some(&here) {
-            anstream::println!("NOT RUN: {name} was measured on a processor with other features than {}", feature_list(&here));
+            anstream::println!(
+                "NOT RUN: {name} was measured on a processor with other features than {}",
+                feature_list(&here)
+            );
             continue;
         }
         adapters::setup(name)?;

@@ -38,7 +38,10 @@ const BYTES: &str = "\ndef tensor(text):\n    return onnx.numpy_helper.to_array(
 /// Returns an issue in markdown, ready to file. The sample is a case that shows the finding.
 pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> String {
     let mut text = format!("# {}\n\n{}\n", markdown(&finding.title), markdown(&finding.does));
-    let _ = write!(text, "\nThe standard: {}\n\n{}\n", markdown(&finding.proof.to_string()), markdown(&finding.text));
+    let _ = write!(text, "\nThe standard: {}\n", markdown(&finding.proof.to_string()));
+    if let Some(conclusion) = &finding.text {
+        let _ = write!(text, "\n{}\n", markdown(conclusion));
+    }
     let _ = write!(text, "\nMeasured in {} {versions}.\n", finding.runtime);
     match script(finding.runtime, sample) {
         Some(script) => {

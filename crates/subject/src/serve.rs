@@ -11,7 +11,7 @@ use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::types::{TypeError, ValueType};
 use serde::Serialize;
 
-use crate::message::{Answer, Answered, Command, Failure, Started, Unsupported, ValueFile};
+use crate::message::{Answer, Answered, Command, Failure, LONGEST_MESSAGE, Started, Unsupported, ValueFile};
 use crate::named::Named;
 use crate::platform::take_standard_streams;
 use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
@@ -37,8 +37,9 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
         match serde_json::from_str(&line?)? {
             Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
             Command::Run { seq, model, inputs, outputs } => {
-                let result = run(runtime, Path::new(&model), &inputs, &outputs)
-                    .unwrap_or_else(|error| Answered::Error(Failure { phase: Phase::Load, message: error.to_string() }));
+                let result = run(runtime, Path::new(&model), &inputs, &outputs).unwrap_or_else(|error| {
+                    Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
+                });
                 say(&mut output, &Answer { seq, result })?;
             }
             Command::Stop {} => break,
@@ -91,9 +92,23 @@ fn run(
             }
             Answered::Ok
         }
-        Response::Unsupported { what, message } => Answered::Unsupported(Unsupported { what, message }),
-        Response::Error { phase, message } => Answered::Error(Failure { phase, message }),
+        // No feature of the standard has a name of that length: it is the model's.
+        Response::Unsupported { what, .. } if what.len() > LONGEST_MESSAGE => {
+            Answered::Error(Failure { phase: Phase::Load, message: shortened(format!("no {what}")) })
+        }
+        Response::Unsupported { what, message } => {
+            Answered::Unsupported(Unsupported { what, message: shortened(message) })
+        }
+        Response::Error { phase, message } => Answered::Error(Failure { phase, message: shortened(message) }),
     })
+}
+
+/// Cuts a message to the length that the harness keeps, so that its line is never too long.
+fn shortened(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+    }
+    message
 }
 
 fn input(file: &ValueFile) -> Result<Named, RequestError> {
@@ -109,4 +124,47 @@ fn value_type(file: &ValueFile) -> Result<ValueType, RequestError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, RequestError> {
     fs::read(path).map_err(|source| RequestError::File { path: path.display().to_string(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Declaration;
+
+    /// Runtime that says too much.
+    struct Verbose(fn() -> Response);
+
+    impl Runtime for Verbose {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("verbose", "1")
+        }
+
+        fn run(&self, _: &Request<'_>) -> Response {
+            self.0()
+        }
+    }
+
+    #[test]
+    fn a_long_message_fits_in_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model.onnx");
+        fs::write(&model, b"").unwrap();
+        let answers: [fn() -> Response; 3] = [
+            || Response::run_error("\u{e9}".repeat(1 << 20)),
+            || Response::Unsupported { what: "operator ai.onnx/Abs".to_owned(), message: "\u{e9}".repeat(1 << 20) },
+            || Response::Unsupported {
+                what: format!("operator x/{}", "\u{e9}".repeat(1 << 20)),
+                message: String::new(),
+            },
+        ];
+        for answer in answers {
+            let answered = run(&Verbose(answer), &model, &[], &[]).unwrap();
+            let (Answered::Error(Failure { message, .. }) | Answered::Unsupported(Unsupported { message, .. })) =
+                answered
+            else {
+                panic!("neither an error nor unsupported")
+            };
+            assert_eq!(message.chars().count(), LONGEST_MESSAGE);
+        }
+    }
 }

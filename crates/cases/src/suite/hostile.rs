@@ -11,9 +11,6 @@ use crate::case::Case;
 use crate::hostile::{Attack, Topic, fingerprint, topics};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// Common prefix of all ids.
-const GROUP: &str = "hostile";
-
 /// The folder of models with files. It outlives the suite, since cases refer to it.
 static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
 
@@ -28,20 +25,23 @@ pub(super) fn remove_hostile_files() {
 pub struct HostileCases;
 
 impl HostileCases {
+    /// First part of the ids.
+    pub const GROUP: &str = "hostile";
+
     /// Ids of all hostile models, by topic, without making any.
     pub fn all_ids() -> impl Iterator<Item = String> {
         topics().iter().flat_map(ids_of)
     }
 
     fn topic(unit: &str) -> Option<&'static Topic> {
-        let name = unit.strip_prefix(GROUP)?.strip_prefix('/')?;
+        let name = unit.strip_prefix(HostileCases::GROUP)?.strip_prefix('/')?;
         topics().iter().find(|topic| topic.name == name)
     }
 }
 
 impl Source for HostileCases {
     fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        Ok(topics().iter().map(|topic| CaseGroup { name: format!("{GROUP}/{}", topic.name) }).collect())
+        Ok(topics().iter().map(|topic| CaseGroup { name: format!("{}/{}", HostileCases::GROUP, topic.name) }).collect())
     }
 
     fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
@@ -70,13 +70,13 @@ impl Source for HostileCases {
     }
 
     fn group(&self) -> Option<&str> {
-        Some(GROUP)
+        Some(HostileCases::GROUP)
     }
 }
 
 /// Ids of the models of a topic.
 fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
-    topic.attacks.iter().map(move |attack| format!("{GROUP}/{}/{}", topic.name, attack.name))
+    topic.attacks.iter().map(move |attack| format!("{}/{}/{}", HostileCases::GROUP, topic.name, attack.name))
 }
 
 /// Makes the case of an attack. If its model has files, they are in the temporary folder.

@@ -74,6 +74,15 @@ fn products_of_attributes_are_wide_enough() {
 }
 
 #[test]
+fn an_output_padding_of_the_stride_is_refused() {
+    let graph = "g (float[1, 1, 2] x, float[1, 1, 3] w) => (float[1, 1, 5] y)
+        { y = ConvTranspose <output_padding = [1]> (x, w) }";
+    refused(10, 11, graph, "output_padding of ConvTranspose-11 is less than the stride or the dilation");
+    let wide = graph.replace("[1]>", "[1], strides = [2]>").replace("[1, 1, 5]", "[1, 1, 6]");
+    assert!(convert(&model(10, &wide), &target(11)).is_ok());
+}
+
+#[test]
 fn a_slope_of_more_axes_than_the_data_is_refused() {
     refused(
         9,

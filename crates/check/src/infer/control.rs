@@ -10,7 +10,7 @@ use crate::facts::ValueFact;
 use crate::finding::{Finding, Place};
 use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
 use crate::infer::bodies::{BodyId, NodeId};
-use crate::infer::declared::{Contradiction, contradiction};
+use crate::infer::declared::{Contradiction, contradiction, declared};
 use crate::infer::shapes;
 use crate::infer::view::axis_of;
 use crate::infer::walk::Walk;
@@ -107,8 +107,10 @@ impl<'m> Walk<'_, 'm> {
         let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
         self.check_single(id, node, 0, "the trip count");
         self.check_single(id, node, 1, "the condition");
-        let carried: Vec<ValueFact> =
-            inputs_given(node).iter().skip(2).map(|name| type_only(&self.fact_of(id.body, name))).collect();
+        let initial: Vec<ValueFact> =
+            inputs_given(node).iter().skip(2).map(|name| self.fact_of(id.body, name)).collect();
+        self.check_first_trip(body, &initial);
+        let carried: Vec<ValueFact> = initial.iter().map(type_only).collect();
         let count = carried.len();
         let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
@@ -127,6 +129,16 @@ impl<'m> Walk<'_, 'm> {
             fact.value_type = fact.value_type.take().or_else(|| carried.value_type.clone());
         }
         facts
+    }
+
+    /// Checks that the declared shapes of a loop's body hold for its first trip, which gets the initial values. Later trips may
+    /// have other shapes.
+    fn check_first_trip(&mut self, body: BodyId, initial: &[ValueFact]) {
+        let Some(graph) = self.bodies.body(body).graph() else { return };
+        for (at, (info, given)) in graph.input.iter().skip(2).zip(initial).enumerate() {
+            let shape = ValueFact { value_type: None, constant: None, ..given.clone() };
+            self.check_subgraph_input(body, (2 + at, info.name()), &declared(info), &shape);
+        }
     }
 
     /// Checks that an input has exactly one element.

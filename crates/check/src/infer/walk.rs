@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::hash::BuildHasher as _;
 
 use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
@@ -168,27 +169,35 @@ impl<'b, 'm> Walk<'b, 'm> {
         let mut given = given.into_iter().flatten();
         for ((name, declared), at) in body.inputs().into_iter().zip(declared).zip(0..) {
             let fact = given.next().unwrap_or_default();
-            match contradiction(&declared, &fact) {
-                Some(Contradiction::Type(declared, actual)) => {
-                    let message =
-                        format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {actual}");
-                    let edit = format!("declare {actual}, or leave the type out");
-                    self.push_for_body(
-                        id,
-                        Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit),
-                    );
-                }
-                Some(Contradiction::Shape(declared, actual)) => {
-                    let message =
-                        format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {actual}");
-                    self.push_for_body(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
-                }
-                None => {}
-            }
+            self.check_subgraph_input(id, (at, name), &declared, &fact);
             if let Some(value) = body.names.get(name).copied() {
                 self.set(value, refine(&declared, fact));
             }
         }
+    }
+
+    /// Checks the declaration of a subgraph's input against the value that the node passes in.
+    pub(super) fn check_subgraph_input(
+        &mut self,
+        id: BodyId,
+        (at, name): (usize, &str),
+        declared: &ValueFact,
+        given: &ValueFact,
+    ) {
+        let message = |declared: &dyn fmt::Display, given: &dyn fmt::Display| {
+            format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {given}")
+        };
+        let finding = match contradiction(declared, given) {
+            Some(Contradiction::Type(declared, given)) => {
+                let edit = format!("declare {given}, or leave the type out");
+                Finding::new(RuleId::SubgraphType, Place::default(), message(&declared, &given)).with_edit(edit)
+            }
+            Some(Contradiction::Shape(declared, given)) => {
+                Finding::new(RuleId::SubgraphType, Place::default(), message(&declared, &given))
+            }
+            None => return,
+        };
+        self.push_for_body(id, finding);
     }
 
     fn initializers(&mut self, id: BodyId) {

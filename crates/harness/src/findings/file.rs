@@ -38,8 +38,8 @@ pub struct Finding {
     pub title: String,
     /// Sentence of the standard that decides, or another proof.
     pub proof: Proof,
-    /// Conclusion from the proof, in our words.
-    pub text: String,
+    /// Conclusion from the proof, in our words, if it does not follow at once.
+    pub text: Option<String>,
     /// Actual behaviour of the runtime.
     pub does: String,
     /// Id of the smallest case that shows it.
@@ -75,7 +75,7 @@ struct FindingEntry {
     outcomes: Vec<Outcome>,
     quote: Option<QuoteEntry>,
     by: Option<DecidedBy>,
-    text: String,
+    text: Option<String>,
     runtime: String,
     sample: String,
 }
@@ -187,16 +187,20 @@ impl Finding {
         self.filter.may_choose_from(&version.qualified())
     }
 
-    /// Returns the ids of the failing cases of a measurement that the patterns select, hostile models included. Declined
-    /// cases do not count as failures.
-    pub fn failures(&self, measurement: &Measurement) -> Vec<(&str, Outcome)> {
+    /// Returns the ids of the failing cases of a measurement that the patterns select, in order. Declined cases do not count as
+    /// failures.
+    pub fn failures<'a>(&'a self, measurement: &'a Measurement) -> Vec<(&'a str, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
                 Measured::Ended(outcome) if is_failure(outcome) => Some((case.id.as_str(), outcome)),
                 _ => None,
             };
         let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
-        self.shown_by().iter().filter_map(failure).chain(hostile).collect()
+        let others = measurement.not_passed_outside_operators();
+        let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.filter.matches(id));
+        let mut found: Vec<_> = self.shown_by().iter().filter_map(failure).chain(hostile).chain(others).collect();
+        found.sort_unstable();
+        found
     }
 
     /// Returns true if a version of the runtime was given a case of the finding.
@@ -277,6 +281,9 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         }
         let proof = Proof::from_entry(quote, by);
         let proof = proof.ok_or_else(|| rule(format!("finding '{id}' needs either a `quote:` or a `by:`")))?;
+        if text.is_none() && !matches!(proof, Proof::Quote(_)) {
+            return Err(rule(format!("finding '{id}' has no quote, so it needs a `text:`")));
+        }
         let filter = Filter::new(&cases);
         let filter = filter.map_err(|error| FindingError::Pattern { path: path.clone(), id: id.clone(), error })?;
         found.push(Finding {

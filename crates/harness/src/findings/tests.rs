@@ -224,15 +224,30 @@ fn titles_differ_and_say_something() {
 #[test]
 fn titles_and_sentences_about_the_runtime_claim_no_scope() {
     const SCOPES: [&str; 15] = [
-        "only", "always", "never", "every", "all", "any", "each", "both", "whenever", "none", "others", "rest", "otherwise",
-        "elsewhere", "everywhere",
+        "only",
+        "always",
+        "never",
+        "every",
+        "all",
+        "any",
+        "each",
+        "both",
+        "whenever",
+        "none",
+        "others",
+        "rest",
+        "otherwise",
+        "elsewhere",
+        "everywhere",
     ];
-    let is_release = |word: &str| word.split('.').count() == 3 && word.chars().all(|it| it.is_ascii_digit() || it == '.');
+    let is_release =
+        |word: &str| word.split('.').count() == 3 && word.chars().all(|it| it.is_ascii_digit() || it == '.');
     assert_none(|finding| {
         let claim = |text: &str| {
             // What a message says is no claim of ours.
             let own: String = text.split('"').step_by(2).collect();
-            let words: Vec<&str> = own.split(|it: char| !it.is_alphanumeric() && it != '.').map(|word| word.trim_matches('.')).collect();
+            let words: Vec<&str> =
+                own.split(|it: char| !it.is_alphanumeric() && it != '.').map(|word| word.trim_matches('.')).collect();
             let claims = |word: &&&str| SCOPES.contains(&word.to_lowercase().as_str()) || is_release(word);
             words.iter().find(claims).map(|word| (*word).to_owned())
         };

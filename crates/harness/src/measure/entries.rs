@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{HostileCases, is_glob};
+use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
 
@@ -53,6 +55,15 @@ impl MeasuredEntries {
         // An entry for several groups is less precise than any entry for one.
         let of_rest = || Some(&self.rest).filter(|rest| !rest.is_empty())?.entry_about(id);
         Ok(group.and_then(|group| group.entry_about(id)).or_else(of_rest))
+    }
+
+    /// Returns the entries about single cases of neither an operator nor the hostile models: tests of upstream, and `ir/**`.
+    pub(super) fn outside_operators(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        let others = self.groups.iter().filter(|(name, _)| {
+            name.parse::<OperatorVersion>().is_err() && name.split('/').next() != Some(HostileCases::GROUP)
+        });
+        let entries = others.filter_map(|(_, group)| group.read()).flat_map(|group| &group.expectations().expect);
+        entries.filter_map(|entry| Some((entry.cases.as_deref().filter(|id| !is_glob(id))?, entry)))
     }
 
     /// Returns the groups whose entries cannot be parsed.

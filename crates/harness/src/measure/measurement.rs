@@ -7,7 +7,7 @@ use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
 use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_subject::{Accepted, Declaration};
 
-use crate::expectations::{Entry, ExpectationError, HeaderFault, Expectations, Processors};
+use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
@@ -134,6 +134,12 @@ impl Measurement {
     /// Returns the entry for a case that the runtime does not pass.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.entries.about(id).ok().flatten()
+    }
+
+    /// Returns the cases of neither an operator nor the hostile models that the runtime does not pass. `records/` does not
+    /// have them.
+    pub fn not_passed_outside_operators(&self) -> impl Iterator<Item = (&str, Outcome)> {
+        self.entries.outside_operators().map(|(id, entry)| (id, entry.outcome()))
     }
 
     /// Returns the processors on which a case fails, if it fails only on some.

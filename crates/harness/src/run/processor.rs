@@ -104,7 +104,10 @@ mod tests {
             assert_eq!(ProcessorFeature::try_from(name.to_owned()).unwrap().name(), name);
         }
         let error = ProcessorFeature::try_from("avx1024".to_owned()).unwrap_err();
-        assert!(error.to_string().starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"), "{error}");
+        assert!(
+            error.to_string().starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"),
+            "{error}"
+        );
     }
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -265,7 +265,8 @@ fn check_sparse(place: &str, sparse: &SparseTensor) -> Result<(), DecodeError> {
     }
     let mut last = None;
     for position in sparse.positions() {
-        let position = position.filter(|&at| at < count).ok_or_else(|| broken(place, "an index lies outside the shape"))?;
+        let position =
+            position.filter(|&at| at < count).ok_or_else(|| broken(place, "an index lies outside the shape"))?;
         if last.is_some_and(|last| position <= last) {
             return Err(broken(place, "indices are not in ascending order"));
         }

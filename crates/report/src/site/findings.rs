@@ -19,7 +19,8 @@ pub(crate) struct FindingData {
     /// Sentence of the standard that decides, or another proof.
     pub(crate) proof: String,
     /// Conclusion from the proof.
-    pub(crate) text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
     /// Behaviour of the runtime.
     pub(crate) does: String,
     /// Behaviours that show it, by version.

@@ -7,7 +7,7 @@ use super::axes::{as_int, axis_of, tensor};
 use super::inputs::numbers;
 use super::rule::{Replacement, Rule, keep};
 use crate::convert::answer::{Step, impossible};
-use crate::convert::attributes::{self, get_float, get_floats, get_int, get_string};
+use crate::convert::attributes::{self, get_float, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
@@ -219,7 +219,14 @@ fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     Ok(())
 }
 
-fn transposed_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+fn transposed_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let lengths = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
+    let (extra, strides, dilations) = (lengths("output_padding")?, lengths("strides")?, lengths("dilations")?);
+    let at = |values: &[i64], axis: usize| values.get(axis).copied().unwrap_or(1);
+    let is_far = |(axis, extra): (usize, &i64)| *extra > 0 && *extra >= at(&strides, axis).max(at(&dilations, axis));
+    if extra.iter().enumerate().any(is_far) {
+        return impossible(format!("output_padding of {} is less than the stride or the dilation", to.version));
+    }
     other_end(draft, false)
 }
 

@@ -254,7 +254,7 @@
       el("h3", null, finding.title),
       el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`),
       el("p", null, el("span", { class: "quiet" }, "The standard: "), finding.proof),
-      el("p", null, el("span", { class: "quiet" }, "So: "), finding.text),
+      finding.text ? el("p", null, el("span", { class: "quiet" }, "So: "), finding.text) : null,
       el("p", null, el("span", { class: "quiet" }, "The runtime: "), finding.does),
       el("p", { class: "quiet" }, Object.entries(finding.behaviours).map(([since, names]) => el("span", null, `${data.name}-${since}: ${names.join(", ")}. `))))));
   }

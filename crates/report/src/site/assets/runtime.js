@@ -86,7 +86,7 @@
       groups.length === 0 ? el("p", null, "Everything that was measured is right.") : null,
       sections,
       data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },
-        el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator), ` ${finding.title}`), el("p", null, finding.proof), el("p", null, finding.text), el("p", null, finding.does)))) : null,
+        el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator), ` ${finding.title}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does)))) : null,
       releases(front, data, column),
     ];
   });
