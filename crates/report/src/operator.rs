@@ -223,7 +223,7 @@ fn traps(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
 
 fn findings(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
     let about =
-        Findings::embedded()?.about(version).map(|finding| [finding.full_id(), line(&finding.does).into_owned()]);
+        Findings::embedded()?.about(version).map(|finding| [finding.full_id(), line(&finding.title).into_owned()]);
     section(text, "findings, `onnx-conformance finding ID`", &about.collect::<Vec<_>>());
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Show {
 /// Formats the finding for a failure, if it has one.
 fn finding(result: &CaseResult) -> String {
     let named = |id: &String| {
-        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.title))
     };
     result.finding.as_ref().and_then(named).unwrap_or_default()
 }

@@ -100,8 +100,8 @@ pub struct KindReport {
 pub struct FindingReport {
     /// Its id with the runtime: `onnxruntime/gather-strings`.
     pub id: String,
-    /// Behaviour of the runtime.
-    pub does: String,
+    /// Title of the finding.
+    pub title: String,
 }
 
 /// Nodes of a model by kind, and calls of operators that ONNX does not have.
@@ -271,8 +271,8 @@ impl KindReport {
         if let Some(reason) = reason {
             text = format!("{text}: {reason}");
         }
-        if let Some(FindingReport { id, does }) = &self.finding {
-            text = format!("{text}; finding {id}: {does}");
+        if let Some(FindingReport { id, title }) = &self.finding {
+            text = format!("{text}; finding {id}: {title}");
         }
         text
     }
@@ -291,7 +291,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
             | NodeVerdict::Crashes
     );
     let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
-    Some(FindingReport { id: finding.full_id(), does: finding.does.clone() })
+    Some(FindingReport { id: finding.full_id(), title: finding.title.clone() })
 }
 
 /// Returns the reason why a runtime does not accept the file at all.
