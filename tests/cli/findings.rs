@@ -9,7 +9,7 @@ fn findings_are_listed_and_explain_the_failures_of_cases() {
     call(&["finding", "--runtime", "onnxruntime"]).expect(0, "onnxruntime/gather-strings");
     let sample = "ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32";
     call(&["show", sample])
-        .expect(0, ": mismatch, finding onnxruntime/gather-strings: Gather of strings leaves elements empty");
+        .expect(0, ": mismatch, finding onnxruntime/gather-strings: Gather of strings gives empty strings");
     let saturating = "ai.onnx/MatMulInteger-10/unsigned_by_signed/T1=uint8,T2=int8";
     call(&["show", saturating]).expect(0, "onnxruntime 1.32.0: mismatch on processors without avx512_vnni, avx_vnni");
     call(&["show", "ai.onnx/Abs-13/known_values/T=float"]).expect(0, "case ai.onnx/Abs-13/known_values/T=float");
