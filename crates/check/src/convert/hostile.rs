@@ -74,6 +74,15 @@ fn products_of_attributes_are_wide_enough() {
 }
 
 #[test]
+fn a_beta_without_c_has_no_effect() {
+    let graph = "g (float[2, 2] a, float[2, 2] b) => (float[2, 2] y) { y = Gemm <beta = 3.0e38> (a, b) }";
+    let conversion = convert(&model(11, graph), &target(10)).unwrap();
+    let nodes = conversion.model.graph.unwrap().node;
+    let gemm = nodes.iter().find(|node| node.op_type() == "Gemm").unwrap();
+    assert!(gemm.input.len() == 3 && gemm.attribute.iter().all(|attribute| attribute.name() != "beta"), "{gemm:?}");
+}
+
+#[test]
 fn an_output_padding_of_the_stride_is_refused() {
     let graph = "g (float[1, 1, 2] x, float[1, 1, 3] w) => (float[1, 1, 5] y)
         { y = ConvTranspose <output_padding = [1]> (x, w) }";

@@ -195,6 +195,10 @@ fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         let zero = super::inputs::numbers(draft.element(0)?, &[], &[0.0])?;
         draft.set_constant(2, "c", &zero);
         draft.edit(format!("input 2 'C', a scalar 0, which {} needs, is added", to.version));
+        // Without C, beta has no effect; an infinite one times 0 would be NaN.
+        if attributes::remove(&mut draft.node, "beta") {
+            draft.edit("attribute beta, which has no effect without C, is removed");
+        }
     }
     Ok(())
 }
