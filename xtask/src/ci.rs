@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{ProcessorFeature, feature_list};
@@ -52,6 +53,10 @@ pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
 
 /// Adapters that are tested on part of their measured cases, also with `--whole`.
 const SAMPLED: [&str; 1] = ["openvino"];
+
+/// Filter of the cases of a sampled runtime. `OpenVINO` copies string objects instead of texts, so that strings end in an error, a wrong
+/// value or a crash, as the memory happens to be.
+const NO_STRINGS: &str = "!**/*string*";
 
 /// Number of parts of the suite of which a commit runs one on the adapters.
 const PARTS: u64 = 8;
@@ -275,7 +280,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
             continue;
         }
         adapters::setup(name)?;
-        run_cases(name, &["--shard", "1/10"])?;
+        run_cases(name, &["--shard", "1/10", "ai.onnx/**", "!**/large/**", "!**/refuse/**", NO_STRINGS])?;
         samples(name)?;
     }
     Ok(())
@@ -310,7 +315,8 @@ fn samples(name: &str) -> Result<()> {
     let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
     let mut ids = String::new();
     for finding in Findings::embedded()?.all().filter(|finding| finding.runtime == name) {
-        if finding.measured_in()?.fails.last() == Some(&newest.version()) {
+        let is_steady = !SAMPLED.contains(&name) || Filter::new(&[NO_STRINGS])?.matches(&finding.sample);
+        if is_steady && finding.measured_in()?.fails.last() == Some(&newest.version()) {
             ids.extend([&finding.sample, "\n"]);
         }
     }
