@@ -258,7 +258,8 @@ fn adapters_and_site(arguments: &Arguments) -> Result<()> {
 
 /// Runs the cases of this commit, and the samples of findings, on the adapters.
 ///
-/// Half-precision results of `OpenVINO` depend on the processor. It runs only where the processor has the features of the one that it was measured on.
+/// Half-precision results of `OpenVINO` depend on the processor. It runs only where the processor has the features of the one that
+/// it was measured on.
 fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in ADAPTERS {
@@ -266,7 +267,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
-            samples(name)?;
+            samples(name, &Filter::default())?;
         }
     }
     let here = ProcessorFeature::here();
@@ -280,8 +281,9 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
             continue;
         }
         adapters::setup(name)?;
-        run_cases(name, &["--shard", "1/10", "ai.onnx/**", "!**/large/**", "!**/refuse/**", NO_STRINGS])?;
-        samples(name)?;
+        let scope = newest.scope().iter().map(String::as_str);
+        run_cases(name, &["--shard", "1/10"].into_iter().chain(scope).chain([NO_STRINGS]).collect::<Vec<_>>())?;
+        samples(name, &Filter::new(&[NO_STRINGS])?)?;
     }
     Ok(())
 }
@@ -309,14 +311,13 @@ fn run_cases(name: &str, options: &[&str]) -> Result<()> {
     cargo(&[&["run", "--quiet", "--", "run", "--runtime", &own(name)], options].concat())
 }
 
-/// Runs the samples of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
+/// Runs the samples that a filter selects of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
 /// Adapters that are tested on every case run theirs with the whole suite.
-fn samples(name: &str) -> Result<()> {
+fn samples(name: &str, filter: &Filter) -> Result<()> {
     let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
     let mut ids = String::new();
     for finding in Findings::embedded()?.all().filter(|finding| finding.runtime == name) {
-        let is_steady = !SAMPLED.contains(&name) || Filter::new(&[NO_STRINGS])?.matches(&finding.sample);
-        if is_steady && finding.measured_in()?.fails.last() == Some(&newest.version()) {
+        if filter.matches(&finding.sample) && finding.measured_in()?.fails.last() == Some(&newest.version()) {
             ids.extend([&finding.sample, "\n"]);
         }
     }

@@ -136,8 +136,7 @@ impl<'m> Walk<'_, 'm> {
     fn check_first_trip(&mut self, body: BodyId, initial: &[ValueFact]) {
         let Some(graph) = self.bodies.body(body).graph() else { return };
         for (at, (info, given)) in graph.input.iter().skip(2).zip(initial).enumerate() {
-            let shape = ValueFact { value_type: None, constant: None, ..given.clone() };
-            self.check_subgraph_input(body, (2 + at, info.name()), &declared(info), &shape);
+            self.check_subgraph_input(body, (2 + at, info.name()), &declared(info), &shape_only(given));
         }
     }
 
@@ -336,9 +335,8 @@ impl<'m> Walk<'_, 'm> {
     /// Checks that the states of a scan keep their shapes.
     fn check_state_shapes(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
         let names = self.bodies.body(body).outputs();
-        let shape = |fact: &ValueFact| ValueFact { shape: fact.shape.clone(), ..ValueFact::default() };
         for ((given, output), name) in given.iter().zip(outputs).zip(names) {
-            if let Some(Contradiction::Shape(given, output)) = contradiction(&shape(given), &shape(output)) {
+            if let Some(Contradiction::Shape(given, output)) = contradiction(&shape_only(given), &shape_only(output)) {
                 let message = format!("the state goes in with shape {given}, but comes out as '{name}' with {output}");
                 self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
             }
@@ -348,6 +346,10 @@ impl<'m> Walk<'_, 'm> {
 
 fn type_only(fact: &ValueFact) -> ValueFact {
     ValueFact { value_type: fact.value_type.clone(), ..ValueFact::default() }
+}
+
+fn shape_only(fact: &ValueFact) -> ValueFact {
+    ValueFact { shape: fact.shape.clone(), ..ValueFact::default() }
 }
 
 /// The inputs of a node without trailing omitted ones.

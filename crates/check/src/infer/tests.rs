@@ -39,3 +39,31 @@ fn a_type_that_is_not_taken_is_found_with_its_origin() {
         it comes from node 0 for 'd' (Cast-21); insert Cast(to=1 (float)) before input 0";
     check(text, &[], &[finding]);
 }
+
+#[test]
+fn the_first_trip_of_a_loop_has_the_declared_shape() {
+    let looped = |declared: &str| {
+        format!(
+            "<ir_version: 10, opset_import: [\"\" : 21]>
+            g (float[0, 4, 3] x, int64 m, bool c) => (float[] y) {{
+              y = Loop (m, c, x) <body = b (int64 i, bool on, {declared} v) => (bool out, float[] w)
+                {{ out = Identity (on) w = Neg (v) }}>
+            }}"
+        )
+    };
+    let found = |declared: &str| {
+        let model = parse_model(&looped(declared)).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        inferred.findings.kept().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for declared in ["float[]", "float[a, b, c]", "float[0, 4, 3]"] {
+        assert_eq!(found(declared), Vec::<String>::new(), "{declared}");
+    }
+    for declared in ["float", "float[4, 3]", "float[1, 4, 3]"] {
+        let found = found(declared);
+        assert!(
+            found.len() == 1 && found[0].contains("input 2 'v' of the subgraph is declared"),
+            "{declared}: {found:?}"
+        );
+    }
+}
