@@ -171,29 +171,9 @@ impl Executor {
         if self.probes == 0 || !is_alone(view) || is_choosy(view) || view.node.output.iter().all(String::is_empty) {
             return None;
         }
-        let mut elements = 0usize;
-        // True if sizes are assumed; then only a failure that follows from the ranks counts.
-        let mut is_rank_alone = false;
-        for (fact, at) in view.inputs.iter().zip(0..) {
-            let Some(fact) = fact else { continue };
-            if fact.constant.is_some() {
-                continue;
-            }
-            let count = match &fact.value_type {
-                Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
-                    is_rank_alone |= fact.sizes().is_none();
-                    supposed(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?
-                }
-                Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => 4,
-                Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => 0,
-                _ => return None,
-            };
-            elements = elements.checked_add(count).filter(|elements| *elements <= ELEMENTS)?;
-            let formal = view.spec.input_at(at)?;
-            if !is_data(view, formal) && neutral(view, formal).is_none() {
-                return None;
-            }
-        }
+        let sizes = assumption(view)?;
+        // If sizes are assumed, only a failure that follows from the ranks counts.
+        let is_rank_alone = sizes == Sizes::AllOne || view.inputs.iter().flatten().any(|fact| has_unknown_sizes(fact));
         let key = key(&self.digester, view);
         if let Some(known) = self.refusals.get(&key) {
             return known.clone();
@@ -201,7 +181,7 @@ impl Executor {
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
+            match (Probe { fill, sizes }).inputs(view).map(|inputs| self.run(view, &inputs)) {
                 Some(Err(Some(refused))) if refused.is_about_rank || !is_rank_alone => refusal = Some(refused.message),
                 _ => {
                     refusal = None;
@@ -251,10 +231,54 @@ struct Refused {
     is_about_rank: bool,
 }
 
-/// The sizes of a tensor of known rank; unknown sizes are assumed to be 1.
-fn supposed(fact: &ValueFact) -> Option<Vec<usize>> {
-    let size = |dim: &Dim| if let Dim::Size(size) = dim { *size } else { 1 };
-    Some(fact.shape.as_ref()?.iter().map(size).collect())
+/// Sizes of the unknown inputs of a node to run.
+#[derive(Clone, Copy, PartialEq)]
+enum Sizes {
+    /// Those that are known; the others are 1.
+    Known,
+    /// All 1, for inputs that are too large: a failure may still follow from the ranks.
+    AllOne,
+}
+
+impl Sizes {
+    /// The sizes of a tensor of known rank.
+    fn of_fact(self, fact: &ValueFact) -> Option<Vec<usize>> {
+        let size = |dim: &Dim| match dim {
+            Dim::Size(size) if self == Sizes::Known => *size,
+            _ => 1,
+        };
+        Some(fact.shape.as_ref()?.iter().map(size).collect())
+    }
+}
+
+fn has_unknown_sizes(fact: &ValueFact) -> bool {
+    matches!(fact.value_type, Some(ValueType::Tensor(_))) && fact.constant.is_none() && fact.sizes().is_none()
+}
+
+/// The sizes to run a node with; `None` if its inputs cannot be assumed.
+fn assumption(view: &NodeView<'_, '_>) -> Option<Sizes> {
+    let mut elements = [Some(0usize); 2];
+    for (fact, at) in view.inputs.iter().zip(0..) {
+        let Some(fact) = fact.filter(|fact| fact.constant.is_none()) else { continue };
+        let counts = match &fact.value_type {
+            Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
+                let known = Sizes::Known.of_fact(fact)?;
+                [known.iter().try_fold(1usize, |count, size| count.checked_mul(*size)), Some(1)]
+            }
+            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => [Some(4); 2],
+            Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => [Some(0); 2],
+            _ => return None,
+        };
+        let formal = view.spec.input_at(at)?;
+        if !is_data(view, formal) && neutral(view, formal).is_none() {
+            return None;
+        }
+        for (sum, count) in elements.iter_mut().zip(counts) {
+            *sum = sum.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= ELEMENTS);
+        }
+    }
+    let [known, all_one] = elements;
+    known.map(|_| Sizes::Known).or(all_one.map(|_| Sizes::AllOne))
 }
 
 /// Values for unknown data inputs.
@@ -265,7 +289,14 @@ enum Fill {
     Halves,
 }
 
-impl Fill {
+/// Inputs of a run that finds out if a node can be valid.
+#[derive(Clone, Copy)]
+struct Probe {
+    fill: Fill,
+    sizes: Sizes,
+}
+
+impl Probe {
     /// Returns a value for each input.
     fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
         let input = |(fact, at): (Option<&ValueFact>, usize)| match fact {
@@ -282,10 +313,10 @@ impl Fill {
         match fact.value_type.as_ref()? {
             ValueType::Tensor(element) => {
                 let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
-                let shape = supposed(fact)?;
+                let shape = self.sizes.of_fact(fact)?;
                 let tensor = match neutral {
-                    Some(neutral) => neutral.tensor(view, *element, &shape),
-                    None => self.tensor(*element, &shape),
+                    Some(neutral) => neutral.tensor(view, self.sizes, *element, &shape),
+                    None => self.fill.tensor(*element, &shape),
                 };
                 tensor.map(Value::Tensor)
             }
@@ -296,13 +327,15 @@ impl Fill {
             })),
             ValueType::Sequence(item) => {
                 let ValueType::Tensor(element) = **item else { return None };
-                let items = vec![Value::Tensor(self.tensor(element, &[2])?); 2];
+                let items = vec![Value::Tensor(self.fill.tensor(element, &[2])?); 2];
                 Some(Value::Sequence(Sequence::new((**item).clone(), items)))
             }
             _ => None,
         }
     }
+}
 
+impl Fill {
     fn tensor(self, element: ElementType, shape: &[usize]) -> Option<Tensor> {
         let count = element_count(shape).ok()?;
         let tensor = match (element.kind(), self) {
@@ -319,7 +352,7 @@ impl Fill {
 }
 
 impl Neutral {
-    fn tensor(self, view: &NodeView<'_, '_>, element: ElementType, shape: &[usize]) -> Option<Tensor> {
+    fn tensor(self, view: &NodeView<'_, '_>, sizes: Sizes, element: ElementType, shape: &[usize]) -> Option<Tensor> {
         let count = element_count(shape).ok()?;
         let size = |dim: Option<&Dim>| match dim {
             Some(Dim::Size(size)) => i128::try_from(*size).ok(),
@@ -341,7 +374,7 @@ impl Neutral {
             }
             Neutral::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
             Neutral::Same => {
-                let sizes = supposed(view.inputs.first().copied().flatten()?)?;
+                let sizes = sizes.of_fact(view.inputs.first().copied().flatten()?)?;
                 let sizes = sizes.into_iter().chain(std::iter::repeat(1)).take(count);
                 sizes.map(|size| i128::try_from(size).ok()).collect::<Option<_>>()?
             }

@@ -60,6 +60,12 @@ const ROWS: &[(&str, &[&str])] = &[
       &["graph/output-type", "node/constraint"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[a, b] x) => (float[a, b] y) { y = Softmax <axis = 2> (x) }", &["node/constraint"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[a, b] x, int64[c] i) => (float[a, c] y) { y = Gather <axis = 1> (x, i) }", &[]),
+    // Too many elements to run with.
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[1, 64, 55, 55] x) => (float[1, 128, 55, 55] y) { y = Concat <axis = 7> (x, x) }",
+      &["node/constraint"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[1, 64, 55, 55] x) => (float[1, 128, 55, 55] y) { y = Concat <axis = 1> (x, x) }", &[]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[1000000000000, 1000000000000] x) => (y) { y = Softmax <axis = -3> (x) }",
+      &["graph/output-type", "node/constraint"]),
     // Names and order.
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (q) }", &["value/undefined"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (z) z = Neg (x) }", &["value/unsorted"]),
