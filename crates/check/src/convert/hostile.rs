@@ -83,6 +83,21 @@ fn a_beta_without_c_has_no_effect() {
 }
 
 #[test]
+fn sizes_of_0_stay_sizes_after_a_flatten() {
+    let nodes = |to: i64, shape: &str| {
+        let graph = format!("g (float[{shape}] x) => (float[{shape}] y) {{ y = Hardmax <axis = 1> (x) }}");
+        convert(&model(12, &graph), &target(to)).unwrap().model.graph.unwrap().node
+    };
+    for to in [13, 21] {
+        assert_eq!(nodes(to, "3, 5, 0").iter().map(|node| node.op_type()).collect::<Vec<_>>(), ["Hardmax"]);
+    }
+    let allows = |to: i64, shape: &str| {
+        nodes(to, shape).iter().any(|node| node.attribute.iter().any(|attribute| attribute.name() == "allowzero"))
+    };
+    assert!(allows(14, "n, 5, m") && !allows(13, "n, 5, m") && !allows(21, "3, 5, 2"));
+}
+
+#[test]
 fn an_output_padding_of_the_stride_is_refused() {
     let graph = "g (float[1, 1, 2] x, float[1, 1, 3] w) => (float[1, 1, 5] y)
         { y = ConvTranspose <output_padding = [1]> (x, w) }";

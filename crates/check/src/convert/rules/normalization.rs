@@ -153,7 +153,7 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let column = super::broadcast::unsqueeze(draft, position, &[1])?;
         let spread = draft.add_constant("group_shape", &vector(&[groups, channels / groups])?);
         let block = draft.before("Expand", &[&column, &spread], Vec::new(), element)?;
-        let flat = draft.add_constant("channel_shape", &vector(&[channels])?);
+        let flat = draft.add_constant("channel_shape", &vector(&[-1])?);
         let flat = draft.before("Reshape", &[&block, &flat], Vec::new(), element)?;
         let mut fact = draft.fact(position);
         fact.constant = None;

@@ -1,5 +1,6 @@
 //! Softmax, `LogSoftmax` and Hardmax: along one axis since version 13, before that over all axes from one on.
 
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, axis_of, normal};
@@ -20,6 +21,15 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     {
         return Ok(());
     }
+    let sizes = draft.shape(0).unwrap_or_default();
+    if sizes.contains(&Dim::Size(0)) {
+        attributes::set(&mut draft.node, attributes::int("axis", -1));
+        draft.edit("axis=-1, since the input has no elements");
+        return Ok(());
+    }
+    // Without allowzero, Reshape takes a size of 0 for that of its input, whose axes are others after Flatten.
+    let may_be_empty = sizes.is_empty() || sizes.iter().any(|size| !matches!(size, Dim::Size(_)));
+    let zero = (may_be_empty && draft.helpers() >= 14).then(|| attributes::int("allowzero", 1));
     let (data, element) = (draft.input(0), draft.element(0).ok());
     let shape = draft.before("Shape", &[&data], Vec::new(), element)?;
     let flat = draft.before("Flatten", &[&data], vec![attributes::int("axis", axis)], element)?;
@@ -27,7 +37,7 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.set_input(0, flat, Some(ValueFact { value_type, ..ValueFact::default() }));
     attributes::set(&mut draft.node, attributes::int("axis", -1));
     let (inner, output) = draft.redirect_output(0)?;
-    draft.after("Reshape", &[&inner, &shape], &output, Vec::new(), element)?;
+    draft.after("Reshape", &[&inner, &shape], &output, zero.into_iter().collect(), element)?;
     draft.edit(format!("the axes from {axis} on are one: Flatten(axis={axis}) before, axis=-1, Reshape after"));
     Ok(())
 }
