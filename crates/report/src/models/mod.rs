@@ -13,7 +13,7 @@ mod wanted;
 
 pub use examine::{examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
-pub use made_up::made_up_inputs;
+pub use made_up::{InputFault, MadeUpError, made_up_inputs};
 pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, inputs_to_give,

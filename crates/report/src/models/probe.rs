@@ -95,7 +95,7 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
     for (number, size) in sizes.enumerate() {
         let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
         let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = made_up_inputs(&wanted, number, &Limits::default())?;
+        let inputs = made_up_inputs(&wanted, number, &Limits::default()).map_err(|error| error.to_string())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),

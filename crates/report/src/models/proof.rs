@@ -15,7 +15,7 @@ use onnx_conformance_reference::proto::{GraphProto, TensorProto, ValueInfoProto}
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::models::made_up::made_up_inputs;
+use crate::models::made_up::{MadeUpError, made_up_inputs};
 
 /// Relative and absolute tolerance of elements, as in ONNX's own tests.
 const CLOSE: (f64, f64) = (1e-3, 1e-7);
@@ -177,8 +177,8 @@ pub fn inputs_to_give(graph: &GraphProto) -> Vec<&ValueInfoProto> {
 pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
     match made_up_inputs(wanted, number, limits) {
         Ok(inputs) => Ok((format!("made-up input {number}"), inputs)),
-        Err(why) if limits.deadline.is_over() => Err(RunFailure::Limit(why)),
-        Err(why) => Err(RunFailure::Model(why)),
+        Err(error @ MadeUpError::Late) => Err(RunFailure::Limit(error.to_string())),
+        Err(error) => Err(RunFailure::Model(error.to_string())),
     }
 }
 
