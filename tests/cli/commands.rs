@@ -169,7 +169,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
     match name.as_str() {
         _ if arguments.len() == 1 => arguments.push("--help".to_owned()),
         "run"
-            if ["--suite", "--failed", "--from", "--resume"].iter().any(|it| arguments.contains(&(*it).to_owned())) => {
+            if ["--suite", "--failed", "--from"].iter().any(|it| arguments.contains(&(*it).to_owned())) => {
         }
         "run" | "export" if arguments.contains(&"--release".to_owned()) => arguments.push("**/test_abs".to_owned()),
         "run" | "coverage" | "export" => arguments.push(CASES.to_owned()),

@@ -30,19 +30,16 @@ pub struct ExpectationMatcher {
     feature_globs: Vec<FeatureGlob>,
 }
 
-/// Positions of the entries that select cases by id.
-#[derive(Debug, Default)]
-struct EntriesById {
-    /// Entries by id or group path.
-    paths: HashMap<String, Vec<usize>>,
-    /// Globs, by the folder before their first wildcard.
-    globs: HashMap<String, Vec<(usize, PathGlob)>>,
-}
+/// Entries that select cases by id: by the id or the path of a group, or by the folder before the first wildcard of a glob.
+type EntriesById = HashMap<String, EntriesOfPath>;
 
-impl EntriesById {
-    fn at_path(&self, path: &str) -> impl Iterator<Item = usize> {
-        self.paths.get(path).into_iter().flatten().copied()
-    }
+/// Positions of the entries of a path.
+#[derive(Debug, Default)]
+struct EntriesOfPath {
+    /// Entries that name the path itself.
+    named: Vec<usize>,
+    /// Entries with a glob in this folder.
+    globs: Vec<(usize, PathGlob)>,
 }
 
 /// A verdict: the outcome of a case compared with what is expected.
@@ -137,10 +134,10 @@ impl ExpectationMatcher {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
                     let folder = folders(start).next_back().unwrap_or_default().to_owned();
                     let glob = PathGlob::new(pattern)?;
-                    entries.globs.entry(folder).or_default().push((index, glob));
+                    entries.entry(folder).or_default().globs.push((index, glob));
                 } else {
                     let path = pattern.trim_end_matches('/').to_owned();
-                    entries.paths.entry(path).or_default().push(index);
+                    entries.entry(path).or_default().named.push(index);
                 }
             }
             (None, Some(what)) if is_glob(what) => {
@@ -235,7 +232,8 @@ impl ExpectationMatcher {
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
-        self.by_id.get(&variant).into_iter().flat_map(|entries| entries.at_path(path))
+        let entries = self.by_id.get(&variant).and_then(|entries| entries.get(path));
+        entries.into_iter().flat_map(|entries| entries.named.iter().copied())
     }
 
     /// Returns the positions of the entries that select a case by its id, the most precise first.
@@ -244,10 +242,10 @@ impl ExpectationMatcher {
         let above = || folders(id).rev().chain([""]);
         let entries = self.by_id.get(&variant).into_iter();
         entries.flat_map(move |entries| {
-            std::iter::once(id).chain(above()).flat_map(move |folder| {
-                let globs = entries.globs.get(folder).into_iter().flatten();
-                let globs = globs.filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
-                entries.at_path(folder).chain(globs)
+            let of_folders = std::iter::once(id).chain(above()).filter_map(|folder| entries.get(folder));
+            of_folders.flat_map(move |of_folder| {
+                let globs = of_folder.globs.iter().filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
+                of_folder.named.iter().copied().chain(globs)
             })
         })
     }

@@ -70,7 +70,8 @@ impl Overview {
                 let outcome = measurement.outcome(&version, case);
                 overview.count(outcome);
                 let is_failure = !matches!(outcome, Measured::Ended(Outcome::Pass) | Measured::Unknown);
-                if let Some(processors) = measurement.processors_of_failure(&case.id).filter(|_| is_failure) {
+                let processors = if is_failure { measurement.processors_of_failure(&case.id) } else { None };
+                if let Some(processors) = processors {
                     *overview.failing_by_processor.entry(processors.to_string()).or_default() += 1;
                 }
             }
