@@ -103,6 +103,9 @@ pub enum SuiteError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Generate(Box<GenerateError>),
+    /// The embedded releases cannot be read.
+    #[error(transparent)]
+    Embedded(&'static SuiteError),
     /// A hostile model cannot be made.
     #[error("{id}: {error}")]
     Hostile {
