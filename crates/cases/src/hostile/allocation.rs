@@ -4,7 +4,9 @@
 //! The models end with Shape, so the correct output is small: a runtime that never materializes the elements may return
 //! it.
 
-use crate::hostile::draft::{Attack, Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound};
+use crate::hostile::draft::{
+    Attack, DraftError, Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound,
+};
 
 /// 2^20, 2^32 and 2^40.
 const MILLION: i128 = 1 << 20;
@@ -338,12 +340,12 @@ fn measured(text: &str) -> String {
 }
 
 /// A model that makes a float tensor `a` and outputs it.
-fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<Sound, String> {
+fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<Sound, DraftError> {
     nodes(text, ("a", &declared(sizes), floats(sizes, values)))
 }
 
 /// A model that makes a tensor `a` and outputs its shape.
-fn asked(text: &str, sizes: &[i128]) -> Result<Sound, String> {
+fn asked(text: &str, sizes: &[i128]) -> Result<Sound, DraftError> {
     let declared = format!("int64[{}]", sizes.len());
     nodes(&measured(text), ("n", &declared, shape(sizes)))
 }

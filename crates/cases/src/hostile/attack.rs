@@ -8,7 +8,7 @@ use onnx_conformance_reference::proto::Message;
 
 use crate::case::{Case, DataSet, Expected, ExpectedOutput, Level, Named, Refusal, RuleRef, digest_of_texts};
 use crate::compare::Accuracy;
-use crate::hostile::draft::{Answer, Attack, Draft};
+use crate::hostile::draft::{Answer, Attack, Draft, DraftError};
 use crate::hostile::{allocation, attributes, cycles, depth, encoding, external, graph, names, numbers, sizes};
 
 /// Attacks of one topic: `hostile/<name>/**`.
@@ -52,7 +52,7 @@ pub type WriteFiles = Box<dyn FnOnce(&Path, &[u8]) -> io::Result<()>>;
 
 impl Attack {
     /// Makes the case of the attack. If it has files to write, its folder is not set yet.
-    pub fn case(&self, id: &str) -> Result<(Case, Option<WriteFiles>), String> {
+    pub fn case(&self, id: &str) -> Result<(Case, Option<WriteFiles>), DraftError> {
         let Draft { model, inputs, answer, files } = (self.make)()?;
         let (outputs, sound) = match answer {
             Answer::Outputs(outputs) => (outputs, None),

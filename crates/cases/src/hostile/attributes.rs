@@ -2,7 +2,9 @@
 
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto};
 
-use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, graph, integers, nodes, sound, truth};
+use crate::hostile::draft::{
+    Attack, DraftError, Made, Sound, first_node, floats, graph, integers, nodes, sound, truth,
+};
 
 /// Numbers of attribute kinds.
 mod kind {
@@ -212,7 +214,7 @@ fn named(name: &str) -> AttributeProto {
 }
 
 /// A model with a Concat.
-fn concat() -> Result<Sound, String> {
+fn concat() -> Result<Sound, DraftError> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[4] y) { y = Concat <axis = 0> (x, x) }"#;
     let output = floats(&[4], &[1.0, -2.0, 1.0, -2.0]);

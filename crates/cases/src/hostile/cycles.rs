@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::proto::NodeProto;
 
-use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, nodes, sound};
+use crate::hostile::draft::{Attack, DraftError, Made, Sound, first_node, floats, nodes, sound};
 
 /// Head of a function in the text syntax.
 const FUNCTION: &str = r#"<domain: "f", opset_import: ["" : 15, "f" : 1]>"#;
@@ -84,7 +84,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model of constants only: y = -a.
-fn plain() -> Result<Sound, String> {
+fn plain() -> Result<Sound, DraftError> {
     let text = "a = Constant <value = float[2] {1, -2}> () y = Neg (a)";
     nodes(text, ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
@@ -99,7 +99,7 @@ fn if_node(branch: &str) -> String {
 }
 
 /// A valid model with an If.
-fn branch() -> Result<Sound, String> {
+fn branch() -> Result<Sound, DraftError> {
     nodes(&if_node("z = Neg (a0)"), ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
 
@@ -130,7 +130,7 @@ fn chain(functions: usize, calls: usize) -> Made {
 }
 
 /// A chain of functions, each of which calls the next `calls` times in sequence. The last one's node is Identity.
-fn chain_model(functions: usize, calls: usize) -> Result<Sound, String> {
+fn chain_model(functions: usize, calls: usize) -> Result<Sound, DraftError> {
     let mut text =
         r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.f0 (x) }"#
             .to_owned();

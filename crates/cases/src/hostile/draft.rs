@@ -5,15 +5,26 @@ use std::path::Path;
 
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::model::text::{TextError, parse_model};
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto};
-use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::tensor::{Tensor, TensorError};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
 
+/// Error of making a hostile model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// The text of the model is invalid.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// An input or output cannot be created.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}
+
 /// A draft, or the reason why it cannot be made.
-pub(super) type Made = Result<Draft, String>;
+pub(super) type Made = Result<Draft, DraftError>;
 
 /// One attack: its name, which is the last part of its id; its description; and the function that makes the model.
 #[derive(Debug)]
@@ -55,32 +66,32 @@ pub(super) struct Sound {
 /// Parses a model in the text syntax, with its inputs and outputs by name.
 pub(super) fn sound(
     text: &str,
-    inputs: Vec<(&str, Result<Value, String>)>,
-    outputs: Vec<(&str, Result<Value, String>)>,
-) -> Result<Sound, String> {
-    let named = |(name, value): (&str, Result<Value, String>)| Ok(Named { name: name.to_owned(), value: value? });
+    inputs: Vec<(&str, Result<Value, TensorError>)>,
+    outputs: Vec<(&str, Result<Value, TensorError>)>,
+) -> Result<Sound, DraftError> {
+    let named = |(name, value): (&str, Result<Value, TensorError>)| Ok(Named { name: name.to_owned(), value: value? });
     Ok(Sound {
-        model: parse_model(text).map_err(|error| error.to_string())?,
-        inputs: inputs.into_iter().map(named).collect::<Result<_, String>>()?,
-        outputs: outputs.into_iter().map(named).collect::<Result<_, String>>()?,
+        model: parse_model(text)?,
+        inputs: inputs.into_iter().map(named).collect::<Result<_, TensorError>>()?,
+        outputs: outputs.into_iter().map(named).collect::<Result<_, TensorError>>()?,
     })
 }
 
 /// The simplest model: y = -x of two floats.
-pub(super) fn negation() -> Result<Sound, String> {
+pub(super) fn negation() -> Result<Sound, DraftError> {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
     sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
 /// A model with an initializer: y = -w of two floats.
-pub(super) fn weight() -> Result<Sound, String> {
+pub(super) fn weight() -> Result<Sound, DraftError> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g () => (float[2] y) <float[2] w = {1, -2}> { y = Neg (w) }"#;
     sound(text, Vec::new(), vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
 /// A model without inputs from nodes in the text syntax, with one output of this name, type and value.
-pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, String>)) -> Result<Sound, String> {
+pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, TensorError>)) -> Result<Sound, DraftError> {
     nodes_at((7, 13), nodes, output)
 }
 
@@ -88,8 +99,8 @@ pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, String>)) ->
 pub(super) fn nodes_at(
     (ir, opset): (u32, u32),
     nodes: &str,
-    (name, declared, value): (&str, &str, Result<Value, String>),
-) -> Result<Sound, String> {
+    (name, declared, value): (&str, &str, Result<Value, TensorError>),
+) -> Result<Sound, DraftError> {
     let text = format!(r#"<ir_version: {ir}, opset_import: ["" : {opset}]> g () => ({declared} {name}) {{ {nodes} }}"#);
     sound(&text, Vec::new(), vec![(name, value)])
 }
@@ -136,7 +147,7 @@ impl Sound {
             r#"<ir_version: {}, opset_import: ["" : {import}]> g () => ({output}) {{ {nodes} }}"#,
             self.model.ir_version()
         );
-        let mut model = parse_model(&text).map_err(|error| error.to_string())?;
+        let mut model = parse_model(&text)?;
         if let (Some(graph), Some(own)) = (model.graph.as_mut(), self.model.graph.as_ref()) {
             graph.output.clone_from(&own.output);
         }
@@ -171,23 +182,23 @@ pub(super) fn first_weight(model: &mut ModelProto, change: impl FnOnce(&mut Tens
 }
 
 /// A tensor of floats.
-pub(super) fn floats(shape: &[usize], values: &[f64]) -> Result<Value, String> {
-    Tensor::of_floats(ElementType::Float, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
+pub(super) fn floats(shape: &[usize], values: &[f64]) -> Result<Value, TensorError> {
+    Tensor::of_floats(ElementType::Float, shape, values).map(Value::Tensor)
 }
 
 /// A tensor of 64-bit integers.
-pub(super) fn integers(shape: &[usize], values: &[i128]) -> Result<Value, String> {
-    Tensor::of_integers(ElementType::Int64, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
+pub(super) fn integers(shape: &[usize], values: &[i128]) -> Result<Value, TensorError> {
+    Tensor::of_integers(ElementType::Int64, shape, values).map(Value::Tensor)
 }
 
 /// Returns the shape of a tensor of these sizes, as the operator Shape does.
-pub(super) fn shape(sizes: &[i128]) -> Result<Value, String> {
+pub(super) fn shape(sizes: &[i128]) -> Result<Value, TensorError> {
     integers(&[sizes.len()], sizes)
 }
 
 /// A truth value.
-pub(super) fn truth(value: bool) -> Result<Value, String> {
-    Tensor::of_integers(ElementType::Bool, &[], &[value.into()]).map(Value::Tensor).map_err(|error| error.to_string())
+pub(super) fn truth(value: bool) -> Result<Value, TensorError> {
+    Tensor::of_integers(ElementType::Bool, &[], &[value.into()]).map(Value::Tensor)
 }
 
 /// Formats the type of a float tensor in the text syntax.

@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
 
-use crate::hostile::draft::{Attack, Draft, Made, Sound, negation};
+use crate::hostile::draft::{Attack, Made, Sound, negation};
 use crate::hostile::wire::{field, integer, long_varint, varint};
 
 /// Field numbers of `ModelProto`.
@@ -189,7 +189,7 @@ fn with_length(model: &[u8], change: impl FnOnce(u64) -> u64) -> Vec<u8> {
 }
 
 /// A model with an unknown field of groups, nested `depth` deep.
-fn groups(depth: usize) -> Result<Draft, String> {
+fn groups(depth: usize) -> Made {
     let groups = [key(UNKNOWN, 3).repeat(depth), key(UNKNOWN, 4).repeat(depth)].concat();
     negation()?.answered_as(|bytes| [bytes, groups].concat())
 }

@@ -12,7 +12,7 @@ use onnx_conformance_reference::proto::TensorProto;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 
-use crate::hostile::draft::{Attack, Draft, Made, Sound, first_weight, weight};
+use crate::hostile::draft::{Attack, Draft, DraftError, Made, Sound, first_weight, weight};
 
 pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "parent", says: "a file of the folder above", make: || at("../outside.bin") },
@@ -138,7 +138,7 @@ fn link(_: &Path, _: &Path) -> io::Result<()> {
 }
 
 /// A model with an initializer in a file, with these entries.
-fn external(entries: &[(&str, &str)]) -> Result<Sound, String> {
+fn external(entries: &[(&str, &str)]) -> Result<Sound, DraftError> {
     Ok(weight()?.changed(|model| first_weight(model, |tensor| set_entries(tensor, entries))))
 }
 

@@ -16,4 +16,4 @@ mod sizes;
 mod wire;
 
 pub use attack::{Topic, WriteFiles, fingerprint, topics};
-pub use draft::Attack;
+pub use draft::{Attack, DraftError};

@@ -1,6 +1,6 @@
 //! Numbers: divisions and products that trap in a processor or overflow a signed integer.
 
-use crate::hostile::draft::{Attack, Made, Sound, floats, integers, nodes, nodes_at};
+use crate::hostile::draft::{Attack, DraftError, Made, Sound, floats, integers, nodes, nodes_at};
 
 const SMALLEST: &str = "-9223372036854775808";
 const LARGEST: &str = "9223372036854775807";
@@ -277,7 +277,7 @@ fn convolved(attribute: &str) -> String {
     )
 }
 
-fn convolution(attribute: &str) -> Result<Sound, String> {
+fn convolution(attribute: &str) -> Result<Sound, DraftError> {
     nodes(&convolved(attribute), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[5.0])))
 }
 
@@ -286,7 +286,7 @@ fn pooled(attribute: &str) -> String {
     format!("x = Constant <value = float[1,1,2] {{1, 2}}> () y = AveragePool <kernel_shape = [2]{attribute}> (x)")
 }
 
-fn pool(attribute: &str) -> Result<Sound, String> {
+fn pool(attribute: &str) -> Result<Sound, DraftError> {
     nodes(&pooled(attribute), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[1.5])))
 }
 

@@ -6,7 +6,7 @@ use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{ModelProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto};
 
 use crate::hostile::draft::{
-    Attack, Made, Sound, first_weight, floats, graph, integers, negation, shape, sound, weight,
+    Attack, DraftError, Made, Sound, first_weight, floats, graph, integers, negation, shape, sound, weight,
 };
 
 /// 3 times this is 2 modulo 2^64.
@@ -178,7 +178,7 @@ fn set_data(tensor: &mut TensorProto, dims: &[i64], data: &[f32]) {
 }
 
 /// A model with a sparse initializer of 4 elements.
-fn sparse_model() -> Result<Sound, String> {
+fn sparse_model() -> Result<Sound, DraftError> {
     let text = r#"<ir_version: 8, opset_import: ["" : 15]> g () => (int64[1] n) { n = Shape (w) }"#;
     Ok(sound(text, Vec::new(), vec![("n", shape(&[4]))])?.changed(|model| set_sparse(model, &[4], &[0, 1])))
 }
@@ -208,7 +208,7 @@ fn tensor_type(sizes: &[i64]) -> TypeProto {
     TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() }
 }
 
-fn negated_twice() -> Result<Sound, String> {
+fn negated_twice() -> Result<Sound, DraftError> {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { a = Neg (x) y = Neg (a) }"#;
     sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])
 }

@@ -81,7 +81,7 @@ fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
 
 /// Makes the case of an attack. If its model has files, they are in the temporary folder.
 fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
-    let (mut case, files) = attack.case(id).map_err(|rule| SuiteError::File { path: id.into(), rule })?;
+    let (mut case, files) = attack.case(id).map_err(|error| SuiteError::Hostile { id: id.to_owned(), error })?;
     if let Some(files) = files {
         let folder = written(id, |folder| files(folder, &case.model));
         case.folder = Some(folder.map_err(|error| SuiteError::Io { path: std::env::temp_dir(), error })?);

@@ -8,6 +8,7 @@ use miette::Diagnostic;
 
 use crate::case::{Case, CaseError};
 use crate::generate::GenerateError;
+use crate::hostile::DraftError;
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +103,17 @@ pub enum SuiteError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Generate(Box<GenerateError>),
+    /// The embedded releases cannot be read.
+    #[error(transparent)]
+    Embedded(&'static SuiteError),
+    /// A hostile model cannot be made.
+    #[error("{id}: {error}")]
+    Hostile {
+        /// The case.
+        id: String,
+        /// The reason.
+        error: DraftError,
+    },
 }
 
 impl SuiteError {

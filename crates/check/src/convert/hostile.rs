@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_reference::model::text::parse_model;
-use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 
 use super::{Names, Target, convert};
 
@@ -89,7 +89,7 @@ fn sizes_of_0_stay_sizes_after_a_flatten() {
         convert(&model(12, &graph), &target(to)).unwrap().model.graph.unwrap().node
     };
     for to in [13, 21] {
-        assert_eq!(nodes(to, "3, 5, 0").iter().map(|node| node.op_type()).collect::<Vec<_>>(), ["Hardmax"]);
+        assert_eq!(nodes(to, "3, 5, 0").iter().map(NodeProto::op_type).collect::<Vec<_>>(), ["Hardmax"]);
     }
     let allows = |to: i64, shape: &str| {
         nodes(to, shape).iter().any(|node| node.attribute.iter().any(|attribute| attribute.name() == "allowzero"))

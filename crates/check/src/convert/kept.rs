@@ -8,6 +8,7 @@ use onnx_conformance_reference::proto::measure::Kind;
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
 use super::wire::fields;
+use super::write::WriteError;
 use super::{Target, convert};
 use crate::limits::Limits;
 use crate::scan::scan;
@@ -63,10 +64,10 @@ fn target(opset: i64) -> Target {
 }
 
 /// Converts a file and checks that the written model equals the converted one.
-fn converted(file: &[u8], target: &Target) -> Result<Vec<u8>, String> {
+fn converted(file: &[u8], target: &Target) -> Result<Vec<u8>, WriteError> {
     let scan = scan(file, &Limits::default()).unwrap();
     let conversion = convert(&scan.model, target).unwrap_or_else(|refusal| panic!("{refusal}"));
-    let written = conversion.file(&scan.model, file).map_err(|error| error.to_string())?.bytes(file);
+    let written = conversion.file(&scan.model, file)?.bytes(file);
     assert_eq!(ModelProto::decode(written.as_slice()).unwrap(), conversion.model);
     Ok(written)
 }
@@ -123,7 +124,7 @@ fn what_would_go_with_an_attribute_is_refused() {
     let file = marked(&plain, Kind::Model, &mut 0, &|kind| kind == Kind::Attribute);
     let error = converted(&file, &target(13)).unwrap_err();
     assert!(
-        error.contains("node 0 (ReduceSum): attribute 'axes' goes, and with it field 99 of AttributeProto"),
+        error.to_string().contains("node 0 (ReduceSum): attribute 'axes' goes, and with it field 99 of AttributeProto"),
         "{error}"
     );
     let file = marked(&plain, Kind::Model, &mut 0, &|kind| kind == Kind::Node);

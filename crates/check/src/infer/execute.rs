@@ -234,7 +234,7 @@ struct Refused {
 /// Sizes of the unknown inputs of a node to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Sizes {
-    /// Those that are known; the others are 1.
+    /// Known sizes; the others are 1.
     Known,
     /// All 1, for inputs that are too large: a failure may still follow from the ranks.
     AllOne,

@@ -199,10 +199,17 @@ enum Literal {
 /// Contradiction in the description of an attribute.
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeFileError {
+    /// A required attribute has a default.
     #[error("a required attribute has no default; remove one of the two")]
     RequiredWithDefault,
+    /// The default has another type than the attribute.
     #[error("{literal} is not a default of type {kind}; floats have a point, strings quotes")]
-    Default { literal: String, kind: AttributeType },
+    Default {
+        /// The default.
+        literal: String,
+        /// The type of the attribute.
+        kind: AttributeType,
+    },
 }
 
 impl TryFrom<AttributeFile> for AttributeSpec {
@@ -241,9 +248,10 @@ fn single(value: f64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::yaml::{self, YamlError};
 
-    fn read(text: &str) -> Result<AttributeSpec, String> {
-        crate::spec::yaml::read("attribute", text).map_err(|error| error.message)
+    fn read(text: &str) -> Result<AttributeSpec, Box<YamlError>> {
+        yaml::read("attribute", text)
     }
 
     #[test]
@@ -278,7 +286,7 @@ mod tests {
         ] {
             assert!(read(text).is_err(), "{text} was taken");
         }
-        assert!(read("{type: integer}").unwrap_err().contains("'integer' is not an attribute type"));
+        assert!(read("{type: integer}").unwrap_err().message.contains("'integer' is not an attribute type"));
     }
 
     #[test]

@@ -158,9 +158,10 @@ impl schemars::JsonSchema for ElementName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::yaml::{self, YamlError};
 
-    fn read(text: &str) -> Result<Behaviour, String> {
-        crate::spec::yaml::read("behaviour", text).map_err(|error| error.message)
+    fn read(text: &str) -> Result<Behaviour, Box<YamlError>> {
+        yaml::read("behaviour", text)
     }
 
     #[test]

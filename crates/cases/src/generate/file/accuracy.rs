@@ -6,8 +6,36 @@ use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use serde::Deserialize;
 
 use crate::compare::Accuracy;
-use crate::generate::file::expression::Size;
+use crate::generate::file::expression::{ExpressionError, Size};
 use crate::generate::file::ordered::Ordered;
+
+/// Error of resolving an accuracy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccuracyError {
+    /// A key of `by_type` is not an element type.
+    #[error("by_type names '{0}', which is no element type")]
+    ByType(String),
+    /// The type of `through` is not a floating type.
+    #[error("through names '{0}', which is no floating type")]
+    Through(String),
+    /// A rule has no number, or several.
+    #[error("an accuracy is one of ulp, abs, roundoffs and sum")]
+    Number,
+    /// A rule with `through` has neither `roundoffs` nor `sum`, or another number too.
+    #[error("`through` goes with one of roundoffs and sum")]
+    NumberOfThrough,
+    /// A number of ULP is negative.
+    #[error("'{size}' is {value}, which is no number of ULP")]
+    Ulp {
+        /// The number as written.
+        size: Size,
+        /// Its value.
+        value: i64,
+    },
+    /// An expression has no value.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+}
 
 /// Accuracy of outputs of floating types. All other types are exact.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -133,10 +161,14 @@ impl ErrorBound {
 
 impl AccuracyFile {
     /// Resolves the rule for an element type, with the values of the names.
-    pub fn resolve(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    pub fn resolve(
+        &self,
+        element: ElementType,
+        names: &BTreeMap<String, i64>,
+    ) -> Result<ResolvedAccuracy, AccuracyError> {
         let AccuracyFile::Rule(rule) = self else { return Ok(Accuracy::Exact) };
         if let Some(name) = rule.by_type.keys().find(|name| name.parse::<ElementType>().is_err()) {
-            return Err(format!("by_type names '{name}', which is no element type"));
+            return Err(AccuracyError::ByType(name.to_owned()));
         }
         match rule.by_type.get(element.name()) {
             Some(own) => own.resolve(names),
@@ -196,7 +228,7 @@ impl NumberFile {
 }
 
 impl TypeRule {
-    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, AccuracyError> {
         match self {
             TypeRule::Named(Exactness::Exact) => Ok(Accuracy::Exact),
             TypeRule::Number(number) => number.resolve(names),
@@ -217,15 +249,14 @@ impl RuleFile {
 }
 
 impl NumberFile {
-    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, AccuracyError> {
         if let Some(name) = &self.through {
             return self.resolve_through(name, names);
         }
         match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
             (Some(most), None, None, None) => {
                 let value = most.value(names)?;
-                let most =
-                    u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
+                let most = u64::try_from(value).map_err(|_| AccuracyError::Ulp { size: most.clone(), value })?;
                 Ok(Accuracy::Ulp(most))
             }
             (None, Some(distance), None, None) => Ok(Accuracy::Absolute(distance)),
@@ -234,17 +265,17 @@ impl NumberFile {
                 let multiple = multiple.value(names)? as f64;
                 Ok(Accuracy::Bounded(ErrorBound { through: None, multiple, is_sum: true }))
             }
-            _ => Err("an accuracy is one of ulp, abs, roundoffs and sum".to_owned()),
+            _ => Err(AccuracyError::Number),
         }
     }
 
-    fn resolve_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, AccuracyError> {
         let element = name.parse::<ElementType>().ok().filter(|element| element.is_float());
-        let element = element.ok_or_else(|| format!("through names '{name}', which is no floating type"))?;
+        let element = element.ok_or_else(|| AccuracyError::Through(name.to_owned()))?;
         let (multiple, is_sum) = match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
             (None, None, Some(multiple), None) => (multiple, false),
             (None, None, None, Some(multiple)) => (multiple.value(names)? as f64, true),
-            _ => return Err("`through` goes with one of roundoffs and sum".to_owned()),
+            _ => return Err(AccuracyError::NumberOfThrough),
         };
         Ok(Accuracy::Bounded(ErrorBound { through: Some(element), multiple, is_sum }))
     }
@@ -254,7 +285,7 @@ impl NumberFile {
 mod tests {
     use super::*;
 
-    fn ask(text: &str, element: ElementType) -> Result<ResolvedAccuracy, String> {
+    fn ask(text: &str, element: ElementType) -> Result<ResolvedAccuracy, AccuracyError> {
         let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
         file.resolve(element, &BTreeMap::from([("N".to_owned(), 5)]))
     }

@@ -7,6 +7,31 @@ use serde::{Deserialize, Deserializer};
 
 use crate::generate::file::ordered::Ordered;
 
+/// Error of choosing alternatives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AlternativeError {
+    /// The lists of a case with `zip` have different lengths.
+    #[error("zip needs lists of one length")]
+    Lengths,
+    /// An `each` has no alternative to choose.
+    #[error("an `each` without alternatives")]
+    Empty,
+    /// Several alternatives of an output apply to the same case.
+    #[error("two alternatives of an output are for the same case, one of them '{0}'")]
+    Several(String),
+    /// An alternative of an output has a name that the case does not have.
+    #[error("no alternative of the case is called '{name}', as an output has it; there are {}", .known.join(" "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names of the case.
+        known: Vec<String>,
+    },
+    /// An alternative of an output has a name that several axes of the case have.
+    #[error("several inputs or settings have an alternative '{0}'; write NAME={0}")]
+    Ambiguous(String),
+}
+
 /// One value, or alternatives that become separate cases. A plain list is always one value.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
@@ -73,11 +98,11 @@ pub struct AlternativeAxis {
 }
 
 /// Returns every combination of alternatives, or with `zip` one from each list in turn.
-pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
+pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Vec<usize>>, AlternativeError> {
     if zip {
         let lengths: BTreeSet<usize> = axes.iter().map(|axis| axis.labels.len()).collect();
         if lengths.len() > 1 {
-            return Err("zip needs lists of one length".to_owned());
+            return Err(AlternativeError::Lengths);
         }
         let length = lengths.into_iter().next().unwrap_or(0);
         return Ok((0..length).map(|at| vec![at; axes.len()]).collect());
@@ -111,17 +136,15 @@ impl<T> OneOrEach<T> {
 
     /// Returns the chosen value. `choices` gives the index of the alternative on each axis, in the order of
     /// [`OneOrEach::axis`].
-    pub fn pick(&self, choices: &mut impl Iterator<Item = usize>) -> Result<&T, String> {
-        let missing = || "an `each` without alternatives".to_owned();
-        match self {
-            OneOrEach::One(value) => Ok(value),
-            OneOrEach::Each(Each { each: Alternatives::Listed(items) }) => {
-                choices.next().and_then(|at| items.get(at)).ok_or_else(missing)
-            }
+    pub fn pick(&self, choices: &mut impl Iterator<Item = usize>) -> Result<&T, AlternativeError> {
+        let value = match self {
+            OneOrEach::One(value) => Some(value),
+            OneOrEach::Each(Each { each: Alternatives::Listed(items) }) => choices.next().and_then(|at| items.get(at)),
             OneOrEach::Each(Each { each: Alternatives::Named(items) }) => {
-                choices.next().and_then(|at| items.0.get(at)).map(|(_, value)| value).ok_or_else(missing)
+                choices.next().and_then(|at| items.0.get(at)).map(|(_, value)| value)
             }
-        }
+        };
+        value.ok_or(AlternativeError::Empty)
     }
 }
 

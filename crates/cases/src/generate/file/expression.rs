@@ -8,8 +8,42 @@ use serde::Deserialize;
 /// Largest length of an expression in bytes.
 const LONGEST: usize = 256;
 
+/// Error of evaluating an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// The expression has more bytes than allowed.
+    #[error("an expression has {0} bytes; write it in {LONGEST} at most, with names under `let`")]
+    TooLong(usize),
+    /// The text is not an expression.
+    #[error("expression '{text}' is not understood at character {at}; expected {expected}")]
+    Syntax {
+        /// The expression.
+        text: String,
+        /// The position of the error in bytes, from 1.
+        at: usize,
+        /// The valid continuations.
+        expected: &'static str,
+    },
+    /// A sum, a difference or a negated value is beyond 64 bits.
+    #[error("expression '{0}' overflows")]
+    Overflow(String),
+    /// A product or a quotient is beyond 64 bits, or a divisor is zero.
+    #[error("expression '{0}' overflows or divides by zero")]
+    Product(String),
+    /// A name has no value.
+    #[error("'{name}' in '{text}' is not defined by let; it defines: {}", .known.join(", "))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The expression.
+        text: String,
+        /// The names that have values.
+        known: Vec<String>,
+    },
+}
+
 /// A number, or an expression over the names that `let:` defines.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "no size is written so; it is a number, or an expression such as 2 * H")]
 pub enum Size {
@@ -21,14 +55,11 @@ pub enum Size {
 
 impl Size {
     /// Evaluates the size with the values of the names.
-    pub fn value(&self, names: &BTreeMap<String, i64>) -> Result<i64, String> {
+    pub fn value(&self, names: &BTreeMap<String, i64>) -> Result<i64, ExpressionError> {
         match self {
             Size::Number(number) => Ok(*number),
             // The length bounds how deeply parentheses and signs nest.
-            Size::Expression(text) if text.len() > LONGEST => Err(format!(
-                "an expression has {} bytes; write it in {LONGEST} at most, with names under `let`",
-                text.len()
-            )),
+            Size::Expression(text) if text.len() > LONGEST => Err(ExpressionError::TooLong(text.len())),
             Size::Expression(text) => {
                 let mut parser = Parser { rest: text, text, names };
                 let value = parser.sum()?;
@@ -55,9 +86,13 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn error(&self, wanted: &str) -> String {
+    fn error(&self, expected: &'static str) -> ExpressionError {
         let at = self.text.len() - self.rest.len() + 1;
-        format!("expression '{}' is not understood at character {at}; expected {wanted}", self.text)
+        ExpressionError::Syntax { text: self.text.to_owned(), at, expected }
+    }
+
+    fn overflow(&self) -> ExpressionError {
+        ExpressionError::Overflow(self.text.to_owned())
     }
 
     fn skip(&mut self) {
@@ -71,7 +106,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    fn sum(&mut self) -> Result<i64, String> {
+    fn sum(&mut self) -> Result<i64, ExpressionError> {
         let mut value = self.product()?;
         loop {
             let next = if self.take('+') {
@@ -81,11 +116,11 @@ impl Parser<'_> {
             } else {
                 return Ok(value);
             };
-            value = next.ok_or_else(|| format!("expression '{}' overflows", self.text))?;
+            value = next.ok_or_else(|| self.overflow())?;
         }
     }
 
-    fn product(&mut self) -> Result<i64, String> {
+    fn product(&mut self) -> Result<i64, ExpressionError> {
         let mut value = self.atom()?;
         loop {
             let next = if self.take('*') {
@@ -95,13 +130,13 @@ impl Parser<'_> {
             } else {
                 return Ok(value);
             };
-            value = next.ok_or_else(|| format!("expression '{}' overflows or divides by zero", self.text))?;
+            value = next.ok_or_else(|| ExpressionError::Product(self.text.to_owned()))?;
         }
     }
 
-    fn atom(&mut self) -> Result<i64, String> {
+    fn atom(&mut self) -> Result<i64, ExpressionError> {
         if self.take('-') {
-            return self.atom()?.checked_neg().ok_or_else(|| format!("expression '{}' overflows", self.text));
+            return self.atom()?.checked_neg().ok_or_else(|| self.overflow());
         }
         if self.take('(') {
             let value = self.sum()?;
@@ -109,13 +144,13 @@ impl Parser<'_> {
         }
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
-        let known = || self.names.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         let value = match (word.parse::<i64>(), self.names.get(word)) {
             (Ok(number), _) => number,
             (Err(_), Some(value)) => *value,
             (Err(_), None) if word.is_empty() => return Err(self.error("a number, a name or a parenthesis")),
             (Err(_), None) => {
-                return Err(format!("'{word}' in '{}' is not defined by let; it defines: {}", self.text, known()));
+                let (name, text) = (word.to_owned(), self.text.to_owned());
+                return Err(ExpressionError::UnknownName { name, text, known: self.names.keys().cloned().collect() });
             }
         };
         self.rest = rest;
@@ -127,7 +162,7 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Result<i64, String> {
+    fn value(text: &str) -> Result<i64, ExpressionError> {
         Size::Expression(text.to_owned()).value(&BTreeMap::from([("H".to_owned(), 3), ("D".to_owned(), 2)]))
     }
 
@@ -141,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_expression_without_end_is_refused() {
-        assert!(value(&"(".repeat(100_000)).unwrap_err().contains("256 at most"));
+        assert!(value(&"(".repeat(100_000)).unwrap_err().to_string().contains("256 at most"));
         assert_eq!(value(&format!("{}H{}", "(".repeat(127), ")".repeat(127))), Ok(3));
     }
 

@@ -9,6 +9,25 @@ use serde::Deserialize;
 
 use crate::generate::file::alternatives::Label;
 
+/// Error of making a tensor from a literal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LiteralError {
+    /// Nested lists do not give a shape.
+    #[error("lists of one level have different lengths")]
+    Ragged,
+    /// The shape has more elements than a case may have.
+    #[error("shape {shape:?} has {count} elements; a case's tensors have {MAX_ELEMENTS} at most")]
+    TooLarge {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The number of its elements.
+        count: usize,
+    },
+    /// The tensor cannot be created.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}
+
 /// A value, or a list of values. Nested lists give a shape.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,34 +69,34 @@ impl Label for Literal {
 const MAX_ELEMENTS: usize = 1 << 24;
 
 /// Repeats one value for every element of a shape.
-pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, String> {
-    match element_count(shape) {
-        Ok(count) if count <= MAX_ELEMENTS => Ok(Literal::List(vec![value.clone(); count])),
-        _ => Err(format!("shape {shape:?} has more than {MAX_ELEMENTS} elements")),
-    }
+pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, LiteralError> {
+    Ok(Literal::List(vec![value.clone(); bounded_count(shape)?]))
 }
 
 /// Creates a builder for a tensor of a case.
-pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, String> {
-    match element_count(&shape) {
-        Ok(count) if count <= MAX_ELEMENTS => {
-            TensorBuilder::unlimited(element, shape).map_err(|error| error.to_string())
-        }
-        Ok(count) => Err(format!("shape {shape:?} has {count} elements; a case's tensors have {MAX_ELEMENTS} at most")),
-        Err(error) => Err(error.to_string()),
+pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, LiteralError> {
+    bounded_count(&shape)?;
+    Ok(TensorBuilder::unlimited(element, shape)?)
+}
+
+/// Counts the elements of a shape, up to the limit of a case.
+fn bounded_count(shape: &[usize]) -> Result<usize, LiteralError> {
+    match element_count(shape)? {
+        count if count <= MAX_ELEMENTS => Ok(count),
+        count => Err(LiteralError::TooLarge { shape: shape.to_vec(), count }),
     }
 }
 
 impl Literal {
     /// Returns the shape that the nesting gives. Lists of one level must have the same length.
-    pub fn shape(&self) -> Result<Vec<usize>, String> {
+    pub fn shape(&self) -> Result<Vec<usize>, LiteralError> {
         let Literal::List(items) = self else { return Ok(Vec::new()) };
         // Each list is visited once. Two visits per level would take exponential time in deep lists.
         let Some((first, others)) = items.split_first() else { return Ok(vec![0]) };
         let inner = first.shape()?;
         for item in others {
             if item.shape()? != inner {
-                return Err("lists of one level have different lengths".to_owned());
+                return Err(LiteralError::Ragged);
             }
         }
         Ok([vec![items.len()], inner].concat())
@@ -93,14 +112,13 @@ impl Literal {
 
     /// Makes a tensor of this type. The nesting gives the shape if none is given. Returns `None` if the type cannot
     /// hold the values: an integer type must hold all, a float type narrower than `float` must hold them exactly.
-    pub fn tensor(&self, element: ElementType, shape: Option<&[usize]>) -> Result<Option<Tensor>, String> {
+    pub fn tensor(&self, element: ElementType, shape: Option<&[usize]>) -> Result<Option<Tensor>, LiteralError> {
         let shape = match shape {
             Some(shape) => shape.to_vec(),
             None => self.shape()?,
         };
         let items = self.flat();
         let buffer = room(element, shape)?;
-        let text = |error: TensorError| error.to_string();
         let tensor = match element.kind() {
             Kind::String => {
                 let strings: Option<Vec<Arc<str>>> = items.iter().map(|item| item.text()).collect();
@@ -123,7 +141,7 @@ impl Literal {
                 bits.map(|bits| buffer.bits(bits))
             }
         };
-        tensor.transpose().map_err(text)
+        Ok(tensor.transpose()?)
     }
 
     fn text(&self) -> Option<Arc<str>> {
@@ -200,7 +218,7 @@ mod tests {
         assert_eq!(literal("[[1, 2, 3], [4, 5, 6]]").shape(), Ok(vec![2, 3]));
         assert_eq!(literal("7").shape(), Ok(vec![]));
         let error = literal("[1]").tensor(ElementType::Int8, Some(&[1 << 30])).unwrap_err();
-        assert!(error.contains("a case's tensors have 16777216 at most"), "{error}");
+        assert!(error.to_string().contains("a case's tensors have 16777216 at most"), "{error}");
         assert_eq!(literal("[]").shape(), Ok(vec![0]));
         assert!(literal("[[1], [2, 3]]").shape().is_err());
     }

@@ -18,7 +18,8 @@ pub(crate) mod value_file;
 pub(crate) mod words;
 pub(crate) mod written_out;
 
-pub use accuracy::{AccuracyFile, ResolvedAccuracy};
+pub use accuracy::{AccuracyError, AccuracyFile, ResolvedAccuracy};
+pub use expression::ExpressionError;
 pub use op_file::{Computation, OperatorFile};
 pub use recipe::{RecipeError, RecipesFile};
 pub use since::Since;

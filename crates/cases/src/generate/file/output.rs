@@ -6,7 +6,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::generate::file::alternatives::{AlternativeAxis, OneOrEach};
+use crate::generate::file::alternatives::{AlternativeAxis, AlternativeError, OneOrEach};
 use crate::generate::file::check::CheckFile;
 use crate::generate::file::literal::Literal;
 use crate::generate::file::value_file::{MapFile, ShapeFile, ValueFile};
@@ -121,7 +121,11 @@ impl OutputFile {
     }
 
     /// Returns the output by hand for the alternatives of a case, or `None` if there is none.
-    pub(crate) fn written(&self, axes: &[AlternativeAxis], choices: &[usize]) -> Result<Option<ValueFile>, String> {
+    pub(crate) fn written(
+        &self,
+        axes: &[AlternativeAxis],
+        choices: &[usize],
+    ) -> Result<Option<ValueFile>, AlternativeError> {
         let of = |axes| Beside { axes, choices };
         let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
             of(axes).find(self.values.as_ref())?,
@@ -172,7 +176,7 @@ enum Found<T> {
 }
 
 impl Beside<'_> {
-    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, String> {
+    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, AlternativeError> {
         let Some(choice) = choice else { return Ok(Found::Here(None)) };
         let Some(named) = choice.named() else {
             // Listed alternatives correspond to those of the first axis, in order.
@@ -183,7 +187,7 @@ impl Beside<'_> {
         for (name, value) in &named.0 {
             if self.is_called(name)? {
                 if matches!(found, Found::Here(_)) {
-                    return Err(format!("two alternatives of an output are for the same case, one of them '{name}'"));
+                    return Err(AlternativeError::Several(name.clone()));
                 }
                 found = Found::Here(Some(value));
             }
@@ -192,7 +196,7 @@ impl Beside<'_> {
     }
 
     /// Returns true if the case has all alternatives that a name lists: `LABEL`, `AXIS=LABEL`, or several with commas.
-    fn is_called(&self, name: &str) -> Result<bool, String> {
+    fn is_called(&self, name: &str) -> Result<bool, AlternativeError> {
         let mut all = true;
         for part in name.split(',') {
             all &= self.is_at(part.trim())?;
@@ -200,7 +204,7 @@ impl Beside<'_> {
         Ok(all)
     }
 
-    fn is_at(&self, part: &str) -> Result<bool, String> {
+    fn is_at(&self, part: &str) -> Result<bool, AlternativeError> {
         let (axis, label) = part.split_once('=').map_or((None, part), |(axis, label)| (Some(axis), label));
         let mut here = Vec::new();
         for (candidate, pick) in self.axes.iter().zip(self.choices) {
@@ -210,17 +214,18 @@ impl Beside<'_> {
             }
         }
         match here.as_slice() {
-            [] => Err(format!("no alternative of the case is called '{part}', as an output has it; {}", self.known())),
+            [] => Err(AlternativeError::Unknown { name: part.to_owned(), known: self.known() }),
             [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(*first),
-            _ => Err(format!("several inputs or settings have an alternative '{part}'; write NAME={part}")),
+            _ => Err(AlternativeError::Ambiguous(part.to_owned())),
         }
     }
 
-    fn known(&self) -> String {
+    /// Returns the full names of the alternatives.
+    fn known(&self) -> Vec<String> {
         let axis = |axis: &AlternativeAxis| {
             axis.labels.iter().map(|label| format!("{}={label}", axis.name)).collect::<Vec<_>>()
         };
-        format!("there are {}", self.axes.iter().flat_map(axis).collect::<Vec<_>>().join(" "))
+        self.axes.iter().flat_map(axis).collect()
     }
 }
 
@@ -244,7 +249,7 @@ mod tests {
         });
         match (actual, expected) {
             (Ok(actual), Ok(expected)) => assert_eq!(actual, expected, "{text}"),
-            (Err(actual), Err(expected)) => assert!(actual.contains(expected), "{text}: {actual}"),
+            (Err(actual), Err(expected)) => assert!(actual.to_string().contains(expected), "{text}: {actual}"),
             (actual, expected) => panic!("{text}: {actual:?}, not {expected:?}"),
         }
     }

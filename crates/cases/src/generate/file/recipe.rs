@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::type_list::TypeGroups;
-use crate::generate::file::written_out::{refuse_anchors, resolve};
+use crate::generate::file::written_out::{ExpansionError, refuse_anchors, resolve};
 
 /// `specs/recipes.yaml`: cases that several operators share, by the name of the recipe.
 ///
@@ -76,7 +76,7 @@ impl Recipes {
                 }));
             }
             for case in &mut recipe.cases {
-                resolve(case, groups).map_err(|message| at_case(path, text, &case.name, message, None))?;
+                resolve(case, groups).map_err(|error| at_case(path, text, &case.name, error.to_string(), None))?;
             }
             if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
                 let message = format!("the recipe '{name}' uses another recipe");
@@ -107,8 +107,8 @@ impl Recipes {
                 };
                 for shared in &recipe.cases {
                     let mut made = shared.clone();
-                    substitute(&mut made, newest).map_err(|message| {
-                        Box::new(YamlError::new(path, text, place_of_use(text, name), message, None))
+                    substitute(&mut made, newest).map_err(|error| {
+                        Box::new(YamlError::new(path, text, place_of_use(text, name), error.to_string(), None))
                     })?;
                     made.constraint = made.constraint.or_else(|| case.constraint.clone());
                     made.recipe = Some(name.clone());
@@ -160,8 +160,8 @@ fn place_of_use(text: &str, name: &str) -> (usize, usize) {
 }
 
 /// Replaces the positions in a case by the operator's own names.
-fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), String> {
-    let own = |name: &mut String| -> Result<(), String> {
+fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), ExpansionError> {
+    let own = |name: &mut String| -> Result<(), ExpansionError> {
         let Some(position) = name.strip_prefix('$') else { return Ok(()) };
         let (formals, number, kind) = match position.strip_prefix("output") {
             Some(number) => (&newest.outputs, number, "output"),
@@ -171,7 +171,8 @@ fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), String> {
         let (number, rest) = number.split_once('.').map_or((number, None), |(number, rest)| (number, Some(rest)));
         let at = if number.is_empty() { Some(0) } else { number.parse::<usize>().ok() };
         let formal = at.and_then(|at| formals.get(at));
-        let formal = formal.ok_or_else(|| format!("{} has no {kind} for '{name}' of the recipe", newest.version))?;
+        let missing = || ExpansionError::NoParameter { version: newest.version.clone(), kind, name: name.clone() };
+        let formal = formal.ok_or_else(missing)?;
         *name = rest.map_or_else(|| formal.name.clone(), |rest| format!("{}.{rest}", formal.name));
         Ok(())
     };

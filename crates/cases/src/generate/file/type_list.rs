@@ -8,6 +8,16 @@ use serde::Deserialize;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::words::Words;
 
+/// Error: a word that stands for no type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{word}' is neither a type nor a group; the groups are {}", .groups.join(", "))]
+pub(crate) struct UnknownType {
+    /// The word.
+    word: String,
+    /// The names of the groups.
+    groups: Vec<String>,
+}
+
 /// `specs/types.yaml`: groups of types by name. Each lists types and groups before it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -39,8 +49,9 @@ impl TypeList {
     }
 
     /// Replaces the words by the types that they stand for.
-    pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), String> {
-        self.types = self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, String>>()?.concat();
+    pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), UnknownType> {
+        self.types =
+            self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, UnknownType>>()?.concat();
         Ok(())
     }
 }
@@ -65,14 +76,15 @@ impl TypeGroups {
             if name.parse::<ElementType>().is_ok() {
                 return Err(at(format!("'{name}' is an element type"), "give the group a name of its own"));
             }
-            list.resolve(&known).map_err(|message| at(message, "a group names types, and groups that are above it"))?;
+            list.resolve(&known)
+                .map_err(|error| at(error.to_string(), "a group names types, and groups that are above it"))?;
             known.groups.push((name, list.types));
         }
         Ok(known)
     }
 
     /// Returns the types that a word stands for.
-    fn types(&self, word: &str) -> Result<Vec<ValueType>, String> {
+    fn types(&self, word: &str) -> Result<Vec<ValueType>, UnknownType> {
         if let Some((_, types)) = self.groups.iter().find(|(name, _)| name == word) {
             return Ok(types.clone());
         }
@@ -80,8 +92,8 @@ impl TypeGroups {
             return Ok(vec![ValueType::Tensor(element)]);
         }
         word.parse::<ValueType>().map(|value_type| vec![value_type]).map_err(|_| {
-            let names: Vec<&str> = self.groups.iter().map(|(name, _)| name.as_str()).collect();
-            format!("'{word}' is neither a type nor a group; the groups are {}", names.join(", "))
+            let groups = self.groups.iter().map(|(name, _)| name.clone()).collect();
+            UnknownType { word: word.to_owned(), groups }
         })
     }
 }
@@ -92,7 +104,7 @@ mod tests {
 
     const GROUPS: &str = "groups:\n  wide: [float, double]\n  floats: [float16, wide]\n";
 
-    fn types(list: &str) -> Result<Vec<String>, String> {
+    fn types(list: &str) -> Result<Vec<String>, UnknownType> {
         let groups = TypeGroups::read("types.yaml", GROUPS).unwrap();
         let mut list: TypeList = serde_yaml::from_str(list).unwrap();
         list.resolve(&groups)?;
@@ -104,7 +116,7 @@ mod tests {
         let floats = ["tensor(float16)", "tensor(float)", "tensor(double)"].map(str::to_owned).to_vec();
         assert_eq!(types("floats"), Ok(floats));
         assert_eq!(types("['seq(tensor(int8))', bool]"), Ok(vec!["seq(tensor(int8))".into(), "tensor(bool)".into()]));
-        assert!(types("flots").unwrap_err().contains("the groups are wide, floats"));
+        assert!(types("flots").unwrap_err().to_string().contains("the groups are wide, floats"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::spec::yaml::YamlError;
 
 use crate::generate::file::anchors::first_anchor;
@@ -10,7 +11,36 @@ use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, at_case,
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
 use crate::generate::file::trap::place;
-use crate::generate::file::type_list::TypeGroups;
+use crate::generate::file::type_list::{TypeGroups, UnknownType};
+
+/// Error of expanding the shorthands of a case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ExpansionError {
+    /// `until` is given with ranges of versions.
+    #[error("ranges of `since` have ends, and `until` stands beside them")]
+    UntilWithRanges,
+    /// A case uses a block of `given` that does not exist.
+    #[error("nothing is given as '{name}'; `given` has {}", .known.join(", "))]
+    UnknownBlock {
+        /// The name of the block.
+        name: String,
+        /// The names of all blocks.
+        known: Vec<String>,
+    },
+    /// The operator does not have the parameter at a position that a recipe names.
+    #[error("{version} has no {kind} for '{name}' of the recipe")]
+    NoParameter {
+        /// The newest version of the operator.
+        version: OperatorVersion,
+        /// The kind of parameter: `input` or `output`.
+        kind: &'static str,
+        /// The name in the recipe, such as `$1`.
+        name: String,
+    },
+    /// A list of types is invalid.
+    #[error(transparent)]
+    Type(#[from] UnknownType),
+}
 
 /// Refuses anchors and aliases: shared parts of cases have names under `given`.
 pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError>> {
@@ -46,16 +76,17 @@ pub(crate) fn write_out(
         check_use(path, text, case)?;
         check_since(case.since.as_ref(), case.until)
             .and_then(|()| give(case, &file.given))
-            .and_then(|()| resolve(case, groups))
-            .map_err(|message| at_case(path, text, &case.name, message, None))?;
+            .and_then(|()| Ok(resolve(case, groups)?))
+            .map_err(|error| at_case(path, text, &case.name, error.to_string(), None))?;
     }
     for refusal in &file.refuse {
         check_since(refusal.since.as_ref(), refusal.until)
-            .map_err(|message| at_case(path, text, &refusal.name, message, None))?;
+            .map_err(|error| at_case(path, text, &refusal.name, error.to_string(), None))?;
     }
     for (number, trap) in file.traps.iter().enumerate() {
-        check_since(trap.since.as_ref(), trap.until)
-            .map_err(|message| Box::new(YamlError::new(path, text, place(text, number, "until"), message, None)))?;
+        check_since(trap.since.as_ref(), trap.until).map_err(|error| {
+            Box::new(YamlError::new(path, text, place(text, number, "until"), error.to_string(), None))
+        })?;
     }
     check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
@@ -68,7 +99,7 @@ pub(crate) fn write_out(
 }
 
 /// Resolves the type lists of a case.
-pub(crate) fn resolve(case: &mut CaseFile, groups: &TypeGroups) -> Result<(), String> {
+pub(crate) fn resolve(case: &mut CaseFile, groups: &TypeGroups) -> Result<(), UnknownType> {
     let lists = case.only.0.iter_mut().chain(&mut case.except.0);
     lists.map(|(_, list)| list).try_for_each(|list| list.resolve(groups))
 }
@@ -121,22 +152,20 @@ fn check_names<'a>(
 }
 
 /// Checks that `until` is not given with ranges, which have their own ends.
-fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), String> {
+fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), ExpansionError> {
     match (since, until) {
-        (Some(Since::Ranges(_)), Some(_)) => {
-            Err("ranges of `since` have ends, and `until` stands beside them".to_owned())
-        }
+        (Some(Since::Ranges(_)), Some(_)) => Err(ExpansionError::UntilWithRanges),
         _ => Ok(()),
     }
 }
 
 /// Adds the entries of the blocks before those of the case. The case's own entry replaces one of the same name.
-fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), String> {
+fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), ExpansionError> {
     let mut given = GivenFile::default();
     for name in &case.given.0 {
         let Some(block) = blocks.get(name) else {
-            let known: Vec<&str> = blocks.keys().collect();
-            return Err(format!("nothing is given as '{name}'; `given` has {}", known.join(", ")));
+            let known = blocks.keys().map(str::to_owned).collect();
+            return Err(ExpansionError::UnknownBlock { name: name.clone(), known });
         };
         add(&mut given.names, &block.names);
         add(&mut given.inputs, &block.inputs);

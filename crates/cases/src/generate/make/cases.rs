@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
+use onnx_conformance_reference::model::{LoadLimits, Model, ModelError, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{Message, ModelProto};
 use onnx_conformance_reference::spec::OperatorVersion;
@@ -52,7 +52,7 @@ pub fn cases(
 fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case, GenerateError> {
     let draft = draft(version, planned, &planned.instance.node, "")?;
     let guess = Declared::guess(planned, &draft);
-    let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
+    let refused = |error: ModelError| GenerateError::Refused { id: planned.id.clone(), reason: error.to_string() };
     let model = model(single_node_model(version.spec, planned.opset, &draft, &guess)).map_err(refused)?;
     let Outputs { declared, expected, evidence } =
         Run { version, planned, draft: &draft, is_first: true }.outputs(&model)?;
@@ -80,8 +80,8 @@ fn add_second_run(
     node: &NodePlan,
     case: &mut Case,
 ) -> Result<(), GenerateError> {
-    let error = |message: String| version.at(&planned.case.name, format!("again: {message}"));
-    let mut named = decode::model(case.model.clone()).map_err(|reason| error(reason.to_string()))?;
+    let error = |error: ModelError| version.at(&planned.case.name, format_args!("again: {error}"));
+    let mut named = decode::model(case.model.clone()).map_err(|decode| error(decode.into()))?;
     name_every_dimension(&mut named);
     case.model = named.encode_to_vec().into();
     let model = model(case.model.clone()).map_err(error)?;
@@ -111,7 +111,7 @@ fn refused(
         None => draft(version, planned, &refusal.node, "")?,
         Some(name) => {
             let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
-            let draft = NodeDraft::new(&refusal.node, &seed).map_err(|message| version.at(name, message))?;
+            let draft = NodeDraft::new(&refusal.node, &seed).map_err(|error| version.at(name, error))?;
             let more = Declared::guess(planned, &draft);
             let is_new = |declared: &Declared| !control.data.iter().any(|data| has_output(data, &declared.name));
             outputs.retain(|output| draft.output_names.contains(&output.name));
@@ -139,11 +139,11 @@ fn draft(
     run: &str,
 ) -> Result<NodeDraft, GenerateError> {
     let seed = format!("{}/{}{run}", version.spec.version.qualified(), planned.instance.name);
-    NodeDraft::new(node, &seed).map_err(|message| version.at(&planned.case.name, message))
+    NodeDraft::new(node, &seed).map_err(|error| version.at(&planned.case.name, error))
 }
 
-fn model(bytes: Bytes) -> Result<Model, String> {
-    read_model(bytes, &NoExternalData, &LoadLimits::default()).map_err(|error| error.to_string())
+fn model(bytes: Bytes) -> Result<Model, ModelError> {
+    read_model(bytes, &NoExternalData, &LoadLimits::default())
 }
 
 fn declared(output: &ExpectedOutput) -> Declared {

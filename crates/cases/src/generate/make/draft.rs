@@ -10,6 +10,8 @@ use onnx_conformance_reference::spec::AttributeType;
 use onnx_conformance_reference::value::{Optional, Sequence, SparseTensor, Value};
 
 use crate::case::Named;
+use crate::generate::file::literal::LiteralError;
+use crate::generate::make::error::MakeError;
 use crate::generate::make::fill::filled;
 use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
 use crate::generate::plan::value_plan::ValuePlan;
@@ -32,15 +34,15 @@ pub(crate) struct NodeDraft {
 
 impl NodeDraft {
     /// Makes the node of a plan. Each fill uses the random stream of `seed` and the input's name.
-    pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, String> {
+    pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, MakeError> {
         let input = |input: &InputPlan| {
             let value = value(&input.value, &format!("{seed}#{}", input.stream))?;
             Ok(Named { name: input.name.clone(), value })
         };
         Ok(NodeDraft {
             input_names: plan.input_names.clone(),
-            inputs: plan.inputs.iter().map(input).collect::<Result<_, String>>()?,
-            attributes: plan.attributes.iter().map(attribute).collect::<Result<_, String>>()?,
+            inputs: plan.inputs.iter().map(input).collect::<Result<_, LiteralError>>()?,
+            attributes: plan.attributes.iter().map(attribute).collect::<Result<_, MakeError>>()?,
             output_names: plan.output_names.clone(),
             nodes: plan.nodes.clone(),
         })
@@ -48,7 +50,7 @@ impl NodeDraft {
 }
 
 /// Makes a value. Its fills use the random streams whose names begin with `stream`.
-fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
+fn value(plan: &ValuePlan, stream: &str) -> Result<Value, LiteralError> {
     Ok(match plan {
         ValuePlan::Written(value) => value.clone(),
         ValuePlan::Filled(plan) => Value::Tensor(filled(plan, &mut Random::new(stream))?),
@@ -59,7 +61,7 @@ fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
         }
         ValuePlan::Sequence(item_type, items) => {
             let item = |(index, item): (usize, &ValuePlan)| value(item, &format!("{stream}.{index}"));
-            let items = items.iter().enumerate().map(item).collect::<Result<Vec<Value>, String>>()?;
+            let items = items.iter().enumerate().map(item).collect::<Result<Vec<Value>, LiteralError>>()?;
             Value::Sequence(Sequence::new(item_type.clone(), items))
         }
         ValuePlan::Optional(item_type, item) => {
@@ -70,11 +72,11 @@ fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
 }
 
 /// Makes the message of an attribute. A subgraph is parsed from its text.
-fn attribute(plan: &AttributePlan) -> Result<AttributeProto, String> {
+fn attribute(plan: &AttributePlan) -> Result<AttributeProto, MakeError> {
     match plan {
         AttributePlan::Value(name, value) => Ok(attribute_message(name, value)),
         AttributePlan::Graph(name, text) => {
-            let graph = parse_graph(text).map_err(|error| format!("graph '{name}': {error}"))?;
+            let graph = parse_graph(text).map_err(|error| MakeError::Graph { name: name.clone(), error })?;
             Ok(AttributeProto {
                 name: Some(name.clone()),
                 r#type: Some(AttributeType::Graph.code()),

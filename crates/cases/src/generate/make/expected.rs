@@ -1,6 +1,7 @@
 //! Expected outputs of a run: derived by hand, or else computed, with their accuracy.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::{magnitudes, run};
@@ -16,6 +17,7 @@ use crate::generate::file::output::OutputFile;
 use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::check::checked;
 use crate::generate::make::draft::NodeDraft;
+use crate::generate::make::error::MakeError;
 use crate::generate::make::model::Declared;
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::value_plan::ValueBuilder;
@@ -88,8 +90,9 @@ impl Run<'_> {
         GenerateError::Refused { id: self.planned.id.clone(), reason }
     }
 
-    fn error(&self, message: String) -> GenerateError {
-        self.version.at(&self.planned.case.name, message)
+    /// Creates an error that points at the case.
+    fn error(&self, error: impl fmt::Display) -> GenerateError {
+        self.version.at(&self.planned.case.name, error)
     }
 
     /// Returns the entry of an output in op.yaml.
@@ -102,8 +105,8 @@ impl Run<'_> {
 
     fn accuracy(&self, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
         let accuracy = self.planned.case.accuracy.as_ref().unwrap_or(&self.version.file.accuracy);
-        let names = self.planned.case_at_version.sizes().map_err(|message| self.error(message))?;
-        accuracy.resolve(element, &names).map_err(|message| self.error(message))
+        let names = self.planned.case_at_version.sizes().map_err(|error| self.error(error))?;
+        accuracy.resolve(element, &names).map_err(|error| self.error(error))
     }
 
     /// Computes the sums of absolute terms of every output, if the accuracy of any output depends on them.
@@ -118,13 +121,12 @@ impl Run<'_> {
         }
         let values = magnitudes(model, by_name(&self.draft.inputs), ExecutionLimits::default());
         let values = values.map_err(|error| self.refused(error.to_string()))?;
-        let missing = || self.error("the accuracy is a sum, but the kernel has no magnitude".to_owned());
+        let missing = || self.error(MakeError::NoMagnitude);
         Ok(Some(values.ok_or_else(missing)?.iter().map(|value| value.as_tensor().cloned()).collect()))
     }
 
     /// Returns the expectation for an output: derived by hand if op.yaml has it, else computed.
     fn expected(&self, output: &Output<'_>) -> Result<Expected, GenerateError> {
-        let error = |message: String| self.error(message);
         let Output { declared, file, computed, magnitude } = *output;
         let unspecified = || Expected::Unspecified(declared.value_type.clone(), declared.shape.clone());
         let none = OutputFile::default();
@@ -137,20 +139,21 @@ impl Run<'_> {
             return Ok(Expected::AnyOf(values.collect::<Result<_, _>>()?));
         }
         let PlannedCase { case_at_version, instance, case, .. } = self.planned;
-        let written = file.written(&case_at_version.axes(), &instance.choices).map_err(error)?;
+        let written = file.written(&case_at_version.axes(), &instance.choices);
+        let written = written.map_err(|error| self.error(error))?;
         let value = match (written, &file.same_as) {
             (Some(written), _) => Some(self.written(declared, &written)?),
-            (None, Some(name)) => Some(same_as(self.draft, name).map_err(error)?),
+            (None, Some(name)) => Some(same_as(self.draft, name).map_err(|error| self.error(error))?),
             (None, None) => computed.cloned(),
         };
         if let Some(check) = &file.check {
-            return checked(check, declared, value.as_ref(), self.draft).map_err(error);
+            return checked(check, declared, value.as_ref(), self.draft).map_err(|error| self.error(error));
         }
         let Some(value) = value else { return Ok(unspecified()) };
         let has_zero_sign = case.zero_sign || file.zero_sign;
         let accuracy = match self.accuracy(value.value_type().element_type())? {
             Accuracy::Exact if has_zero_sign => Accuracy::ExactZeroSign,
-            _ if has_zero_sign => return Err(error("zero_sign goes with `accuracy: exact` alone".to_owned())),
+            _ if has_zero_sign => return Err(self.error(MakeError::ZeroSign)),
             resolved => bounded(&resolved, &value, magnitude),
         };
         Ok(Expected::Value(value, accuracy))
@@ -158,14 +161,15 @@ impl Run<'_> {
 
     /// Makes the value of an output that op.yaml has.
     fn written(&self, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
-        let error = |message: String| self.error(message);
-        let names = self.planned.case_at_version.sizes().map_err(error)?;
+        let names = self.planned.case_at_version.sizes().map_err(|error| self.error(error))?;
         let type_names = self.planned.case_at_version.type_names();
         let types = type_names.as_written(&self.planned.instance.types);
         let builder = ValueBuilder { names: &names, types: &types };
-        let value = builder.written(file, Some(&declared.value_type)).map_err(error)?;
-        let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
-        value.ok_or_else(|| error(message()))
+        let value = builder.written(file, Some(&declared.value_type)).map_err(|error| self.error(error))?;
+        value.ok_or_else(|| {
+            let (name, value_type) = (declared.name.clone(), declared.value_type.clone());
+            self.error(MakeError::Output { name, value_type })
+        })
     }
 }
 
@@ -174,11 +178,9 @@ fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
 }
 
 /// Returns the value of an input that an output must equal.
-fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, String> {
+fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, MakeError> {
     let found = draft.inputs.iter().find(|input| input.name == name);
-    found
-        .map(|input| input.value.clone())
-        .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))
+    found.map(|input| input.value.clone()).ok_or_else(|| MakeError::SameAs(name.to_owned()))
 }
 
 /// Resolves the accuracy to a bound for each element. Types other than floats, and sums without terms, are exact.

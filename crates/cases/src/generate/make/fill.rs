@@ -10,7 +10,7 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::generate::file::fill::{Eighths, Fill, NamedFill, Range, Texts};
-use crate::generate::file::literal::room;
+use crate::generate::file::literal::{LiteralError, room};
 use crate::generate::make::large::{Small, long_text, positions, small_floats};
 use crate::generate::plan::value_plan::FillPlan;
 use crate::generate::random::Random;
@@ -19,7 +19,7 @@ use crate::generate::random::Random;
 const STRINGS: [&str; 8] = ["", "a", "b", "ab", "ONNX", "\u{fc}", "A", "x y"];
 
 /// Makes the tensor of a plan, with random numbers from a stream.
-pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, String> {
+pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, LiteralError> {
     let buffer = room(plan.element, plan.shape.clone())?;
     let count = buffer.len();
     let tensor = match &plan.fill {
@@ -45,7 +45,7 @@ pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, Str
             buffer.strings(words)
         }
     };
-    tensor.map_err(|error| error.to_string())
+    Ok(tensor?)
 }
 
 /// Makes the tensor of a named fill.

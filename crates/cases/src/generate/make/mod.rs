@@ -3,6 +3,7 @@
 mod cases;
 mod check;
 mod draft;
+mod error;
 mod expected;
 mod fill;
 mod ir;

@@ -12,6 +12,7 @@ use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
 use crate::generate::file::written_out::{refuse_anchors, write_out};
 use crate::generate::plan::concrete::ConcreteCases;
+use crate::generate::plan::error::FitError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::nodes;
 use crate::generate::plan::refusal_fit;
@@ -280,7 +281,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
             let sinces: Vec<u32> = newest_first.iter().rev().map(|spec| spec.version.since).collect();
             Some(format!("since and until leave none of the versions {sinces:?}"))
         } else {
-            reason_not_applicable(file, case, &versions)
+            reason_not_applicable(file, case, &versions).map(|reason| reason.to_string())
         };
         if let Some(reason) = reason {
             let message = format!("the case '{}' fits no version of {}", case.name, file.op);
@@ -290,7 +291,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
     for refusal in &file.refuse {
         if let Some(reason) = refusal_fit::reason_not_applicable(file, refusal, newest_first) {
             let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
-            return Err(places.at(&refusal.name, message, Some(reason)));
+            return Err(places.at(&refusal.name, message, Some(reason.to_string())));
         }
     }
     Ok(())
@@ -302,9 +303,9 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
         let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
         let mut left: Option<Vec<(Vec<usize>, String)>> = None;
         for case_at_version in newest_first.iter().filter_map(|spec| CaseAtVersion::new(places.file, case, spec).ok()) {
-            let cases = ConcreteCases::new(&case_at_version).map_err(|message| at(message, None))?;
+            let cases = ConcreteCases::new(&case_at_version).map_err(|error| at(error.to_string(), None))?;
             let all = cases.alternatives();
-            let made = cases.cases().map_err(|message| at(message, None))?;
+            let made = cases.cases().map_err(|error| at(error.to_string(), None))?;
             let left = left.get_or_insert(all);
             left.retain(|(choices, _)| made.iter().all(|instance| instance.choices != *choices));
             if left.is_empty() {
@@ -321,7 +322,7 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
 }
 
 /// Returns the reason why a case does not fit the first of these versions, or `None` if it fits any.
-fn reason_not_applicable(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
+fn reason_not_applicable(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<FitError> {
     let mut first = None;
     for spec in versions {
         let reason = CaseAtVersion::new(file, case, spec).err()?;

@@ -7,6 +7,7 @@ use crate::generate::file::alternatives::{AlternativeAxis, combinations};
 use crate::generate::file::op_file::CaseSize;
 use crate::generate::file::output::Alternative;
 use crate::generate::file::value_file::ValueFile;
+use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 use crate::generate::plan::types::{Assignment, Types, label};
@@ -37,7 +38,7 @@ pub(crate) struct ConcreteCases<'a> {
 
 impl<'a> ConcreteCases<'a> {
     /// Lists the alternatives of a case.
-    pub(crate) fn new(case_at_version: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, String> {
+    pub(crate) fn new(case_at_version: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, PlanError> {
         let axes = case_at_version.axes();
         let combinations = combinations(&axes, case_at_version.case.zip)?;
         Ok(ConcreteCases { case_at_version, axes, combinations, nodes: BTreeMap::new() })
@@ -51,7 +52,7 @@ impl<'a> ConcreteCases<'a> {
     /// Returns every case at this version: each alternative with the plainest types that fit, and each row of types
     /// with the first alternative that fits and with a random one. A type that occurs only in rows that do not fit is
     /// put into a row that does.
-    pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, String> {
+    pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, PlanError> {
         let parameters = self.case_at_version.type_parameters();
         let names = self.case_at_version.type_names();
         let types = Types::new(self.case_at_version.spec, self.case_at_version.case, &parameters, &names)?;
@@ -112,7 +113,7 @@ impl<'a> ConcreteCases<'a> {
     }
 
     /// Returns the index of the first combination that fits the types.
-    fn first_fit(&mut self, types: &Assignment) -> Result<Option<usize>, String> {
+    fn first_fit(&mut self, types: &Assignment) -> Result<Option<usize>, PlanError> {
         for choice in 0..self.combinations.len() {
             if self.node(choice, types)?.is_some() {
                 return Ok(Some(choice));
@@ -121,7 +122,7 @@ impl<'a> ConcreteCases<'a> {
         Ok(None)
     }
 
-    fn case(&mut self, choice: usize, types: &Assignment) -> Result<Option<ConcreteCase>, String> {
+    fn case(&mut self, choice: usize, types: &Assignment) -> Result<Option<ConcreteCase>, PlanError> {
         let node = self.node(choice, types)?;
         let choices = self.combinations.get(choice).cloned().unwrap_or_default();
         let name = self.name(choice, types);
@@ -148,7 +149,7 @@ impl<'a> ConcreteCases<'a> {
     }
 
     /// Returns the node of a combination, planned once; `None` if a type cannot hold a literal value.
-    fn node(&mut self, choice: usize, types: &Assignment) -> Result<Option<Arc<NodePlan>>, String> {
+    fn node(&mut self, choice: usize, types: &Assignment) -> Result<Option<Arc<NodePlan>>, PlanError> {
         let key = (choice, types.clone());
         if let Some(node) = self.nodes.get(&key) {
             return Ok(node.clone());
@@ -161,7 +162,7 @@ impl<'a> ConcreteCases<'a> {
     }
 
     /// Returns true if the types can hold all outputs by hand, as far as the types are known without a run.
-    fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, String> {
+    fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, PlanError> {
         let CaseAtVersion { case, spec, .. } = self.case_at_version;
         let names = self.case_at_version.sizes()?;
         let type_names = self.case_at_version.type_names();

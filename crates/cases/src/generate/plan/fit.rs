@@ -6,7 +6,9 @@ use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalTyp
 use onnx_conformance_reference::types::ValueType;
 
 use crate::generate::file::alternatives::AlternativeAxis;
+use crate::generate::file::expression::ExpressionError;
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
+use crate::generate::plan::error::FitError;
 use crate::generate::plan::nodes;
 use crate::generate::plan::types::{Assignment, TypeNames};
 
@@ -37,12 +39,10 @@ impl<'a> CaseAtVersion<'a> {
         file: &'a OperatorFile,
         case: &'a CaseFile,
         spec: &'a OpSpec,
-    ) -> Result<CaseAtVersion<'a>, String> {
+    ) -> Result<CaseAtVersion<'a>, FitError> {
         let case_at_version = CaseAtVersion::incomplete(file, case, spec)?;
-        match case_at_version.missing_parameter() {
-            Some(what) => Err(format!("{} requires {what}", spec.version)),
-            None => Ok(case_at_version),
-        }
+        case_at_version.check_required()?;
+        Ok(case_at_version)
     }
 
     /// Returns the case at the version, even if it omits a required parameter.
@@ -50,24 +50,25 @@ impl<'a> CaseAtVersion<'a> {
         file: &'a OperatorFile,
         case: &'a CaseFile,
         spec: &'a OpSpec,
-    ) -> Result<CaseAtVersion<'a>, String> {
+    ) -> Result<CaseAtVersion<'a>, FitError> {
         let case_at_version = CaseAtVersion { file, case, spec };
-        match case_at_version.reason_not_applicable() {
-            Some(reason) => Err(reason),
-            None => Ok(case_at_version),
-        }
+        case_at_version.check_names()?;
+        Ok(case_at_version)
     }
 
-    fn reason_not_applicable(&self) -> Option<String> {
+    /// Checks that the case is for the version, and that the version has each parameter that the case names.
+    fn check_names(&self) -> Result<(), FitError> {
         let (case, version) = (self.case, &self.spec.version);
         if !case.covers(version.since) {
-            return Some(format!("it is not for {version}"));
+            return Err(FitError::OtherVersion(version.clone()));
         }
         if case.nodes.is_some() {
-            return nodes::reason_not_applicable(case, self.spec);
+            return nodes::check_fit(case, self.spec);
         }
         let outputs = || case.outputs.keys().chain(case.request.iter().flatten().map(String::as_str));
-        let unknown = |kind, name| Some(format!("{version} has no {kind} '{name}'"));
+        let unknown = |kind, name: &str| {
+            Err(FitError::UnknownParameter { version: version.clone(), kind, name: name.to_owned() })
+        };
         if let Some(name) = case.inputs.keys().find(|name| self.input(name).is_none()) {
             return unknown("input", name);
         }
@@ -77,13 +78,13 @@ impl<'a> CaseAtVersion<'a> {
         if let Some(name) = outputs().find(|name| self.output(name).is_none()) {
             return unknown("output", name);
         }
-        None
+        Ok(())
     }
 
-    /// Returns a parameter that the version requires and the case does not give.
-    fn missing_parameter(&self) -> Option<String> {
+    /// Checks that the case gives every parameter that the version requires.
+    fn check_required(&self) -> Result<(), FitError> {
         if self.case.nodes.is_some() {
-            return None;
+            return Ok(());
         }
         let given: BTreeSet<usize> = self.given_inputs().collect();
         let attributes: BTreeSet<&str> = self
@@ -104,9 +105,12 @@ impl<'a> CaseAtVersion<'a> {
         let input = self.spec.inputs.iter().enumerate().find(needed);
         let attribute =
             self.spec.attributes.iter().find(|(name, spec)| spec.required && !attributes.contains(name.as_str()));
-        input
-            .map(|(_, formal)| format!("input '{}'", formal.name))
-            .or_else(|| attribute.map(|(name, _)| format!("attribute '{name}'")))
+        let (kind, name) = match (input, attribute) {
+            (Some((_, formal)), _) => ("input", &formal.name),
+            (None, Some((name, _))) => ("attribute", name),
+            (None, None) => return Ok(()),
+        };
+        Err(FitError::MissingParameter { version: self.spec.version.clone(), kind, name: name.clone() })
     }
 
     /// Returns the positions of the formal inputs that the case gives.
@@ -240,7 +244,7 @@ impl<'a> CaseAtVersion<'a> {
     }
 
     /// Evaluates the sizes under `let`, each with those before it.
-    pub(crate) fn sizes(&self) -> Result<BTreeMap<String, i64>, String> {
+    pub(crate) fn sizes(&self) -> Result<BTreeMap<String, i64>, ExpressionError> {
         let mut names = BTreeMap::new();
         for (name, size) in &self.case.names.0 {
             let value = size.value(&names)?;

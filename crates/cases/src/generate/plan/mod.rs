@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod concrete;
+pub(crate) mod error;
 pub(crate) mod fit;
 pub(crate) mod node_plan;
 pub(crate) mod nodes;

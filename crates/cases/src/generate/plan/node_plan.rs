@@ -9,11 +9,12 @@ use onnx_conformance_reference::spec::AttributeType;
 
 use crate::generate::file::op_file::Setting;
 use crate::generate::file::value_file::InputFile;
+use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::{CaseAtVersion, Parameter};
 use crate::generate::plan::nodes::graph_outputs;
 use crate::generate::plan::settings::{attribute, input_setting, with_types};
 use crate::generate::plan::types::Assignment;
-use crate::generate::plan::value_plan::{ValueBuilder, ValuePlan};
+use crate::generate::plan::value_plan::{ValueBuilder, ValueError, ValuePlan};
 
 /// A node with its inputs, whose fills are not made yet.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ impl NodePlan {
         case_at_version: &CaseAtVersion<'_>,
         choices: &[usize],
         types: &Assignment,
-    ) -> Result<Option<NodePlan>, String> {
+    ) -> Result<Option<NodePlan>, PlanError> {
         let names = case_at_version.sizes()?;
         let type_names = case_at_version.type_names();
         let written: &Assignment = &type_names.as_written(types);
@@ -120,17 +121,17 @@ impl NodePlan {
         case_at_version: &CaseAtVersion<'_>,
         builder: &ValueBuilder<'_>,
         choices: &mut impl Iterator<Item = usize>,
-    ) -> Result<Option<NodePlan>, String> {
+    ) -> Result<Option<NodePlan>, PlanError> {
         let mut plan = NodePlan::default();
         for (name, input) in &case_at_version.case.inputs.0 {
             let InputFile::One(file) = input else {
-                return Err(format!("'{name}' is an input of the graph, which is one value"));
+                return Err(PlanError::SeveralValues(name.clone()));
             };
             let Some(value) = builder.plan(file, None, choices)? else { return Ok(None) };
             plan.inputs.push(InputPlan { name: name.clone(), value, stream: format!("{name}.0") });
         }
         let text = with_types(case_at_version.case.nodes.as_deref().unwrap_or_default(), builder.types);
-        plan.nodes = parse_nodes(&text).map_err(|error| format!("nodes: {error}"))?;
+        plan.nodes = parse_nodes(&text).map_err(PlanError::Nodes)?;
         plan.output_names = graph_outputs(case_at_version.case).map(str::to_owned).collect();
         Ok(Some(plan))
     }
@@ -142,7 +143,7 @@ fn inputs(
     builder: &ValueBuilder<'_>,
     types: &Assignment,
     choices: &mut impl Iterator<Item = usize>,
-) -> Result<Option<BTreeMap<usize, Vec<Given>>>, String> {
+) -> Result<Option<BTreeMap<usize, Vec<Given>>>, ValueError> {
     let mut given = BTreeMap::new();
     for (name, input) in &case_at_version.case.inputs.0 {
         let Some((position, formal)) = case_at_version.input(name) else { continue };

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::model::text::parse_nodes;
+use onnx_conformance_reference::model::text::{TextError, parse_nodes};
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::generate::file::op_file::{CaseFile, places};
+use crate::generate::plan::error::FitError;
 
 /// A mistake in the nodes of a case, and the word of the text to point at.
 struct Mistake<'a> {
@@ -42,10 +43,8 @@ pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result
     Err(Box::new(YamlError::new(path, text, shown, message, Some(help))))
 }
 
-type Read = Result<Vec<NodeProto>, ((usize, usize), String)>;
-
 /// Parses the nodes, with `float[]` for each type that the case chooses.
-fn read_untyped(text: &str) -> Read {
+fn read_untyped(text: &str) -> Result<Vec<NodeProto>, TextError> {
     let mut plain = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -55,10 +54,14 @@ fn read_untyped(text: &str) -> Read {
         rest = name.strip_prefix(".item").unwrap_or(name);
     }
     plain.push_str(rest);
-    parse_nodes(&plain).map_err(|error| ((error.line, error.column), error.rule))
+    parse_nodes(&plain)
 }
 
-fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<Mistake<'a>> {
+fn mistake<'a>(
+    op: &str,
+    case: &'a CaseFile,
+    nodes: Option<&'a Result<Vec<NodeProto>, TextError>>,
+) -> Option<Mistake<'a>> {
     let (nodes, under_test) = match (nodes, &case.under_test) {
         (None, None) => return None,
         (None, Some(_)) => {
@@ -68,10 +71,11 @@ fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<
             let help = format!("write `under_test: {op}`");
             return Some(Mistake::of_case("the nodes do not say which operator is under test".to_owned(), &help));
         }
-        (Some(Err((place, rule))), _) => {
+        (Some(Err(TextError { line, column, rule })), _) => {
             let help =
                 "nodes are written as in `y = Add (a, b)` or `y = Concat <axis = 0> (a, b)`, one below the other";
-            return Some(Mistake { place: Some(*place), word: None, message: rule.clone(), help: help.to_owned() });
+            let place = Some((*line, *column));
+            return Some(Mistake { place, word: None, message: rule.clone(), help: help.to_owned() });
         }
         (Some(Ok(nodes)), Some(under_test)) => (nodes, under_test.as_str()),
     };
@@ -151,16 +155,18 @@ fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize,
     }
 }
 
-/// Returns the reason why the nodes do not fit a version: it does not have one of their operators.
-pub(crate) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<String> {
-    let nodes = read_untyped(case.nodes.as_deref()?).ok()?;
-    nodes.iter().find_map(|node| {
+/// Checks that a version has the operators of the nodes. Nodes that do not parse are an error of [`check`].
+pub(crate) fn check_fit(case: &CaseFile, spec: &OpSpec) -> Result<(), FitError> {
+    let Some(Ok(nodes)) = case.nodes.as_deref().map(read_untyped) else { return Ok(()) };
+    for node in &nodes {
         let same = canonical_domain(node.domain()) == canonical_domain(&spec.version.domain);
         let newest = || Specs::embedded().newest_opset(node.domain()).ok();
-        let opset = if same { spec.version.since } else { newest()? };
-        let found = Specs::embedded().find(node.domain(), node.op_type(), opset);
-        found.err().map(|_| format!("there is no {} at opset {opset}", node.op_type()))
-    })
+        let Some(opset) = same.then_some(spec.version.since).or_else(newest) else { continue };
+        Specs::embedded()
+            .find(node.domain(), node.op_type(), opset)
+            .map_err(|_| FitError::UnknownOperator { operator: node.op_type().to_owned(), opset })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use crate::generate::file::alternatives::{AlternativeAxis, combinations};
+use crate::generate::file::alternatives::{AlternativeAxis, AlternativeError, combinations};
 use crate::generate::file::op_file::{OperatorFile, RefusalFile};
+use crate::generate::plan::error::FitError;
 use crate::generate::plan::fit::CaseAtVersion;
 
 /// Returns the first reason why a refusal fits none of these versions, or `None` if it fits any.
@@ -13,7 +14,7 @@ pub(crate) fn reason_not_applicable(
     file: &OperatorFile,
     refusal: &RefusalFile,
     versions: &[&OpSpec],
-) -> Option<String> {
+) -> Option<FitError> {
     let mut first = None;
     let control = file.cases.iter().find(|case| case.name == refusal.control)?;
     let case = control.control_with_violation(refusal);
@@ -22,13 +23,13 @@ pub(crate) fn reason_not_applicable(
         !known(name) && !control.bind.0.iter().any(|(_, how)| how.strip_prefix("attribute ") == Some(name.as_str()))
     };
     if let Some(name) = refusal.without.iter().find(unknown) {
-        return Some(format!("its control gives no '{name}' to leave out"));
+        return Some(FitError::NothingToOmit(name.clone()));
     }
     for spec in versions.iter().filter(|spec| refusal.covers(spec.version.since)) {
         let fits = CaseAtVersion::new(file, control, spec).and_then(|_| CaseAtVersion::incomplete(file, &case, spec));
         first.get_or_insert(fits.err()?);
     }
-    first.or_else(|| Some("since and until leave none of the versions".to_owned()))
+    first.or(Some(FitError::NoVersion))
 }
 
 /// Returns the alternatives of a refusal: the name of each, and its index on each axis. Axes that only the control has
@@ -38,7 +39,7 @@ pub(crate) fn alternatives(
     case_at_version: &CaseAtVersion<'_>,
     control: &CaseAtVersion<'_>,
     control_choices: &[usize],
-) -> Result<Vec<(String, Vec<usize>)>, String> {
+) -> Result<Vec<(String, Vec<usize>)>, AlternativeError> {
     let of_control: BTreeMap<String, usize> =
         control.axes().into_iter().map(|axis| axis.name).zip(control_choices.iter().copied()).collect();
     let is_own = |axis: &AlternativeAxis| {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::case::Level;
 use crate::generate::plan::catalog::GenerateError;
+use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 use crate::generate::plan::refusal_fit::alternatives;
@@ -72,10 +73,10 @@ fn add_written(
         let Some((control, planned)) = found else { continue };
         let case = planned.case.control_with_violation(file);
         let Ok(case_at_version) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
-        let error = |message: String| version.at(&file.name, message);
+        let error = |error: PlanError| version.at(&file.name, error);
         let rule = version.rule(file.constraint.as_deref()).map_or_else(|| in_words(&file.name), |rule| rule.says);
-        let alternatives =
-            alternatives(file, &case_at_version, &planned.case_at_version, &planned.instance.choices).map_err(error)?;
+        let alternatives = alternatives(file, &case_at_version, &planned.case_at_version, &planned.instance.choices)
+            .map_err(|alternative| error(alternative.into()))?;
         for (label, choices) in alternatives {
             let node = NodePlan::new(&case_at_version, &choices, &planned.instance.types).map_err(error)?;
             refusals.push(PlannedRefusal {
@@ -84,7 +85,7 @@ fn add_written(
                 constraint: file.constraint.clone(),
                 level: file.level,
                 control,
-                node: node.ok_or_else(|| error("its types cannot hold its values".to_owned()))?,
+                node: node.ok_or_else(|| error(PlanError::OutOfRange))?,
                 name: Some(file.name.clone()),
             });
         }

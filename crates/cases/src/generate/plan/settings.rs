@@ -5,54 +5,110 @@ use std::sync::Arc;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::Attribute;
 use onnx_conformance_reference::spec::AttributeType;
-use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::tensor::{Tensor, TensorError};
+use onnx_conformance_reference::types::{TypeError, ValueType};
 use onnx_conformance_reference::value::{SparseTensor, Value};
 
-use crate::generate::file::literal::{Literal, repeated};
+use crate::generate::file::literal::{Literal, LiteralError, repeated};
 use crate::generate::file::op_file::{Setting, TypedFile};
 use crate::generate::plan::types::Assignment;
+
+/// Error of converting a setting to an attribute or an input.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingError {
+    /// A graph is given for an input.
+    #[error("a graph cannot be an input")]
+    GraphAsInput,
+    /// A graph is given for an attribute of another type.
+    #[error("a {kind} attribute is given the graph {graph}")]
+    Graph {
+        /// The type of the attribute.
+        kind: AttributeType,
+        /// The text of the graph.
+        graph: String,
+    },
+    /// A literal does not have the type of the attribute.
+    #[error("an attribute of type {kind} is given {literal:?}")]
+    Literal {
+        /// The type of the attribute.
+        kind: AttributeType,
+        /// The literal.
+        literal: Literal,
+    },
+    /// A tensor or a type is given for an attribute of another type.
+    #[error("an attribute of type {0} is given a tensor or a type")]
+    Typed(AttributeType),
+    /// A tensor has neither `values` nor `all`.
+    #[error("a tensor needs its values")]
+    NoValues,
+    /// A type attribute has no type.
+    #[error("a type attribute needs `type`")]
+    NoType,
+    /// An attribute with the code of a type has no type.
+    #[error("an attribute that is a type's code needs `type`")]
+    NoTypeOfCode,
+    /// Elements are given twice.
+    #[error("`all` stands beside a shape alone, without `values`")]
+    AllWithValues,
+    /// The number of equal elements is unknown.
+    #[error("`all` needs a shape")]
+    AllWithoutShape,
+    /// A type is invalid.
+    #[error(transparent)]
+    Type(#[from] UnboundType),
+    /// A literal is not a tensor.
+    #[error(transparent)]
+    Elements(#[from] LiteralError),
+    /// A tensor cannot be created.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}
+
+/// Error: a text that is neither a type nor a type parameter of the case.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}, nor a type parameter that the case binds")]
+pub(crate) struct UnboundType(TypeError);
 
 /// Converts a setting to an input: its literal in the input's type, 1-D if it is a list.
 pub(crate) fn input_setting(
     setting: &Setting,
     declared: Option<&ValueType>,
     types: &Assignment,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, SettingError> {
     let literal = match setting {
         Setting::Literal(literal) => literal,
         Setting::Moved(moved) => &moved.input,
         Setting::Typed(typed) => return typed_tensor(typed, types).map(|tensor| tensor.map(Value::Tensor)),
-        Setting::Graph(_) => return Err("a graph cannot be an input".to_owned()),
+        Setting::Graph(_) => return Err(SettingError::GraphAsInput),
     };
     let element = declared.map_or(ElementType::Int64, ValueType::element_type);
     Ok(literal.tensor(element, None)?.map(Value::Tensor))
 }
 
 /// Resolves the type in a setting: a type parameter, `tensor(...)`, or the name of an element type.
-pub(crate) fn named_type(name: &str, types: &Assignment) -> Result<ValueType, String> {
+pub(crate) fn named_type(name: &str, types: &Assignment) -> Result<ValueType, UnboundType> {
     match types.get(name) {
         Some(value_type) => Ok(value_type.clone()),
         None => match name.parse::<ElementType>() {
             Ok(element) => Ok(ValueType::Tensor(element)),
-            Err(_) => name.parse().map_err(|error| format!("{error}, nor a type parameter that the case binds")),
+            Err(_) => name.parse().map_err(UnboundType),
         },
     }
 }
 
-fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>, String> {
+fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>, SettingError> {
     let name = typed.r#type.as_deref().unwrap_or("float");
     let all = all_of(typed)?;
-    let values = typed.values.as_ref().or(all.as_ref()).ok_or("a tensor needs its values")?;
-    values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())
+    let values = typed.values.as_ref().or(all.as_ref()).ok_or(SettingError::NoValues)?;
+    Ok(values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())?)
 }
 
 /// Returns the elements of a setting with `all`, or `None` if it has no `all`.
-fn all_of(typed: &TypedFile) -> Result<Option<Literal>, String> {
+fn all_of(typed: &TypedFile) -> Result<Option<Literal>, SettingError> {
     match (&typed.all, &typed.shape) {
-        (Some(_), _) if typed.values.is_some() => Err("`all` stands beside a shape alone, without `values`".to_owned()),
-        (Some(_), None) => Err("`all` needs a shape".to_owned()),
-        (Some(one), Some(shape)) => repeated(one, shape).map(Some),
+        (Some(_), _) if typed.values.is_some() => Err(SettingError::AllWithValues),
+        (Some(_), None) => Err(SettingError::AllWithoutShape),
+        (Some(one), Some(shape)) => Ok(Some(repeated(one, shape)?)),
         (None, _) => Ok(None),
     }
 }
@@ -62,7 +118,7 @@ pub(crate) fn attribute(
     kind: AttributeType,
     setting: &Setting,
     types: &Assignment,
-) -> Result<Option<Attribute>, String> {
+) -> Result<Option<Attribute>, SettingError> {
     let is_list = matches!(kind, AttributeType::Ints | AttributeType::Floats | AttributeType::Strings);
     let all = match setting {
         Setting::Typed(typed) if is_list => all_of(typed)?,
@@ -75,9 +131,9 @@ pub(crate) fn attribute(
             Some(all) => all,
             None => return typed_attribute(kind, typed, types),
         },
-        Setting::Graph(graph) => return Err(format!("a {kind} attribute is given the graph {}", graph.graph)),
+        Setting::Graph(graph) => return Err(SettingError::Graph { kind, graph: graph.graph.clone() }),
     };
-    let error = || format!("an attribute of type {kind} is given {literal:?}");
+    let error = || SettingError::Literal { kind, literal: literal.clone() };
     let items = literal.flat();
     #[expect(clippy::cast_possible_truncation, reason = "attributes are single floats")]
     let floats = || items.iter().map(|item| item.number().map(|value| value as f32)).collect::<Option<Vec<f32>>>();
@@ -114,7 +170,11 @@ fn integer(literal: &Literal) -> Option<i64> {
     }
 }
 
-fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -> Result<Option<Attribute>, String> {
+fn typed_attribute(
+    kind: AttributeType,
+    typed: &TypedFile,
+    types: &Assignment,
+) -> Result<Option<Attribute>, SettingError> {
     match kind {
         AttributeType::Tensor => Ok(typed_tensor(typed, types)?.map(|tensor| Attribute::Tensor(Value::Tensor(tensor)))),
         AttributeType::SparseTensor => {
@@ -123,18 +183,18 @@ fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -
             let Some(indices) = indices.tensor(ElementType::Int64, None)? else { return Ok(None) };
             let shape = typed.shape.clone().unwrap_or_else(|| vec![8]);
             let count = values.len();
-            let values = values.with_shape(vec![count]).map_err(|error| error.to_string())?;
+            let values = values.with_shape(vec![count])?;
             Ok(Some(Attribute::SparseTensor(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))))
         }
         AttributeType::TypeProto => {
-            let name = typed.r#type.as_deref().ok_or("a type attribute needs `type`")?;
+            let name = typed.r#type.as_deref().ok_or(SettingError::NoType)?;
             Ok(Some(Attribute::Type(named_type(name, types)?)))
         }
         AttributeType::Int => {
-            let name = typed.r#type.as_deref().ok_or("an attribute that is a type's code needs `type`")?;
+            let name = typed.r#type.as_deref().ok_or(SettingError::NoTypeOfCode)?;
             Ok(Some(Attribute::Int(i64::from(named_type(name, types)?.element_type().code()))))
         }
-        other => Err(format!("an attribute of type {other} is given a tensor or a type")),
+        other => Err(SettingError::Typed(other)),
     }
 }
 

@@ -12,6 +12,25 @@ use crate::generate::file::op_file::{CaseFile, TypesRule};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::type_list::TypeList;
 
+/// Error in the types of a case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CaseTypesError {
+    /// A list of types is for something other than a type parameter.
+    #[error("{key} names '{name}', which is no type parameter")]
+    Parameter {
+        /// The key of the lists: `only` or `except`.
+        key: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A condition has neither `==` nor `!=`.
+    #[error("'{0}' is no condition; write bits(T1) == bits(T2), or T1 != T2")]
+    Condition(String),
+    /// A side of a condition is invalid.
+    #[error("'{0}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")]
+    Term(String),
+}
+
 /// The type of each type parameter of a case.
 pub(crate) type Assignment = BTreeMap<String, ValueType>;
 
@@ -73,10 +92,10 @@ impl<'a> Types<'a> {
         case: &CaseFile,
         used: &'a BTreeSet<String>,
         names: &'a TypeNames<'a>,
-    ) -> Result<Types<'a>, String> {
-        for (name, what) in [("only", &case.only), ("except", &case.except)] {
-            if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
-                return Err(format!("{name} names '{parameter}', which is no type parameter"));
+    ) -> Result<Types<'a>, CaseTypesError> {
+        for (key, lists) in [("only", &case.only), ("except", &case.except)] {
+            if let Some(name) = lists.keys().find(|parameter| !known_somewhere(parameter)) {
+                return Err(CaseTypesError::Parameter { key, name: name.to_owned() });
             }
         }
         let of_parameter = |parameter: &'a String| {
@@ -191,11 +210,11 @@ enum Term {
 }
 
 impl Condition {
-    fn parse(text: &str) -> Result<Condition, String> {
+    fn parse(text: &str) -> Result<Condition, CaseTypesError> {
         let (left, right, equal) = match (text.split_once("=="), text.split_once("!=")) {
             (Some((left, right)), _) => (left, right, true),
             (None, Some((left, right))) => (left, right, false),
-            _ => return Err(format!("'{text}' is no condition; write bits(T1) == bits(T2), or T1 != T2")),
+            _ => return Err(CaseTypesError::Condition(text.to_owned())),
         };
         Ok(Condition { left: Term::parse(left)?, right: Term::parse(right)?, equal })
     }
@@ -211,14 +230,14 @@ impl Condition {
 }
 
 impl Term {
-    fn parse(text: &str) -> Result<Term, String> {
+    fn parse(text: &str) -> Result<Term, CaseTypesError> {
         let text = text.trim();
         match text.split_once('(').and_then(|(function, rest)| Some((function, rest.strip_suffix(')')?.to_owned()))) {
             Some(("bits", parameter)) => Ok(Term::Bits(parameter)),
             Some(("kind", parameter)) => Ok(Term::Kind(parameter)),
             Some(("elem", parameter)) => Ok(Term::Item(parameter)),
             None if known_somewhere(text) => Ok(Term::Type(text.to_owned())),
-            _ => Err(format!("'{text}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")),
+            _ => Err(CaseTypesError::Term(text.to_owned())),
         }
     }
 

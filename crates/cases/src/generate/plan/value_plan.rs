@@ -4,16 +4,74 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::tensor::{Tensor, TensorError};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-use crate::generate::file::expression::Size;
+use crate::generate::file::alternatives::AlternativeError;
+use crate::generate::file::expression::{ExpressionError, Size};
 use crate::generate::file::fill::Fill;
-use crate::generate::file::literal::{Literal, repeated};
+use crate::generate::file::literal::{Literal, LiteralError, repeated};
 use crate::generate::file::value_file::{MapFile, ValueFile};
-use crate::generate::plan::settings::named_type;
+use crate::generate::plan::settings::{UnboundType, named_type};
 use crate::generate::plan::types::Assignment;
+
+/// Error of planning a value.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ValueError {
+    /// The type is unknown.
+    #[error("no type is known for an input; give it `type`")]
+    NoType,
+    /// A tensor has neither a shape nor elements.
+    #[error("an input has neither a shape nor values")]
+    NoShape,
+    /// A sparse tensor with elements has no shape.
+    #[error("a sparse tensor needs its shape")]
+    NoSparseShape,
+    /// A literal value has no elements.
+    #[error("a value that no fill makes needs its elements; write them under `values`")]
+    NoElements,
+    /// A map has no entries.
+    #[error("a map needs its keys and values written out under `map`")]
+    NoEntries,
+    /// A map has another number of keys than of values.
+    #[error("a map has {keys} keys and {values} values")]
+    Entries {
+        /// The number of keys.
+        keys: usize,
+        /// The number of values.
+        values: usize,
+    },
+    /// A size is negative.
+    #[error("'{size}' is {value}, which is no dimension")]
+    Dimension {
+        /// The size as written.
+        size: Size,
+        /// Its value.
+        value: i64,
+    },
+    /// Elements are given twice.
+    #[error("`all` stands beside a shape alone, without `fill` and `values`")]
+    AllWithElements,
+    /// The number of equal elements is unknown.
+    #[error("`all` needs a shape")]
+    AllWithoutShape,
+    /// A type is invalid.
+    #[error(transparent)]
+    Type(#[from] UnboundType),
+    /// An expression has no value.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// There is no alternative to choose.
+    #[error(transparent)]
+    Alternative(#[from] AlternativeError),
+    /// A literal is not a tensor.
+    #[error(transparent)]
+    Literal(#[from] LiteralError),
+    /// A tensor cannot be created.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}
 
 /// A value with known types, shapes and literal elements.
 #[derive(Clone, Debug)]
@@ -85,10 +143,9 @@ pub(crate) struct ValueBuilder<'a> {
 
 impl ValueBuilder<'_> {
     /// Builds a literal value, such as an output. Returns `None` if the type cannot hold it.
-    pub(crate) fn written(&self, file: &ValueFile, declared: Option<&ValueType>) -> Result<Option<Value>, String> {
+    pub(crate) fn written(&self, file: &ValueFile, declared: Option<&ValueType>) -> Result<Option<Value>, ValueError> {
         let Some(plan) = self.plan(file, declared, &mut std::iter::empty())? else { return Ok(None) };
-        let missing = || "a value that no fill makes needs its elements; write them under `values`".to_owned();
-        plan.written().ok_or_else(missing).map(Some)
+        plan.written().ok_or(ValueError::NoElements).map(Some)
     }
 
     /// Plans a value of the file's own type or else of the declared one. Returns `None` if the type cannot hold the
@@ -98,23 +155,21 @@ impl ValueBuilder<'_> {
         file: &ValueFile,
         declared: Option<&ValueType>,
         choices: &mut impl Iterator<Item = usize>,
-    ) -> Result<Option<ValuePlan>, String> {
+    ) -> Result<Option<ValuePlan>, ValueError> {
         let own = file.r#type.as_deref().map(|name| named_type(name, self.types)).transpose()?;
-        let value_type = own.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
+        let value_type = own.as_ref().or(declared).ok_or(ValueError::NoType)?;
         let shape = match &file.shape {
             Some(choice) => {
                 let sizes = &choice.pick(choices)?.0;
-                Some(sizes.iter().map(|size| self.dimension(size)).collect::<Result<Vec<usize>, String>>()?)
+                Some(sizes.iter().map(|size| self.dimension(size)).collect::<Result<Vec<usize>, ValueError>>()?)
             }
             None => None,
         };
         let fill = file.fill.as_ref().map(|choice| choice.pick(choices)).transpose()?;
         let literal = file.values.as_ref().map(|choice| choice.pick(choices)).transpose()?;
         let all = match (&file.all, &shape) {
-            (Some(_), _) if fill.is_some() || literal.is_some() => {
-                return Err("`all` stands beside a shape alone, without `fill` and `values`".to_owned());
-            }
-            (Some(_), None) => return Err("`all` needs a shape".to_owned()),
+            (Some(_), _) if fill.is_some() || literal.is_some() => return Err(ValueError::AllWithElements),
+            (Some(_), None) => return Err(ValueError::AllWithoutShape),
             (Some(one), Some(shape)) => Some(repeated(one, shape)?),
             (None, _) => None,
         };
@@ -122,13 +177,13 @@ impl ValueBuilder<'_> {
         self.of_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
     }
 
-    fn dimension(&self, size: &Size) -> Result<usize, String> {
+    fn dimension(&self, size: &Size) -> Result<usize, ValueError> {
         let value = size.value(self.names)?;
-        usize::try_from(value).map_err(|_| format!("'{size}' is {value}, which is no dimension"))
+        usize::try_from(value).map_err(|_| ValueError::Dimension { size: size.clone(), value })
     }
 
     /// Plans a value of any type. Sequences hold two tensors of the shape and fill, unless their items are given.
-    fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+    fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
         match value_type {
             ValueType::Tensor(element) => self.tensor(*element, source),
             ValueType::SparseTensor(element) => sparse(*element, source),
@@ -143,28 +198,28 @@ impl ValueBuilder<'_> {
             }
             ValueType::Map(key_type, item_type) => match &source.file.map {
                 Some(file) => Ok(map(*key_type, item_type, file)?.map(ValuePlan::Written)),
-                None => Err("a map needs its keys and values written out under `map`".to_owned()),
+                None => Err(ValueError::NoEntries),
             },
         }
     }
 
-    fn sequence(&self, item_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+    fn sequence(&self, item_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
         let items: Option<Vec<ValuePlan>> = match &source.file.sequence {
             Some(files) => {
                 let item = |file| self.plan(file, Some(item_type), &mut std::iter::empty());
-                files.iter().map(item).collect::<Result<_, String>>()?
+                files.iter().map(item).collect::<Result<_, ValueError>>()?
             }
             None => self.of_type(item_type, source)?.map(|item| vec![item.clone(), item]),
         };
         Ok(items.map(|items| ValuePlan::Sequence(item_type.clone(), items)))
     }
 
-    fn tensor(&self, element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+    fn tensor(&self, element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
         if let Some(literal) = source.literal {
             let tensor = literal.tensor(element, source.shape)?;
             return Ok(tensor.map(|tensor| ValuePlan::Written(Value::Tensor(tensor))));
         }
-        let shape = source.shape.ok_or("an input has neither a shape nor values")?.to_vec();
+        let shape = source.shape.ok_or(ValueError::NoShape)?.to_vec();
         let fill = source.fill.cloned().unwrap_or_default();
         let size = fill.expression().map_or(Ok(0), |size| size.value(self.names))?;
         Ok(Some(ValuePlan::Filled(FillPlan { element, shape, fill, size })))
@@ -172,9 +227,9 @@ impl ValueBuilder<'_> {
 }
 
 /// Plans a sparse tensor from its literals, or else a vector of size four with two values.
-fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
     if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
-        let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
+        let shape = source.shape.ok_or(ValueError::NoSparseShape)?.to_vec();
         let count = values.flat().len();
         let (Some(values), Some(indices)) =
             (values.tensor(element, Some(&[count]))?, indices.tensor(ElementType::Int64, None)?)
@@ -184,15 +239,15 @@ fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>
         return Ok(Some(ValuePlan::Written(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))));
     }
     let values = FillPlan { element, shape: vec![2], fill: Fill::default(), size: 0 };
-    let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
+    let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3])?;
     Ok(Some(ValuePlan::Sparse(SparsePlan { values, indices, shape: vec![4] })))
 }
 
 /// Builds a map from its keys and values. Returns `None` if a type cannot hold one of them.
-fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
+fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, ValueError> {
     let (keys, values) = (file.keys.flat(), file.values.flat());
     if keys.len() != values.len() {
-        return Err(format!("a map has {} keys and {} values", keys.len(), values.len()));
+        return Err(ValueError::Entries { keys: keys.len(), values: values.len() });
     }
     let mut entries = BTreeMap::new();
     for (key, value) in keys.into_iter().zip(values) {

@@ -1,6 +1,7 @@
 //! The planned positive cases of one operator version.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
@@ -9,6 +10,7 @@ use crate::case::{Level, RuleRef};
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
 use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
+use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 
@@ -42,8 +44,8 @@ impl<'a> VersionContext<'a> {
     }
 
     /// Creates an error that points at a case of the file.
-    pub(crate) fn at(&self, name: &str, message: String) -> GenerateError {
-        self.operators.at(&self.spec.version, name, message, None)
+    pub(crate) fn at(&self, name: &str, error: impl fmt::Display) -> GenerateError {
+        self.operators.at(&self.spec.version, name, error.to_string(), None)
     }
 
     /// Plans every positive case at the version's own opset, and the first one also at the last opset of its range.
@@ -54,7 +56,7 @@ impl<'a> VersionContext<'a> {
         for case in &self.file.cases {
             let Ok(case_at_version) = CaseAtVersion::new(self.file, case, self.spec) else { continue };
             let instances = ConcreteCases::new(&case_at_version).and_then(ConcreteCases::cases);
-            for instance in instances.map_err(|message| self.at(&case.name, message))? {
+            for instance in instances.map_err(|error| self.at(&case.name, error))? {
                 let id = format!("{}/{}", version.qualified(), instance.name);
                 if !ids.insert(id.clone()) {
                     let help = "alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`".to_owned();
@@ -83,15 +85,14 @@ impl<'a> VersionContext<'a> {
         if case.again.0.is_empty() {
             return Ok(None);
         }
-        let error = |message: String| self.at(&case.name, format!("again: {message}"));
+        let error = |error: PlanError| self.at(&case.name, format_args!("again: {error}"));
         let file = case.second_run();
-        let second = CaseAtVersion::new(self.file, &file, self.spec).map_err(error)?;
+        let second = CaseAtVersion::new(self.file, &file, self.spec).map_err(|fit| error(fit.into()))?;
         if second.axes() != case_at_version.axes() {
-            let message = "the inputs of a second run have no alternatives, nor have those in whose place";
-            return Err(error(message.to_owned()));
+            return Err(error(PlanError::SecondAlternatives));
         }
         let node = NodePlan::new(&second, &instance.choices, &instance.types).map_err(error)?;
-        node.ok_or_else(|| error("its types cannot hold its values".to_owned())).map(|node| Some(Arc::new(node)))
+        node.map(|node| Some(Arc::new(node))).ok_or_else(|| error(PlanError::OutOfRange))
     }
 
     /// Returns the rule of a constraint, with its text and place.

@@ -14,8 +14,8 @@ use crate::case::{MAX_BINARY, read_file};
 use crate::suite::SuiteError;
 use crate::suite::releases::{Pack, PackError, ReleaseIndex, Test, short};
 
-static EMBEDDED: LazyLock<Result<Arc<Releases>, String>> =
-    LazyLock::new(|| Releases::open(Home::Embedded).map(Arc::new).map_err(|error| error.to_string()));
+static EMBEDDED: LazyLock<Result<Arc<Releases>, SuiteError>> =
+    LazyLock::new(|| Releases::open(Home::Embedded).map(Arc::new));
 
 /// The list of releases.
 const LIST: &str = "releases.yaml";
@@ -100,8 +100,7 @@ pub struct Releases {
 impl Releases {
     /// Returns the embedded releases.
     pub fn embedded() -> Result<Arc<Releases>, SuiteError> {
-        let wrong = |rule: &String| SuiteError::File { path: LIST.into(), rule: rule.clone() };
-        EMBEDDED.as_ref().map(Arc::clone).map_err(wrong)
+        EMBEDDED.as_ref().map(Arc::clone).map_err(SuiteError::Embedded)
     }
 
     /// Returns the releases in `onnx` below a folder, such as `testdata` of a checkout, or the embedded ones.

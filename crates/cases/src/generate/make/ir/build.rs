@@ -1,6 +1,7 @@
 //! Cases from the files under `specs/ir`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use crate::compare::Accuracy;
 use crate::generate::file::alternatives::OneOrEach;
 use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
-use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
+use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile, TensorFileError};
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::value_plan::ValueBuilder;
 
@@ -49,7 +50,7 @@ pub fn read_ir(prefix: &str, text: &'static str) -> Result<IrFile, GenerateError
     let mut ids = ir_ids(&file);
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[String]>::first) {
-        Some(id) => Err(file.wrong(id.rsplit('/').next().unwrap_or(id), &format!("the id {id} stands twice"))),
+        Some(id) => Err(file.wrong(id.rsplit('/').next().unwrap_or(id), format_args!("the id {id} stands twice"))),
         None => Ok(file),
     }
 }
@@ -135,6 +136,17 @@ fn encoded(encoding: &EncodingFile, name: String, raw: bool) -> CaseFile {
     }
 }
 
+/// Parts of a model in the file.
+#[derive(Clone, Copy)]
+struct ModelParts<'a> {
+    /// The model in ONNX's text syntax.
+    text: &'a str,
+    /// Initializers of the main graph, as messages.
+    initializers: &'a [TensorFile],
+    /// Sparse initializers of the main graph.
+    sparse: &'a [SparseFile],
+}
+
 impl IrFile {
     /// Returns the summary of the file.
     pub fn summary(&self) -> &str {
@@ -142,7 +154,8 @@ impl IrFile {
     }
 
     fn case(&self, id: String, case: &CaseFile, folder: &Path) -> Result<Case, GenerateError> {
-        let model = self.model(&case.name, &case.model, (&case.initializers, &case.sparse), &case.rule)?;
+        let parts = ModelParts { text: &case.model, initializers: &case.initializers, sparse: &case.sparse };
+        let model = self.model(&case.name, parts, &case.rule)?;
         let names = |outputs: bool| -> Vec<String> {
             let graph = model.graph.clone().unwrap_or_default();
             let list = if outputs { graph.output } else { graph.input };
@@ -181,7 +194,8 @@ impl IrFile {
         }
         let initializers = refusal.initializers.as_ref().unwrap_or(&control.initializers);
         let sparse = refusal.sparse.as_ref().unwrap_or(&control.sparse);
-        let mut model = self.model(&refusal.name, &text, (initializers, sparse), &refusal.rule)?;
+        let parts = ModelParts { text: &text, initializers, sparse };
+        let mut model = self.model(&refusal.name, parts, &refusal.rule)?;
         let mut bytes = serialized(&model);
         if let Some(part) = refusal.without {
             take_out(&mut model, part).ok_or_else(|| wrong("the model has no such part to take out"))?;
@@ -204,15 +218,10 @@ impl IrFile {
     }
 
     /// Parses a model, and adds the parts that the text syntax does not have.
-    fn model(
-        &self,
-        name: &str,
-        text: &str,
-        (initializers, sparse): (&[TensorFile], &[SparseFile]),
-        rule: &str,
-    ) -> Result<ModelProto, GenerateError> {
-        let mut model = parse_model(text).map_err(|error| self.wrong(name, &format!("in its model, {error}")))?;
-        let wrong = |rule: String| self.wrong(name, &rule);
+    fn model(&self, name: &str, parts: ModelParts<'_>, rule: &str) -> Result<ModelProto, GenerateError> {
+        let ModelParts { text, initializers, sparse } = parts;
+        let mut model = parse_model(text).map_err(|error| self.wrong(name, format_args!("in its model, {error}")))?;
+        let wrong = |error: TensorFileError| self.wrong(name, error);
         let graph = model.graph.get_or_insert_default();
         for tensor in initializers {
             graph.initializer.push(tensor.message().map_err(wrong)?);
@@ -233,20 +242,20 @@ impl IrFile {
         names: &[String],
     ) -> Result<Vec<Named>, GenerateError> {
         if let Some(name) = files.keys().find(|name| !names.contains(name)) {
-            return Err(self.wrong(case, &format!("the graph has no '{name}'")));
+            return Err(self.wrong(case, format_args!("the graph has no '{name}'")));
         }
         let value = |(name, file): (&String, &ValueFile)| {
-            let wrong = |rule: &str| self.wrong(case, &format!("'{name}': {rule}"));
+            let wrong = |error: &dyn fmt::Display| self.wrong(case, format_args!("'{name}': {error}"));
             let builder = ValueBuilder { names: &BTreeMap::new(), types: &BTreeMap::default() };
-            let value: Option<Value> = builder.written(file, None).map_err(|rule| wrong(&rule))?;
-            let value = value.ok_or_else(|| wrong("its type does not hold the values"))?;
+            let value: Option<Value> = builder.written(file, None).map_err(|error| wrong(&error))?;
+            let value = value.ok_or_else(|| wrong(&"its type does not hold the values"))?;
             Ok(Named { name: name.clone(), value })
         };
         names.iter().filter_map(|name| files.get_key_value(name)).map(value).collect()
     }
 
     /// Creates an error that points at the case or refusal of a name.
-    fn wrong(&self, name: &str, rule: &str) -> GenerateError {
+    fn wrong(&self, name: &str, rule: impl fmt::Display) -> GenerateError {
         let wanted = format!("name: {name}");
         let is_here = |line: &&str| line.trim_start_matches(['-', ' ', '{']).split(',').next() == Some(&wanted);
         let lines: Vec<&str> = self.text.lines().collect();

@@ -11,6 +11,20 @@ use serde::Deserialize;
 
 use crate::generate::file::literal::Literal;
 
+/// Error of making the message of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TensorFileError {
+    /// The type is not an element type.
+    #[error("'{0}' is no element type")]
+    Type(String),
+    /// Both a type and a code are given.
+    #[error("a tensor has either a type or a code")]
+    TypeAndCode,
+    /// Raw bytes are not in hexadecimal.
+    #[error("'{0}' is not bytes in hexadecimal, two digits each")]
+    Hexadecimal(String),
+}
+
 /// A `TensorProto` with any contents of its fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,13 +92,13 @@ pub(crate) struct EncodingFile {
 }
 
 impl TensorFile {
-    pub(crate) fn message(&self) -> Result<TensorProto, String> {
+    pub(crate) fn message(&self) -> Result<TensorProto, TensorFileError> {
         let code = match (&self.r#type, self.code) {
             (Some(name), None) => {
-                Some(name.parse::<ElementType>().map_err(|_| format!("'{name}' is no element type"))?.code())
+                Some(name.parse::<ElementType>().map_err(|_| TensorFileError::Type(name.clone()))?.code())
             }
             (None, code) => code,
-            (Some(_), Some(_)) => return Err("a tensor has either a type or a code".to_owned()),
+            (Some(_), Some(_)) => return Err(TensorFileError::TypeAndCode),
         };
         let mut proto = TensorProto {
             name: (!self.name.is_empty()).then(|| self.name.clone()),
@@ -122,7 +136,7 @@ impl Fields {
         if raw { Fields { raw: self.raw.clone(), ..Fields::default() } } else { Fields { raw: None, ..self.clone() } }
     }
 
-    fn fill(&self, proto: &mut TensorProto) -> Result<(), String> {
+    fn fill(&self, proto: &mut TensorProto) -> Result<(), TensorFileError> {
         proto.raw_data = self.raw.as_deref().map(bytes).transpose()?;
         proto.int32_data.clone_from(&self.int32_data);
         proto.int64_data.clone_from(&self.int64_data);
@@ -135,19 +149,19 @@ impl Fields {
 }
 
 impl SparseFile {
-    pub(crate) fn message(&self) -> Result<SparseTensorProto, String> {
+    pub(crate) fn message(&self) -> Result<SparseTensorProto, TensorFileError> {
         let part = |part: &Option<TensorFile>| part.as_ref().map(TensorFile::message).transpose();
         Ok(SparseTensorProto { values: part(&self.values)?, indices: part(&self.indices)?, dims: self.dims.clone() })
     }
 }
 
 /// Parses bytes from hexadecimal digits.
-fn bytes(text: &str) -> Result<Bytes, String> {
+fn bytes(text: &str) -> Result<Bytes, TensorFileError> {
     let digits: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| match pair {
         [high, low] => u8::from_str_radix(&format!("{high}{low}"), 16).ok(),
         _ => None,
     };
     let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    bytes.map(Bytes::from).ok_or_else(|| format!("'{text}' is not bytes in hexadecimal, two digits each"))
+    bytes.map(Bytes::from).ok_or_else(|| TensorFileError::Hexadecimal(text.to_owned()))
 }
