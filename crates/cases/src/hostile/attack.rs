@@ -18,22 +18,22 @@ pub struct Topic {
     pub name: &'static str,
     /// The attacks in reading order.
     pub attacks: &'static [Attack],
-    /// The source code that makes the models.
-    source: &'static str,
+    /// The digest of the cases, which a test compares with them.
+    pub digest: &'static str,
 }
 
 /// Every topic, sorted by name.
 static TOPICS: [Topic; 10] = [
-    Topic { name: "allocation", attacks: allocation::ATTACKS, source: include_str!("allocation.rs") },
-    Topic { name: "attributes", attacks: attributes::ATTACKS, source: include_str!("attributes.rs") },
-    Topic { name: "cycles", attacks: cycles::ATTACKS, source: include_str!("cycles.rs") },
-    Topic { name: "depth", attacks: depth::ATTACKS, source: include_str!("depth.rs") },
-    Topic { name: "encoding", attacks: encoding::ATTACKS, source: include_str!("encoding.rs") },
-    Topic { name: "external", attacks: external::ATTACKS, source: include_str!("external.rs") },
-    Topic { name: "graph", attacks: graph::ATTACKS, source: include_str!("graph.rs") },
-    Topic { name: "names", attacks: names::ATTACKS, source: include_str!("names.rs") },
-    Topic { name: "numbers", attacks: numbers::ATTACKS, source: include_str!("numbers.rs") },
-    Topic { name: "sizes", attacks: sizes::ATTACKS, source: include_str!("sizes.rs") },
+    Topic { name: "allocation", attacks: allocation::ATTACKS, digest: "319819d95b5b2b63" },
+    Topic { name: "attributes", attacks: attributes::ATTACKS, digest: "8721dade66f79fe4" },
+    Topic { name: "cycles", attacks: cycles::ATTACKS, digest: "a8203196ff9dca39" },
+    Topic { name: "depth", attacks: depth::ATTACKS, digest: "13cada204dea4889" },
+    Topic { name: "encoding", attacks: encoding::ATTACKS, digest: "ceb5019a536646e4" },
+    Topic { name: "external", attacks: external::ATTACKS, digest: "ab4361cfafcc4ee1" },
+    Topic { name: "graph", attacks: graph::ATTACKS, digest: "5e98c0e7a5f3ac36" },
+    Topic { name: "names", attacks: names::ATTACKS, digest: "e5ef15ba503c793b" },
+    Topic { name: "numbers", attacks: numbers::ATTACKS, digest: "9c5efcdf8a9f1739" },
+    Topic { name: "sizes", attacks: sizes::ATTACKS, digest: "8b2df16f670cf84a" },
 ];
 
 /// Returns every topic, sorted by name.
@@ -41,10 +41,9 @@ pub fn topics() -> &'static [Topic] {
     &TOPICS
 }
 
-/// Returns a fingerprint, which changes if the cases may have changed.
+/// Returns the fingerprint of the cases.
 pub fn fingerprint() -> String {
-    let shared = [include_str!("attack.rs"), include_str!("draft.rs"), include_str!("wire.rs")];
-    digest_of_texts(TOPICS.iter().map(|topic| topic.source).chain(shared))
+    digest_of_texts(TOPICS.iter().map(|topic| topic.digest))
 }
 
 /// Writes the files that a model names into a new folder, next to the model itself.

@@ -119,6 +119,8 @@ mod tests {
         for unit in HostileCases.units().unwrap() {
             let cases = HostileCases.load(&unit, &|_| true).unwrap();
             assert_eq!(digest(&cases), digest(&HostileCases.load(&unit, &|_| true).unwrap()), "{}", unit.name);
+            let topic = HostileCases::topic(&unit.name).unwrap();
+            assert_eq!(digest(&cases), topic.digest, "{}: the cases have changed, so write this digest", unit.name);
             let made: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
             assert_eq!(made, HostileCases.ids(&unit).unwrap().into_iter().collect(), "{}", unit.name);
             for case in &cases {

@@ -1,5 +1,6 @@
 //! Findings files: `findings/<runtime>.yaml`.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
@@ -46,9 +47,9 @@ pub struct Finding {
     pub sample: String,
     #[serde(skip)]
     filter: Filter,
-    /// Cases that the patterns select, computed on first use.
+    /// Cases that the patterns select, by operator version, computed on first use.
     #[serde(skip)]
-    chosen: OnceLock<Vec<(OperatorVersion, &'static RecordedCase)>>,
+    chosen: OnceLock<BTreeMap<OperatorVersion, Vec<&'static RecordedCase>>>,
     /// Hostile models that the patterns select, computed on first use.
     #[serde(skip)]
     hostile: OnceLock<Vec<String>>,
@@ -161,8 +162,9 @@ impl Findings {
 
     /// Returns the findings about an operator version: their patterns select one of its cases.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
+        let name = version.qualified();
         let shows = |finding: &Finding| recorded_cases(version).iter().any(|case| finding.is_about(&case.id));
-        self.0.iter().filter(move |finding| finding.may_be_about(version) && shows(finding))
+        self.0.iter().filter(move |finding| finding.filter.may_choose_from(&name) && shows(finding))
     }
 
     /// Returns the findings with an id, of any runtime.
@@ -182,31 +184,30 @@ impl Finding {
         self.filter.matches(id)
     }
 
-    /// Returns true if the patterns may select some case of an operator version.
-    pub fn may_be_about(&self, version: &OperatorVersion) -> bool {
-        self.filter.may_choose_from(&version.qualified())
-    }
-
     /// Returns the ids of the failing cases of a measurement that the patterns select, in order. Declined cases do not count as
     /// failures.
     pub fn failures<'a>(&'a self, measurement: &'a Measurement) -> Vec<(&'a str, Outcome)> {
+        let mut found: Vec<_> = self.failures_unordered(measurement).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn failures_unordered<'a>(&'a self, measurement: &'a Measurement) -> impl Iterator<Item = (&'a str, Outcome)> {
         let failure =
-            |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
+            |(version, case): (&OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
                 Measured::Ended(outcome) if is_failure(outcome) => Some((case.id.as_str(), outcome)),
                 _ => None,
             };
         let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
         let others = measurement.not_passed_outside_operators();
         let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.filter.matches(id));
-        let mut found: Vec<_> = self.shown_by().iter().filter_map(failure).chain(hostile).chain(others).collect();
-        found.sort_unstable();
-        found
+        self.shown_by().filter_map(failure).chain(hostile).chain(others)
     }
 
     /// Returns true if a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
-        let is_measured = |(version, case): &(OperatorVersion, &'static RecordedCase)| matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome != Outcome::Unsupported);
-        self.shown_by().iter().any(is_measured)
+        let is_measured = |(version, case): (&OperatorVersion, &'static RecordedCase)| matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome != Outcome::Unsupported);
+        self.shown_by().any(is_measured)
     }
 
     /// Returns the versions of the runtime in which the finding was measured.
@@ -220,7 +221,7 @@ impl Finding {
         for version in versions.map(|(_, versions)| versions).unwrap_or_default() {
             let Some(measurement) = all.get(self.runtime, version)? else { continue };
             let (fails, was_measured) = if CaseId::parse(&self.sample).version().is_some() {
-                (!self.failures(measurement).is_empty(), self.was_measured(measurement))
+                (self.failures_unordered(measurement).next().is_some(), self.was_measured(measurement))
             } else {
                 // `records/` covers the cases of operators. For other cases a measurement lists only the failures.
                 let entry = measurement.entry(&self.sample);
@@ -233,15 +234,24 @@ impl Finding {
         Ok(self.measured.get_or_init(|| MeasuredVersions::new(&outcomes)))
     }
 
-    /// Returns the cases that the patterns select, each with its operator version.
-    fn shown_by(&self) -> &[(OperatorVersion, &'static RecordedCase)] {
+    /// Returns the cases of an operator version that the patterns select.
+    pub fn cases_of(&self, version: &OperatorVersion) -> &[&'static RecordedCase] {
+        self.chosen().get(version).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn chosen(&self) -> &BTreeMap<OperatorVersion, Vec<&'static RecordedCase>> {
         self.chosen.get_or_init(|| {
             let cases = |version: OperatorVersion| {
-                let chosen = recorded_cases(&version).iter().filter(|case| self.filter.matches(&case.id));
-                chosen.map(|case| (version.clone(), case)).collect::<Vec<_>>()
+                let cases = recorded_cases(&version).iter().filter(|case| self.filter.matches(&case.id));
+                Some((version, cases.collect::<Vec<_>>())).filter(|(_, cases)| !cases.is_empty())
             };
-            self.versions().flat_map(cases).collect()
+            self.versions().filter_map(cases).collect()
         })
+    }
+
+    /// Returns the cases that the patterns select, each with its operator version.
+    fn shown_by(&self) -> impl Iterator<Item = (&OperatorVersion, &'static RecordedCase)> {
+        self.chosen().iter().flat_map(|(version, cases)| cases.iter().map(move |case| (version, *case)))
     }
 
     /// Returns the hostile models that the patterns select.

@@ -6,7 +6,7 @@ use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::Findings;
 use serde::Serialize;
 
-use crate::site::table::{CaseRow, VersionTable};
+use crate::site::table::{CaseRow, VersionTable, name_of};
 
 /// A finding for the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,8 +32,10 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
     let mut found = Vec::new();
     for finding in findings.all() {
         let mut behaviours: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-        for table in tables.iter().filter(|table| finding.may_be_about(&table.version)) {
-            let shows = |case: &&CaseRow| finding.is_about(&format!("{}/{}", table.version.qualified(), case.name));
+        for table in tables {
+            let names = finding.cases_of(&table.version).iter().map(|case| name_of(case, &table.version));
+            let names: BTreeSet<&str> = names.collect();
+            let shows = |case: &&CaseRow| names.contains(case.name.as_str());
             let shown = table.cases.iter().filter(shows).filter_map(|case| table.behaviours.get(case.behaviour));
             let shown: BTreeSet<String> = shown.map(|behaviour| behaviour.name.clone()).collect();
             if !shown.is_empty() {

@@ -181,7 +181,7 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
         .collect()
 }
 
-fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
+pub(super) fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
     let rest = case.id.strip_prefix(version.qualified().as_str()).and_then(|rest| rest.strip_prefix('/'));
     rest.unwrap_or(&case.id)
 }

@@ -92,11 +92,10 @@ fn flatten(call: &Call<'_>, min: i64) -> Result {
     Ok(data.with_shape(vec![element_count(rows)?, element_count(columns)?])?.into())
 }
 
-/// Refuses negative axes, for versions that do not allow them. The second rule applies if an axis is also out of range,
-/// else the first.
+/// Refuses axes out of range by the second rule, and negative axes, for versions that do not allow them, by the first.
 fn from_the_front(axes: &[i64], rank: usize, [negative, outside]: [&str; 2]) -> Result<()> {
-    let is_outside = axes.iter().any(|&axis| normalize_axis(axis, rank).is_err());
-    non_negative(axes, "axes").rule(if is_outside { outside } else { negative })
+    axes.iter().try_for_each(|&axis| normalize_axis(axis, rank).map(drop)).rule(outside)?;
+    non_negative(axes, "axes").rule(negative)
 }
 
 /// Squeeze: removes the named axes, which must have size 1, or all axes of size 1.
