@@ -39,7 +39,7 @@ pub enum MadeUpError {
     Input {
         /// The input.
         input: String,
-        /// What is missing or not supported.
+        /// The missing or unsupported part.
         fault: InputFault,
     },
 }
