@@ -98,6 +98,25 @@ fn sizes_of_0_stay_sizes_after_a_flatten() {
 }
 
 #[test]
+fn a_mask_of_one_column_is_expanded() {
+    let graph = |mask: &str, keys: &str| {
+        format!(
+            "g (float[1, 1, 2, 1] q, float[1, 1, {keys}, 1] k, float[1, 1, {keys}, 1] v, float[{mask}] m) => (float[1, 1, 2, 1] y)
+            {{ y = Attention (q, k, v, m) }}"
+        )
+    };
+    let nodes = |mask: &str, keys: &str| {
+        let nodes = convert(&model(23, &graph(mask, keys)), &target(24)).unwrap().model.graph.unwrap().node;
+        nodes.iter().map(|node| node.op_type().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(nodes("2, 1", "3"), ["Constant", "Expand", "Attention"]);
+    assert_eq!(nodes("1", "3"), ["Constant", "Expand", "Attention"]);
+    assert_eq!(nodes("2, 3", "3"), ["Attention"]);
+    assert_eq!(nodes("2, 1", "1"), ["Attention"]);
+    refused(23, 24, &graph("2, 1", "n"), "the number of keys, to which Attention-24 pads a mask of one column");
+}
+
+#[test]
 fn an_output_padding_of_the_stride_is_refused() {
     let graph = "g (float[1, 1, 2] x, float[1, 1, 3] w) => (float[1, 1, 5] y)
         { y = ConvTranspose <output_padding = [1]> (x, w) }";

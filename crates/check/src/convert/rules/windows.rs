@@ -1,16 +1,19 @@
 //! Pooling windows, attention masks and label keys: preconditions under which two versions agree.
 
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
+use super::axes::vector;
 use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
     Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
-    Rule { operators: &["Attention"], versions: (23, 24), up: keep, down: whole_mask },
+    Rule { operators: &["Attention"], versions: (23, 24), up: wide_mask, down: whole_mask },
     Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: keep },
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
@@ -47,18 +50,56 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
+/// Expands a mask with one column to all keys: version 24 pads it instead.
+fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(3) {
+        return Ok(());
+    }
+    let Some(mut shape) = draft.fact(3).shape.filter(|shape| matches!(shape.last(), None | Some(Dim::Size(1)))) else {
+        return Ok(());
+    };
+    let length = total_length(draft);
+    if length == Some(1) {
+        return Ok(());
+    }
+    let Some(length) = length else {
+        return unknown(format!("the number of keys, to which {} pads a mask of one column, is not known", to.version));
+    };
+    let columns = super::axes::as_int(length);
+    let mut sizes = vec![1; shape.len().max(1)];
+    shape.resize(sizes.len(), Dim::Size(length));
+    if let (Some(size), Some(dim)) = (sizes.last_mut(), shape.last_mut()) {
+        (*size, *dim) = (columns, Dim::Size(length));
+    }
+    let (mask, element) = (draft.input(3), draft.element(3).ok());
+    let stem = draft.stem("mask_shape");
+    let sizes = draft.add_constant(&stem, &vector(&sizes)?);
+    let wide = draft.before("Expand", &[&mask, &sizes], Vec::new(), element)?;
+    let fact = ValueFact { shape: Some(shape), constant: None, ..draft.fact(3) };
+    draft.set_input(3, wide, Some(fact));
+    draft.edit(format!("the mask of one column is expanded to {columns} keys, since {} would pad it", to.version));
+    Ok(())
+}
+
+/// Returns the number of keys with those of the cache; `None` if it is unknown.
+fn total_length(draft: &Draft) -> Option<usize> {
+    let length = |position| match draft.fact(position).shape?.iter().rev().nth(1)? {
+        Dim::Size(size) => Some(*size),
+        _ => None,
+    };
+    let past = if draft.has_input(4) { length(4)? } else { 0 };
+    length(1)?.checked_add(past)
+}
+
 /// Checks that the mask covers the whole sequence, as required before version 24.
 fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
     }
-    let (mask, keys) = (draft.fact(3).sizes(), draft.fact(1).sizes());
-    let past = if draft.has_input(4) { draft.fact(4).sizes() } else { Some(vec![0, 0]) };
-    let (Some(mask), Some(keys), Some(past)) = (mask, keys, past) else {
+    let (Some(mask), Some(length)) = (draft.fact(3).sizes(), total_length(draft)) else {
         return unknown("the shapes of mask and keys are not known");
     };
-    let length = |shape: &[usize]| shape.iter().rev().nth(1).copied().unwrap_or(0);
-    if mask.last().copied() == length(&keys).checked_add(length(&past)) {
+    if mask.last() == Some(&length) {
         return Ok(());
     }
     impossible(format!("the mask of {} is as long as the keys", to.version))
