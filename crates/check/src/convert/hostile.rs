@@ -98,6 +98,23 @@ fn sizes_of_0_stay_sizes_after_a_flatten() {
 }
 
 #[test]
+fn coefficients_are_of_the_type_of_the_input() {
+    let graph =
+        |gamma: &str| format!("g (float16[3] x) => (float16[3] y) {{ y = Selu <alpha = 2.0, gamma = {gamma}> (x) }}");
+    refused(1, 6, &graph("1.0e-38"), "attribute gamma of 1e-38 is 0e0 in float16");
+    refused(6, 1, &graph("1.0e6"), "is inf in float16");
+    assert!(convert(&model(1, &graph("1.05")), &target(6)).is_ok());
+}
+
+#[test]
+fn a_window_that_starts_behind_the_input_is_refused() {
+    let graph = "g (float[1, 1, 3, 3] x) => (float[1, 1, 2, m] y)
+        { y = LpPool <kernel_shape = [2, 2], strides = [2, 1000], ceil_mode = 1> (x) }";
+    refused(18, 22, graph, "LpPool-22 has another number of windows");
+    refused(22, 18, graph, "LpPool-18 has another number of windows");
+}
+
+#[test]
 fn a_mask_of_one_column_is_expanded() {
     let graph = |mask: &str, keys: &str| {
         format!(

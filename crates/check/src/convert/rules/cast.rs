@@ -12,6 +12,8 @@ use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
+    Rule { operators: &["Elu", "HardSigmoid", "Selu"], versions: (1, 6), up: cast_floats, down: cast_floats },
+    Rule { operators: &["LeakyRelu"], versions: (6, 16), up: cast_floats, down: cast_floats },
     Rule { operators: &["Cast"], versions: (13, 19), up: keep, down: without_saturate },
     Rule { operators: &["CastLike"], versions: (15, 19), up: keep, down: without_saturate },
     Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: keep, down: without_round_mode },
@@ -125,6 +127,23 @@ fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn truncating_mod(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.element(0)?.is_float() && get_int(&draft.node, "fmod")?.unwrap_or(0) == 0 {
         return impossible(format!("{} takes fmod=1 only for floats", to.version));
+    }
+    Ok(())
+}
+
+/// Checks that the type of the input holds the attributes, up to a rounding: the function body of the newer version casts them.
+fn cast_floats(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let Ok(element) = draft.element(0) else { return Ok(()) };
+    for attribute in &draft.node.attribute {
+        let value = f64::from(attribute.f());
+        let rounded = element.round(value);
+        let is_near = rounded == value || value.is_nan() || (rounded - value).abs() <= 0.01 * value.abs();
+        if !is_near {
+            let (name, value) = (attribute.name(), attribute.f());
+            return impossible(format!(
+                "attribute {name} of {value:e} is {rounded:e} in {element}, to which one version casts it"
+            ));
+        }
     }
     Ok(())
 }

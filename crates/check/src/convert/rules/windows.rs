@@ -13,6 +13,7 @@ use crate::facts::ValueFact;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
     Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
+    Rule { operators: &["LpPool"], versions: (18, 22), up: whole_windows, down: whole_windows },
     Rule { operators: &["Attention"], versions: (23, 24), up: wide_mask, down: whole_mask },
     Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: keep },
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
