@@ -67,11 +67,9 @@ fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return unknown(format!("the number of keys, to which {} pads a mask of one column, is not known", to.version));
     };
     let columns = super::axes::as_int(length);
-    let mut sizes = vec![1; shape.len().max(1)];
-    shape.resize(sizes.len(), Dim::Size(length));
-    if let (Some(size), Some(dim)) = (sizes.last_mut(), shape.last_mut()) {
-        (*size, *dim) = (columns, Dim::Size(length));
-    }
+    shape.pop();
+    let sizes: Vec<i64> = shape.iter().map(|_| 1).chain([columns]).collect();
+    shape.push(Dim::Size(length));
     let (mask, element) = (draft.input(3), draft.element(3).ok());
     let stem = draft.stem("mask_shape");
     let sizes = draft.add_constant(&stem, &vector(&sizes)?);
