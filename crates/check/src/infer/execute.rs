@@ -257,28 +257,28 @@ fn has_unknown_sizes(fact: &ValueFact) -> bool {
 
 /// The sizes to run a node with; `None` if its inputs cannot be assumed.
 fn assumption(view: &NodeView<'_, '_>) -> Option<Sizes> {
-    let mut elements = [Some(0usize); 2];
+    // `None` if there are too many.
+    let mut elements = Some(0usize);
     for (fact, at) in view.inputs.iter().zip(0..) {
         let Some(fact) = fact.filter(|fact| fact.constant.is_none()) else { continue };
-        let counts = match &fact.value_type {
+        let count = match &fact.value_type {
             Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
-                let known = Sizes::Known.of_fact(fact)?;
-                [known.iter().try_fold(1usize, |count, size| count.checked_mul(*size)), Some(1)]
+                Sizes::Known.of_fact(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
             }
-            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => [Some(4); 2],
-            Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => [Some(0); 2],
+            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => Some(4),
+            Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => Some(0),
             _ => return None,
         };
         let formal = view.spec.input_at(at)?;
         if !is_data(view, formal) && neutral(view, formal).is_none() {
             return None;
         }
-        for (sum, count) in elements.iter_mut().zip(counts) {
-            *sum = sum.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= ELEMENTS);
-        }
+        elements = elements.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= ELEMENTS);
     }
-    let [known, all_one] = elements;
-    known.map(|_| Sizes::Known).or(all_one.map(|_| Sizes::AllOne))
+    match elements {
+        Some(_) => Some(Sizes::Known),
+        None => (view.inputs.len() <= ELEMENTS).then_some(Sizes::AllOne),
+    }
 }
 
 /// Values for unknown data inputs.

@@ -33,8 +33,11 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
     for finding in findings.all() {
         let mut behaviours: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
         for table in tables {
-            let names = finding.cases_of(&table.version).iter().map(|case| name_of(case, &table.version));
-            let names: BTreeSet<&str> = names.collect();
+            let cases = finding.cases_of(&table.version);
+            if cases.is_empty() {
+                continue;
+            }
+            let names: BTreeSet<&str> = cases.iter().map(|case| name_of(case, &table.version)).collect();
             let shows = |case: &&CaseRow| names.contains(case.name.as_str());
             let shown = table.cases.iter().filter(shows).filter_map(|case| table.behaviours.get(case.behaviour));
             let shown: BTreeSet<String> = shown.map(|behaviour| behaviour.name.clone()).collect();
