@@ -45,7 +45,7 @@ const MAX_PACKED: u64 = 10_000_000;
 /// its process must not change the outcome. The candle crate is not included, because its build needs `protoc`.
 const RUNTIME_CRATES: [(&str, usize); 2] = [(EVERY_COMMIT, 2), ("tract-runtime", 1)];
 
-/// The crate that every commit tests. The others, which build a runtime, are tested with `--whole` and by one commit of eight.
+/// The crate that every commit tests. The others, which build a runtime, are tested with `--whole` and by one commit of sixteen.
 const EVERY_COMMIT: &str = "hostile-runtime";
 
 /// Adapters that are tested on every case.
@@ -54,12 +54,15 @@ pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
 /// Adapters that are tested on part of their measured cases, also with `--whole`.
 const SAMPLED: [&str; 1] = ["openvino"];
 
+/// Part of the measured cases of a sampled runtime.
+const SAMPLE: &str = "1/20";
+
 /// Filter of the cases of a sampled runtime. `OpenVINO` copies string objects instead of texts, so that strings end in an error, a wrong
 /// value or a crash, as the memory happens to be.
 const NO_STRINGS: &str = "!**/*string*";
 
 /// Number of parts of the suite of which a commit runs one on the adapters.
-const PARTS: u64 = 8;
+const PARTS: u64 = 16;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -69,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     fast: bool,
 
-    /// Run all cases on the adapters, as every night, and not one part of eight, which the commit selects
+    /// Run all cases on the adapters, as every night, and not one part of sixteen, which the commit selects
     #[arg(long)]
     whole: bool,
 
@@ -282,7 +285,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         }
         adapters::setup(name)?;
         let scope = newest.scope().iter().map(String::as_str);
-        run_cases(name, &["--shard", "1/10"].into_iter().chain(scope).chain([NO_STRINGS]).collect::<Vec<_>>())?;
+        run_cases(name, &["--shard", SAMPLE].into_iter().chain(scope).chain([NO_STRINGS]).collect::<Vec<_>>())?;
         samples(name, &Filter::new(&[NO_STRINGS])?)?;
     }
     Ok(())

@@ -172,8 +172,8 @@ impl Executor {
             return None;
         }
         let sizes = assumption(view)?;
-        // If sizes are assumed, only a failure that follows from the ranks counts.
-        let is_rank_alone = sizes == Sizes::AllOne || view.inputs.iter().flatten().any(|fact| has_unknown_sizes(fact));
+        // If sizes are assumed, only a failure for all sizes counts.
+        let is_assumed = sizes == Sizes::AllOne || view.inputs.iter().flatten().any(|fact| has_unknown_sizes(fact));
         let key = key(&self.digester, view);
         if let Some(known) = self.refusals.get(&key) {
             return known.clone();
@@ -182,7 +182,7 @@ impl Executor {
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
             match (Probe { fill, sizes }).inputs(view).map(|inputs| self.run(view, &inputs)) {
-                Some(Err(Some(refused))) if refused.is_about_rank || !is_rank_alone => refusal = Some(refused.message),
+                Some(Err(Some(refused))) if refused.is_for_all_sizes || !is_assumed => refusal = Some(refused.message),
                 _ => {
                     refusal = None;
                     break;
@@ -215,7 +215,10 @@ impl Executor {
                 | KernelError::Shape(_)
                 | KernelError::Axis { .. }) => Some(Refused {
                     message: invalid.to_string(),
-                    is_about_rank: matches!(invalid, KernelError::Axis { .. }),
+                    is_for_all_sizes: matches!(
+                        invalid,
+                        KernelError::Axis { .. } | KernelError::Invalid { for_all_sizes: true, .. }
+                    ),
                 }),
                 _ => None,
             },
@@ -227,8 +230,8 @@ impl Executor {
 /// Reason why a node is invalid.
 struct Refused {
     message: String,
-    /// True if it follows from the ranks of the inputs alone.
-    is_about_rank: bool,
+    /// True if it follows from the attributes and the ranks of the inputs alone.
+    is_for_all_sizes: bool,
 }
 
 /// Sizes of the unknown inputs of a node to run.
@@ -236,7 +239,7 @@ struct Refused {
 enum Sizes {
     /// Known sizes; the others are 1.
     Known,
-    /// All 1, for inputs that are too large: a failure may still follow from the ranks.
+    /// All 1, for inputs that are too large: a failure may still be one for all sizes.
     AllOne,
 }
 

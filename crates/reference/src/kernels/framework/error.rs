@@ -17,6 +17,8 @@ pub enum KernelError {
         /// Rule in the operator's op.yaml that is violated, if there is one. The kernel sets the id, `C9`, and the
         /// executor adds the operator, `Resize/C9`.
         rule: Option<String>,
+        /// True if attributes and ranks alone are invalid, so that no other sizes or values are valid.
+        for_all_sizes: bool,
     },
     /// The standard defines this, but the executor does not support it.
     #[error("{message}")]
@@ -127,21 +129,25 @@ impl KernelError {
     #[must_use]
     pub(crate) fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> KernelError {
         let Some(id) = id.into() else { return self };
-        let message = match self {
-            KernelError::Invalid { message, rule: None } => message,
-            KernelError::Shape(error) => error.to_string(),
-            KernelError::Axis { error, rule: None } => return KernelError::Axis { error, rule: Some(id.to_owned()) },
-            other => return other,
-        };
-        KernelError::Invalid { message, rule: Some(id.to_owned()) }
+        let rule = Some(id.to_owned());
+        match self {
+            KernelError::Invalid { message, rule: None, for_all_sizes } => {
+                KernelError::Invalid { message, rule, for_all_sizes }
+            }
+            KernelError::Shape(error) => {
+                KernelError::Invalid { message: error.to_string(), rule, for_all_sizes: false }
+            }
+            KernelError::Axis { error, rule: None } => KernelError::Axis { error, rule },
+            other => other,
+        }
     }
 
     /// Puts the operator's name before the rule id.
     #[must_use]
     pub(crate) fn of_operator(self, name: &str) -> KernelError {
         match self {
-            KernelError::Invalid { message, rule: Some(id) } => {
-                KernelError::Invalid { message, rule: Some(format!("{name}/{id}")) }
+            KernelError::Invalid { message, rule: Some(id), for_all_sizes } => {
+                KernelError::Invalid { message, rule: Some(format!("{name}/{id}")), for_all_sizes }
             }
             KernelError::Axis { error, rule: Some(id) } => {
                 KernelError::Axis { error, rule: Some(format!("{name}/{id}")) }
@@ -173,12 +179,17 @@ impl<T, E: Into<KernelError>> Ruled<T> for Result<T, E> {
 
 /// Returns an error about inputs or attributes that no rule of an op.yaml names.
 pub fn invalid(message: impl Into<String>) -> KernelError {
-    KernelError::Invalid { message: message.into(), rule: None }
+    KernelError::Invalid { message: message.into(), rule: None, for_all_sizes: false }
 }
 
 /// Returns an error about inputs or attributes that violate a rule of the running operator. The id is from its op.yaml.
 pub(crate) fn broken(rule: &str, message: impl Into<String>) -> KernelError {
-    KernelError::Invalid { message: message.into(), rule: Some(rule.to_owned()) }
+    KernelError::Invalid { message: message.into(), rule: Some(rule.to_owned()), for_all_sizes: false }
+}
+
+/// Returns an error as [`broken`], about attributes that no sizes and no values of the inputs make valid.
+pub(crate) fn broken_for_all_sizes(rule: &str, message: impl Into<String>) -> KernelError {
+    KernelError::Invalid { message: message.into(), rule: Some(rule.to_owned()), for_all_sizes: true }
 }
 
 fn in_brackets(rule: Option<&str>) -> String {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken_for_all_sizes, invalid};
 use crate::tensor::shape::{element_count, strides};
 
 /// Layout of the windows along one spatial axis.
@@ -97,7 +97,7 @@ impl AutoPad {
         let auto_pad = AutoPad::of(call)?;
         let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
-            return Err(broken(
+            return Err(broken_for_all_sizes(
                 Rules::of(call).pads_or_auto_pad,
                 format!("pads is {pads:?} though auto_pad is set; leave one of them out"),
             ));
@@ -136,7 +136,7 @@ pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize
             "pads" if values.len() == count => rules.pads,
             _ => rules.lists,
         };
-        broken(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX))
+        broken_for_all_sizes(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX))
     })
 }
 
