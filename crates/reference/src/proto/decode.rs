@@ -66,11 +66,11 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
         strings(&place, proto, shape)?
     } else if proto.data_location() == onnx::tensor_proto::DataLocation::External {
         let bytes = external_bytes(&place, proto, packed_len(element, count), external)?;
-        from_raw(element, shape, count, &bytes)
+        from_raw(Contents { element, shape, count }, &bytes)
     } else if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty() || typed_entries(proto) == 0) {
-        from_raw(element, shape, count, raw)
+        from_raw(Contents { element, shape, count }, raw)
     } else {
-        from_fields(&place, proto, element, shape, count)?
+        from_fields(&place, proto, Contents { element, shape, count })?
     };
     result.map_err(|error| broken(&place, error.to_string()))
 }
@@ -122,7 +122,15 @@ fn strings(place: &str, proto: &TensorProto, shape: Vec<usize>) -> Result<Result
     Ok(Tensor::from_strings(shape, strings))
 }
 
-fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) -> Result<Tensor, TensorError> {
+/// Declared contents of a tensor.
+struct Contents {
+    element: ElementType,
+    shape: Vec<usize>,
+    /// The number of elements of the shape.
+    count: usize,
+}
+
+fn from_raw(Contents { element, shape, count }: Contents, raw: &Bytes) -> Result<Tensor, TensorError> {
     if element.bits() >= 8 {
         return Tensor::from_bytes(element, shape, raw.clone());
     }
@@ -138,9 +146,7 @@ fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) 
 fn from_fields(
     place: &str,
     proto: &TensorProto,
-    element: ElementType,
-    shape: Vec<usize>,
-    count: usize,
+    Contents { element, shape, count }: Contents,
 ) -> Result<Result<Tensor, TensorError>, DecodeError> {
     use ElementType as E;
     let (field, entries, bytes): (&str, usize, Vec<u8>) = match element {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::deadline::Deadline;
+use crate::dtype::ElementType;
 use crate::tensor::error::TensorError;
 use crate::tensor::sum::CompensatedSum;
 
@@ -79,6 +80,14 @@ impl<'a, T: Copy> Matrix<'a, T> {
             .and_then(|(row, column)| row.checked_add(column));
         last.is_some_and(|last| last < self.data.len())
     }
+}
+
+/// Adds the product of two matrices to a third, whose rows are contiguous.
+pub type MultiplyAdd<T = f64> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
+
+/// Returns the multiplication for elements of a type: with compensated sums for `double`, for which `f64` is not wider.
+pub fn multiply_add_for(element: ElementType) -> MultiplyAdd {
+    if element == ElementType::Double { multiply_add_compensated } else { multiply_add }
 }
 
 /// Adds the product of `a` and `b` to `out`, which is row-major.

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
-use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -43,9 +43,10 @@ fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result 
     let key = append(call, "past_key", call.optional_tensor(4)?, key)?;
     let value = append(call, "past_value", call.optional_tensor(5)?, value)?;
 
-    let sizes = Sizes::of(call, &query, &key, &value, "C13")?;
-    let (probabilities, shown) = probabilities(call, &sizes, &query, &key, short)?;
-    let result = weigh(call, &sizes, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
+    let sizes = Sizes::read(call, &query, &key, &value)?;
+    let bias = Bias::read(call, &sizes, short)?;
+    let (probabilities, shown) = probabilities(call, &query, &key, &bias)?;
+    let result = sizes.weigh(call, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
     let result = call.floats(query.element_type(), &sizes.result(), result)?;
     let result = if packed { merge(call, &result)? } else { result };
     let outputs = [Some(result), Some(key), Some(value), shown];
@@ -78,14 +79,8 @@ fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
 }
 
 /// Returns the weight of each key for each query, and the scores of the requested stage.
-fn probabilities(
-    call: &Call<'_>,
-    sizes: &Sizes,
-    query: &Tensor,
-    key: &Tensor,
-    short: ShortMask,
-) -> Result<(Vec<f64>, Option<Tensor>)> {
-    let element = query.element_type();
+fn probabilities(call: &Call<'_>, query: &Tensor, key: &Tensor, bias: &Bias) -> Result<(Vec<f64>, Option<Tensor>)> {
+    let (sizes, element) = (&bias.sizes, query.element_type());
     let precision = softmax_precision(call, element)?;
     let wanted = shown_stage(call)?;
     let mut shown = None;
@@ -100,7 +95,7 @@ fn probabilities(
     show(Stage::Product, &scores)?;
     soften(call.float("softcap")?, element, &mut scores);
     show(Stage::Capped, &scores)?;
-    let masked = add_bias(call, sizes, &Bias::read(call, sizes, element, short)?, element, &mut scores)?;
+    let masked = bias.add(call, &mut scores)?;
     show(Stage::Biased, &scores)?;
     round_all(precision, &mut scores);
     softmax(sizes.keys, precision, &mut scores);
@@ -141,28 +136,6 @@ fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
         let tangent = element.round(libm::tanh(element.round(*score / cap)));
         *score = element.round(tangent * cap);
     }
-}
-
-/// Adds the bias and returns a mask of the rows that are fully masked.
-fn add_bias(
-    call: &Call<'_>,
-    sizes: &Sizes,
-    bias: &Bias,
-    element: ElementType,
-    scores: &mut [f64],
-) -> Result<Vec<bool>> {
-    let rows = sizes.batch * sizes.query_heads * sizes.queries;
-    let mut masked: Vec<bool> = call.budget.scratch(rows)?;
-    let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
-    for (index, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
-        call.budget.count_work(sizes.keys)?;
-        let (head, query) = (index / sizes.queries, index % sizes.queries);
-        *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
-        for (score, bias) in scores.iter_mut().zip(&row) {
-            *score = element.round(*score + bias);
-        }
-    }
-    Ok(masked)
 }
 
 #[cfg(test)]

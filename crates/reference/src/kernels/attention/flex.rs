@@ -1,7 +1,7 @@
 //! `FlexAttention`: attention with subgraphs that modify scores and probabilities.
 
 use crate::dtype::ElementType;
-use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -13,7 +13,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview", "FlexAtten
 /// `FlexAttention`. The first product uses the type of Q, the rest the precision of the softmax.
 fn flex_attention(call: &Call<'_>) -> Result {
     let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let sizes = Sizes::of(call, query, key, value, "C1").rule("C5")?;
+    let sizes = Sizes::read(call, query, key, value).rule("C5")?;
     let element = query.element_type();
     let precision = precision(call, element)?;
     let scores = scaled_products(call, &sizes, query, key)?;
@@ -24,7 +24,7 @@ fn flex_attention(call: &Call<'_>) -> Result {
     let probabilities = call.budget.read_floats(&modify(call, "prob_mod", probabilities)?)?;
     let mut values = call.budget.read_floats(value)?;
     round_all(precision, &mut values);
-    let mut result = weigh(call, &sizes, precision, &probabilities, &values)?;
+    let mut result = sizes.weigh(call, precision, &probabilities, &values)?;
     round_all(precision, &mut result);
     Ok(call.floats(element, &sizes.result(), result)?.into())
 }

@@ -65,22 +65,28 @@ fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
         return Err(broken("C4", format!("a scale is {scale}; Upsample takes 1 or more")));
     }
-    by_scales(call, scales, linear, Nearest::Floor, [rule; 2])
+    let method = early_mode(call, linear, Nearest::Floor).rule(rule)?;
+    resize_from_start(call, scales, method, rule)
 }
 
 fn resize_by_scales(call: &Call<'_>) -> Result {
     let scales = call.budget.read_floats(call.tensor(1)?)?;
     scales.iter().try_for_each(|&scale| check_scale(scale)).rule("C17")?;
-    by_scales(call, &scales, "linear", Nearest::FloorUpCeilDown, ["C18", "C16"])
+    let method = early_mode(call, "linear", Nearest::FloorUpCeilDown).rule("C18")?;
+    resize_from_start(call, &scales, method, "C16")
+}
+
+/// Reads the attribute `mode` of versions before 11, in which linear interpolation has the name `linear`.
+fn early_mode(call: &Call<'_>, linear: &str, nearest: Nearest) -> Result<Method> {
+    call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])
 }
 
 /// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`. Nearest
-/// rounds down for upsampling and up for downsampling. The rules are about modes and about the number of scales.
-fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest, [modes, count]: [&str; 2]) -> Result {
-    let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)]).rule(modes)?;
+/// rounds down for upsampling and up for downsampling. `rule` is about the number of scales.
+fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str) -> Result {
     let x = call.tensor(0)?;
     if scales.len() != x.rank() {
-        return Err(broken(count, format!("{} scales for an input of shape {:?}", scales.len(), x.shape())));
+        return Err(broken(rule, format!("{} scales for an input of shape {:?}", scales.len(), x.shape())));
     }
     let plan = Plan {
         method,

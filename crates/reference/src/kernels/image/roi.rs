@@ -86,11 +86,12 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let room = call.allocate(x.element_type(), &shape)?;
     let values = call.budget.read_floats(x)?;
     let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let sampling = Sampling { call, shift, bins, plane: [height, width] };
     if !room.is_empty() {
         let of_region = room.len() / batches.len();
         for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(of_region)) {
             let budget = call.budget.nested();
-            let samples = samples(call, &budget, region, shift, bins, [height, width])?;
+            let samples = sampling.samples(&budget, region)?;
             let image = batch(index, count).rule("C5")? * channels;
             for (channel, out) in out.chunks_mut(bins[0] * bins[1]).enumerate() {
                 let plane = (image + channel) * height * width;
@@ -127,46 +128,53 @@ fn greater(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
-/// Returns the samples of all bins of a region, bin by bin.
-fn samples(
-    call: &Call<'_>,
-    budget: &Budget,
-    region: &[f64],
+/// Sampling of regions by `RoiAlign`.
+struct Sampling<'a> {
+    call: &'a Call<'a>,
+    /// Offset of coordinates from the index of their pixel.
     shift: f64,
+    /// Rows and columns of bins.
     bins: [usize; 2],
+    /// Height and width of the images.
     plane: [usize; 2],
-) -> Result<Vec<Sample>> {
-    let round = staged(call.tensor(0)?.element_type());
-    let scale = call.float("spatial_scale")?;
-    let ratio = call.int("sampling_ratio")?;
-    // A region is stored as x1, y1, x2, y2.
-    let along = |axis: usize| -> Result<(Vec<f64>, usize)> {
-        let start = round(round(region[1 - axis] * scale) - shift);
-        let end = round(round(region[3 - axis] * scale) - shift);
-        let mut extent = round(end - start);
-        if shift == 0.0 {
-            extent = extent.max(1.0);
+}
+
+impl Sampling<'_> {
+    /// Returns the samples of all bins of a region, bin by bin.
+    fn samples(&self, budget: &Budget, region: &[f64]) -> Result<Vec<Sample>> {
+        let Sampling { call, shift, bins, plane } = *self;
+        let round = staged(call.tensor(0)?.element_type());
+        let scale = call.float("spatial_scale")?;
+        let ratio = call.int("sampling_ratio")?;
+        // A region is stored as x1, y1, x2, y2.
+        let along = |axis: usize| -> Result<(Vec<f64>, usize)> {
+            let start = round(round(region[1 - axis] * scale) - shift);
+            let end = round(round(region[3 - axis] * scale) - shift);
+            let mut extent = round(end - start);
+            if shift == 0.0 {
+                extent = extent.max(1.0);
+            }
+            let bin = round(extent / bins[axis] as f64);
+            let grid = grid(bin, ratio)?;
+            let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
+            for (at, place) in places.iter_mut().enumerate() {
+                let corner = round(start + round((at / grid) as f64 * bin));
+                let inside = round(round(((at % grid) as f64 + 0.5) * bin) / grid as f64);
+                *place = round(corner + inside);
+            }
+            Ok((places, grid))
+        };
+        let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
+        let bin_samples = row_grid.saturating_mul(column_grid);
+        let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
+        for (at, sample) in samples.iter_mut().enumerate() {
+            let (bin, inside) = (at / bin_samples, at % bin_samples);
+            let row = bin / bins[1] * row_grid + inside / column_grid;
+            let column = bin % bins[1] * column_grid + inside % column_grid;
+            *sample = Sample::at([rows[row], columns[column]], plane);
         }
-        let bin = round(extent / bins[axis] as f64);
-        let grid = grid(bin, ratio)?;
-        let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
-        for (at, place) in places.iter_mut().enumerate() {
-            let corner = round(start + round((at / grid) as f64 * bin));
-            let inside = round(round(((at % grid) as f64 + 0.5) * bin) / grid as f64);
-            *place = round(corner + inside);
-        }
-        Ok((places, grid))
-    };
-    let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
-    let of_bin = row_grid.saturating_mul(column_grid);
-    let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
-    for (at, sample) in samples.iter_mut().enumerate() {
-        let (bin, inside) = (at / of_bin, at % of_bin);
-        let row = bin / bins[1] * row_grid + inside / column_grid;
-        let column = bin % bins[1] * column_grid + inside % column_grid;
-        *sample = Sample::at([rows[row], columns[column]], plane);
+        Ok(samples)
     }
-    Ok(samples)
 }
 
 /// Returns the number of samples along one axis of a bin.

@@ -172,15 +172,85 @@ fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     counts.into_iter().filter_map(stays).collect()
 }
 
-/// Computes, for each element of the result, `total` over the products of one element of each operand. `read` reads the elements.
-fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
-    call: &Call<'_>,
-    plan: &Plan,
-    read: impl Fn(&Elements, usize) -> T + Sync,
-    total: impl Fn(&mut dyn Iterator<Item = T>) -> R + Sync,
-    multiply: impl Fn(T, T) -> T + Sync,
-    one: T,
-) -> Result<Vec<R>> {
+/// Arithmetic of a contraction.
+trait Arithmetic {
+    type Number: Clone + Default + Send;
+
+    /// Product of no factors.
+    const ONE: Self::Number;
+
+    /// Reads an element of an operand.
+    fn read(elements: &Elements, index: usize) -> Self::Number;
+
+    fn multiply(a: Self::Number, b: Self::Number) -> Self::Number;
+
+    fn sum(terms: impl Iterator<Item = Self::Number>) -> Self::Number;
+}
+
+/// Floats, in compensated sums.
+struct Floats;
+
+impl Arithmetic for Floats {
+    type Number = f64;
+    const ONE: f64 = 1.0;
+
+    fn read(elements: &Elements, index: usize) -> f64 {
+        elements.float(index)
+    }
+
+    fn multiply(a: f64, b: f64) -> f64 {
+        a * b
+    }
+
+    fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+        let mut sum = CompensatedSum::default();
+        terms.for_each(|term| sum.add(term));
+        sum.value()
+    }
+}
+
+/// Absolute values of floats.
+struct Magnitudes;
+
+impl Arithmetic for Magnitudes {
+    type Number = f64;
+    const ONE: f64 = 1.0;
+
+    fn read(elements: &Elements, index: usize) -> f64 {
+        elements.float(index).abs()
+    }
+
+    fn multiply(a: f64, b: f64) -> f64 {
+        a * b
+    }
+
+    fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+        Floats::sum(terms)
+    }
+}
+
+/// Integers, which wrap.
+struct Integers;
+
+impl Arithmetic for Integers {
+    type Number = i128;
+    const ONE: i128 = 1;
+
+    fn read(elements: &Elements, index: usize) -> i128 {
+        elements.integer(index)
+    }
+
+    fn multiply(a: i128, b: i128) -> i128 {
+        a.wrapping_mul(b)
+    }
+
+    fn sum(terms: impl Iterator<Item = i128>) -> i128 {
+        terms.fold(0, i128::wrapping_add)
+    }
+}
+
+/// Computes, for each element of the result, the sum of the products of one element of each operand.
+fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number>> {
     let operands = call.tensors(0)?;
     let count = element_count(&plan.dims(&plan.output))?;
     let terms = element_count(&plan.dims(&plan.summed))?;
@@ -197,7 +267,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     };
     let (starts, offsets) = (walks(&plan.output, count)?, walks(&plan.summed, terms)?);
     let operands: Vec<Elements> = operands.into_iter().map(Tensor::elements).collect();
-    let mut out: Vec<R> = call.budget.scratch(count)?;
+    let mut out: Vec<A::Number> = call.budget.scratch(count)?;
     out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
         |(at, slot)| -> Result<()> {
             call.budget.count_work(terms)?;
@@ -205,10 +275,10 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
                 let factors = operands
                     .iter()
                     .enumerate()
-                    .map(|(which, elements)| read(elements, starts[which][at] + offsets[which][term]));
-                factors.fold(one, &multiply)
+                    .map(|(operand, elements)| A::read(elements, starts[operand][at] + offsets[operand][term]));
+                factors.fold(A::ONE, A::multiply)
             };
-            *slot = total(&mut call.budget.timed(0..terms).map(product));
+            *slot = A::sum(call.budget.timed(0..terms).map(product));
             Ok(())
         },
     )?;
@@ -222,26 +292,18 @@ fn einsum(call: &Call<'_>) -> Result {
     let plan = Plan::of(call.string("equation")?, &shapes)?;
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
-        let values = contract(call, &plan, Elements::float, compensated, |a, b| a * b, 1.0)?;
+        let values = contract::<Floats>(call, &plan)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
-    let total = |terms: &mut dyn Iterator<Item = i128>| terms.fold(0, i128::wrapping_add);
-    let values = contract(call, &plan, Elements::integer, total, i128::wrapping_mul, 1)?;
+    let values = contract::<Integers>(call, &plan)?;
     Ok(call.integers(element, &shape, values)?.into())
-}
-
-fn compensated(terms: &mut dyn Iterator<Item = f64>) -> f64 {
-    let mut sum = CompensatedSum::default();
-    terms.for_each(|term| sum.add(term));
-    sum.value()
 }
 
 fn magnitude(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
     let plan = Plan::of(call.string("equation")?, &shapes)?;
-    let absolute = |elements: &Elements, index: usize| elements.float(index).abs();
-    let values = contract(call, &plan, absolute, compensated, |a, b| a * b, 1.0)?;
+    let values = contract::<Magnitudes>(call, &plan)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }
 

@@ -23,31 +23,36 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "ZipMap", 1, zip_map),
 ];
 
-/// Replaces each element of `x` with the value of its key, or with the default.
-fn translate(
-    call: &Call<'_>,
-    x: &Tensor,
-    equality: Equality,
-    keys: &Tensor,
-    values: &Tensor,
-    default: &Tensor,
-) -> Result {
-    if keys.len() != values.len() {
-        let (keys, values) = (keys.len(), values.len());
-        return Err(invalid(format!("there are {keys} keys and {values} values; they must be as many")));
+/// Values by key.
+struct Dictionary {
+    keys: Tensor,
+    values: Tensor,
+    /// Value of an element that is not a key.
+    default: Tensor,
+}
+
+impl Dictionary {
+    /// Replaces each element of the input with the value of its key, or with the default.
+    fn translate(&self, call: &Call<'_>, equality: Equality) -> Result {
+        let Dictionary { keys, values, default } = self;
+        let x = call.tensor(0)?;
+        if keys.len() != values.len() {
+            let (keys, values) = (keys.len(), values.len());
+            return Err(invalid(format!("there are {keys} keys and {values} values; the numbers must be equal")));
+        }
+        // The table has an entry per key, and spare capacity.
+        call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
+        let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
+            let table: HashMap<&str, usize> =
+                keys.strings().iter().enumerate().map(|(index, key)| (&**key, index)).collect();
+            call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
+        } else {
+            let table: HashMap<u64, usize> = (0..keys.len()).map(|index| (equality.code(keys, index), index)).collect();
+            call.budget.collect((0..x.len()).map(|index| table.get(&equality.code(x, index)).copied()))?
+        };
+        let positions = places.into_iter().map(|place| place.map_or((1, 0), |index| (0, index)));
+        Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
     }
-    // The table has an entry per key, and spare capacity.
-    call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
-    let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
-        let table: HashMap<&str, usize> =
-            keys.strings().iter().enumerate().map(|(index, key)| (&**key, index)).collect();
-        call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
-    } else {
-        let table: HashMap<u64, usize> = (0..keys.len()).map(|index| (equality.code(keys, index), index)).collect();
-        call.budget.collect((0..x.len()).map(|index| table.get(&equality.code(x, index)).copied()))?
-    };
-    let positions = places.into_iter().map(|place| place.map_or((1, 0), |index| (0, index)));
-    Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
 }
 
 /// Equality of numbers as keys.
@@ -77,11 +82,7 @@ fn category_mapper(call: &Call<'_>) -> Result {
     check_direction(call, x)?;
     let integers = integer_list(call, "cats_int64s")?.ok_or_else(|| invalid("cats_int64s is not set"))?;
     let strings = string_list(call, "cats_strings")?.ok_or_else(|| invalid("cats_strings is not set"))?;
-    let (keys, values, default) = match x.element_type() {
-        ElementType::String => (strings, integers, default_of(call, ElementType::Int64)?),
-        _ => (integers, strings, default_of(call, ElementType::String)?),
-    };
-    translate(call, x, Equality::Numbers, &keys, &values, &default).rule("C3")
+    dictionary(call, strings, integers)?.translate(call, Equality::Numbers).rule("C3")
 }
 
 /// `LabelEncoder` below version 2: strings to their index in a list, or back.
@@ -91,12 +92,17 @@ fn class_encoder(call: &Call<'_>) -> Result {
     let classes = string_list(call, "classes_strings")?.ok_or_else(|| invalid("classes_strings is not set"))?;
     let count = classes.len();
     let indices = call.integers(ElementType::Int64, &[count], (0..count).map(|index| index as i128))?;
-    match x.element_type() {
+    dictionary(call, classes, indices)?.translate(call, Equality::Numbers)
+}
+
+/// Builds the dictionary from strings to integers or back, by the type of the input.
+fn dictionary(call: &Call<'_>, strings: Tensor, integers: Tensor) -> Result<Dictionary> {
+    Ok(match call.tensor(0)?.element_type() {
         ElementType::String => {
-            translate(call, x, Equality::Numbers, &classes, &indices, &default_of(call, ElementType::Int64)?)
+            Dictionary { keys: strings, values: integers, default: default_of(call, ElementType::Int64)? }
         }
-        _ => translate(call, x, Equality::Numbers, &indices, &classes, &default_of(call, ElementType::String)?),
-    }
+        _ => Dictionary { keys: integers, values: strings, default: default_of(call, ElementType::String)? },
+    })
 }
 
 /// Refuses a default value that is set alone and does not have the output's type.
@@ -139,7 +145,7 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
         }
         None => default_of(call, values.element_type())?,
     };
-    translate(call, x, equality, &keys, &values, &default).rule("C7")
+    Dictionary { keys, values, default }.translate(call, equality).rule("C7")
 }
 
 /// Returns the only list that is set among `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.

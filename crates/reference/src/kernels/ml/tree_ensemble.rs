@@ -88,7 +88,7 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
         && only < 2
         && forest.votes.iter().all(|&(class, _)| class == only)
     {
-        return binary_classifier(call, &forest, only, &labels, transform);
+        return binary_classifier(call, &forest, &labels, transform);
     }
     let base = base_values(call, classes)?;
     let mut scores = forest.score(call, classes, Aggregate::Sum)?;
@@ -102,15 +102,9 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     Ok(vec![labels.name(call, &decided)?, scores].into())
 }
 
-/// Decides between two classes by one sum of votes, for the second class. If all votes are positive they are probabilities: the
+/// Decides between two classes by one sum of votes, all for one class, which counts for the second class. If all votes are positive they are probabilities: the
 /// threshold is one half, and the first class gets the rest of 1. Else the sign decides, and the first class gets the negative.
-fn binary_classifier(
-    call: &Call<'_>,
-    forest: &Forest,
-    only: usize,
-    labels: &Labels,
-    transform: PostTransform,
-) -> Result {
+fn binary_classifier(call: &Call<'_>, forest: &Forest, labels: &Labels, transform: PostTransform) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
     let base = match base[..] {
@@ -121,8 +115,9 @@ fn binary_classifier(
     let positive = forest.votes.iter().all(|&(_, weight)| weight >= 0.0);
     let probability = positive && matches!(transform, PostTransform::None | PostTransform::Probit);
     let (mut decided, mut scores) = (Vec::new(), Vec::new());
-    for row in forest.score(call, only + 1, Aggregate::Sum)?.chunks_exact(only + 1) {
-        let score = row.get(only).copied().unwrap_or(0.0) + base;
+    let targets = forest.targets();
+    for row in forest.score(call, targets, Aggregate::Sum)?.chunks_exact(targets) {
+        let score = row.last().copied().unwrap_or(0.0) + base;
         let applies = score > if probability { 0.5 } else { 0.0 };
         decided.push(match (labels.len(), applies) {
             (2, _) => Class::At(usize::from(applies)),

@@ -11,8 +11,7 @@ use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Gather", 1, gather),
     Kernel::new("GatherElements", 11, gather_elements),
-    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)),
-    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
+    Kernel::new("GatherND", 11, gather_nd),
 ];
 
 /// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` after it.
@@ -36,20 +35,19 @@ fn gather(call: &Call<'_>) -> Result {
 /// `GatherElements`, for axis 0 of a matrix: `out[i][j] = data[indices[i][j]][j]`.
 fn gather_elements(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
-    let positions = element_positions(call, data.shape(), indices, call.int("axis")?, ["C4", "C3"])?;
+    let positions = element_positions(call, data.shape(), indices, ["C4", "C3"])?;
     Ok(call.gather(data, indices.shape(), positions)?.into())
 }
 
 /// Returns a position in a tensor of `shape` for each index: its own coordinates, except that the index replaces the
-/// one along the axis. The rules are about the shape of the indices, and about the indices.
+/// one along the attribute `axis`. The rules are about the shape of the indices, and about the indices.
 pub(super) fn element_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
-    axis: i64,
     [shapes, within]: [&str; 2],
 ) -> Result<Vec<usize>> {
-    let axis = normalize_axis(axis, shape.len())?;
+    let axis = normalize_axis(call.int("axis")?, shape.len())?;
     let fits = |(at, (own, size)): (usize, (&usize, &usize))| at == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
@@ -68,7 +66,7 @@ pub(super) fn element_positions(
 }
 
 /// `GatherND`: `out[b][i] = data[b][indices[b][i][0], indices[b][i][1], ...]`, `b` over the batch axes.
-fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
+fn gather_nd(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     if indices.shape().last() == Some(&0) {
         return Err(broken(
@@ -76,7 +74,7 @@ fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
             format!("indices of shape {:?} hold tuples of no index; they take one or more", indices.shape()),
         ));
     }
-    let tuples = tuple_positions(call, data.shape(), indices, batch_dims, ["C4", "C5"])?;
+    let tuples = tuple_positions(call, data.shape(), indices, ["C4", "C5"])?;
     let buffer = call.allocate(data.element_type(), &tuples.shape)?;
     let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));
     Ok(buffer.gather_runs(&[data], runs)?.into())
@@ -93,14 +91,14 @@ pub(super) struct Tuples {
 }
 
 /// Returns the slices of a tensor of `shape` that the tuples in the last axis of `indices` select. The rules are about
-/// the length of a tuple, and about its indices. Only `GatherND` has batches.
+/// the length of a tuple, and about its indices. Only `GatherND` has batches, from version 12 on.
 pub(super) fn tuple_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
-    batch_dims: i64,
     [length, within]: [&str; 2],
 ) -> Result<Tuples> {
+    let batch_dims = call.optional_int("batch_dims").unwrap_or(0);
     let refuse = |why: &str| {
         let own = indices.shape();
         invalid(format!(

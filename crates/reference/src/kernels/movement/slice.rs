@@ -9,17 +9,29 @@ use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Slice", 1, |call| {
-        slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
+        let (starts, ends) = (call.ints("starts")?, call.ints("ends")?);
+        slice(call, Bounds { starts, ends, axes: call.optional_ints("axes"), steps: None })
     }),
     Kernel::new("Slice", 10, |call| {
         let list = |index| call.optional_tensor(index)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
         let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
-        slice(call, &starts, &ends, list(3)?.as_deref(), list(4)?.as_deref())
+        let (axes, steps) = (list(3)?, list(4)?);
+        slice(call, Bounds { starts: &starts, ends: &ends, axes: axes.as_deref(), steps: steps.as_deref() })
     }),
 ];
 
+/// Bounds of a slice, with an entry for each of its axes.
+struct Bounds<'a> {
+    starts: &'a [i64],
+    ends: &'a [i64],
+    /// If omitted, the first axes.
+    axes: Option<&'a [i64]>,
+    /// If omitted, 1 for each axis.
+    steps: Option<&'a [i64]>,
+}
+
 /// Slice: `out[i] = data[start + i * step]` along each given axis, or along the first ones.
-fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
+fn slice(call: &Call<'_>, Bounds { starts, ends, axes: named, steps }: Bounds<'_>) -> Result {
     let data = call.tensor(0)?;
     let axes = match named {
         Some(named) => axes(named, data.rank()).rule("C2")?,

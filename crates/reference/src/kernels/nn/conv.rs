@@ -69,7 +69,7 @@ impl Shapes {
         if input.len() != kernel.len() {
             return Err(unfit(call, x, w, groups));
         }
-        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1, 1)? != kernel {
+        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1)? != kernel {
             let given = call.ints("kernel_shape")?;
             return Err(broken(
                 Rules::of(call).kernel_shape,

@@ -61,9 +61,9 @@ fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Resu
 fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec<Axis>> {
     let count = shapes.input.len();
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
-    let strides = per_axis(call, "strides", count, 1, 1)?;
-    let dilations = per_axis(call, "dilations", count, 1, 1)?;
-    let extra = per_axis(call, "output_padding", count, 0, 0)?;
+    let strides = per_axis(call, "strides", count, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1)?;
+    let extra = per_axis(call, "output_padding", count, 0)?;
     let outputs = given_outputs(call, count, rules)?;
     (0..count)
         .map(|at| {
@@ -76,7 +76,8 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
                 ));
             }
             let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
-            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, rules)
+            let given = outputs.as_ref().map(|outputs| outputs[at]);
+            TransposedAxis { axis, extra: extra[at], given }.laid_out(auto_pad, rules)
         })
         .collect()
 }
@@ -85,27 +86,39 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
 fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<Vec<usize>>> {
     let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
     let whole = rules == Rules::Of1 && given.len() == count + 2;
-    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0, 0)?;
+    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0)?;
     Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
 }
 
-/// Pads one axis: by `pads`, or to the given output length, or to the input length times the stride.
-fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
-    let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
-    let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
-    let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
-    if let Some(output) = target {
-        let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
-        let upper = auto_pad == AutoPad::SameUpper;
-        let odd_first = if given.is_some() && rules == Rules::Of1 { upper } else { !upper };
-        let before = if odd_first { total - total / 2 } else { total / 2 };
-        return Ok(Axis { output, before, after: total - before, ..axis });
+/// Axis of a transposed convolution, whose output length is not known yet.
+struct TransposedAxis {
+    axis: Axis,
+    /// Entry of `output_padding`.
+    extra: usize,
+    /// Entry of `output_shape`.
+    given: Option<usize>,
+}
+
+impl TransposedAxis {
+    /// Pads the axis: by `pads`, or to the given output length, or to the input length times the stride.
+    fn laid_out(self, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
+        let TransposedAxis { axis, extra, given } = self;
+        let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
+        let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
+        let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
+        if let Some(output) = target {
+            let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
+            let upper = auto_pad == AutoPad::SameUpper;
+            let odd_first = if given.is_some() && rules == Rules::Of1 { upper } else { !upper };
+            let before = if odd_first { total - total / 2 } else { total / 2 };
+            return Ok(Axis { output, before, after: total - before, ..axis });
+        }
+        let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
+        let output = full - before as i128 - after as i128;
+        let output = usize::try_from(output)
+            .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
+        Ok(Axis { output, before, after, ..axis })
     }
-    let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
-    let output = full - before as i128 - after as i128;
-    let output = usize::try_from(output)
-        .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
-    Ok(Axis { output, before, after, ..axis })
 }
 
 #[cfg(test)]

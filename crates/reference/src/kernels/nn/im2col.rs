@@ -104,9 +104,14 @@ impl ConvGemm<'_> {
             }
             let budget = budget.nested();
             let mut part: Vec<f64> = budget.scratch(self.features * width)?;
-            copy_rows(out, windows, from, &mut part, width, |out, part| part.copy_from_slice(out));
+            let block = from..from + width;
+            for (out, part) in out.chunks(windows).zip(part.chunks_mut(width)) {
+                part.copy_from_slice(&out[block.clone()]);
+            }
             self.rows(weights, taps, &mut part)?;
-            copy_rows(out, windows, from, &mut part, width, |out, part| out.copy_from_slice(part));
+            for (out, part) in out.chunks_mut(windows).zip(part.chunks(width)) {
+                out[block.clone()].copy_from_slice(part);
+            }
         }
         Ok(())
     }
@@ -127,20 +132,6 @@ impl ConvGemm<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Calls `copy` on each row of a block of windows in `out` and the matching row of `part`.
-fn copy_rows(
-    out: &mut [f64],
-    windows: usize,
-    from: usize,
-    part: &mut [f64],
-    width: usize,
-    copy: impl Fn(&mut [f64], &mut [f64]),
-) {
-    for (out, part) in out.chunks_mut(windows).zip(part.chunks_mut(width)) {
-        copy(&mut out[from..from + width], part);
     }
 }
 

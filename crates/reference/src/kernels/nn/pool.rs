@@ -38,7 +38,7 @@ fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     let Some(_) = call.optional_ints("kernel_shape") else {
         return Err(invalid(format!("kernel_shape is left out, and {} says no other way to it", call.spec.version)));
     };
-    let kernel = per_axis(call, "kernel_shape", input.len(), 1, 1)?;
+    let kernel = per_axis(call, "kernel_shape", input.len(), 1)?;
     let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
     // A window that does not fit violates the rule about the kernel.
     axes(call, input, &kernel, rounding).rule(Rules::of(call).kernel_shape)
@@ -239,9 +239,9 @@ fn max_unpool(call: &Call<'_>) -> Result {
 fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> {
     let input = spatial("X", x.shape())?;
     let count = input.len();
-    let kernel = per_axis(call, "kernel_shape", count, 1, 1)?;
-    let steps = per_axis(call, "strides", count, 1, 1)?;
-    let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+    let kernel = per_axis(call, "kernel_shape", count, 1)?;
+    let steps = per_axis(call, "strides", count, 1)?;
+    let pads = per_axis(call, "pads", 2 * count, 0)?;
     let mut shape = x.shape().to_vec();
     for at in 0..count {
         let full = (input[at] as i128 - 1) * steps[at] as i128 + kernel[at] as i128;

@@ -95,7 +95,7 @@ impl AutoPad {
     /// Reads `auto_pad` and, for `count` axes, `pads`. Only one of them may pad.
     pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
         let auto_pad = AutoPad::of(call)?;
-        let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+        let pads = per_axis(call, "pads", 2 * count, 0)?;
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
             return Err(broken(
                 Rules::of(call).pads_or_auto_pad,
@@ -123,11 +123,11 @@ impl AutoPad {
     }
 }
 
-/// Reads a list attribute with one entry per axis, `count` in all and each at least `min`. If it is omitted, each is
-/// `default`.
-pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, min: i64) -> Result<Vec<usize>> {
-    let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
-    let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (min..=i64::from(i32::MAX)).contains(&value));
+/// Reads a list attribute with one entry per axis, `count` in all and each at least `min`, which is also the default.
+pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, min: usize) -> Result<Vec<usize>> {
+    let Some(values) = call.optional_ints(name) else { return Ok([min].repeat(count)) };
+    let max = usize::try_from(i32::MAX).unwrap_or(usize::MAX);
+    let fits = |&value: &i64| usize::try_from(value).ok().filter(|value| (min..=max).contains(value));
     let found: Option<Vec<usize>> = values.iter().map(fits).collect();
     found.filter(|found| found.len() == count).ok_or_else(|| {
         let rules = Rules::of(call);
@@ -136,7 +136,7 @@ pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize
             "pads" if values.len() == count => rules.pads,
             _ => rules.lists,
         };
-        broken(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX))
+        broken(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} to {max}"))
     })
 }
 
@@ -155,8 +155,8 @@ pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding:
         return Err(invalid(format!("a kernel of shape {kernel:?} does not fit spatial dimensions {input:?}")));
     }
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
-    let strides = per_axis(call, "strides", count, 1, 1)?;
-    let dilations = per_axis(call, "dilations", count, 1, 1)?;
+    let strides = per_axis(call, "strides", count, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1)?;
     (0..count)
         .map(|at| {
             let axis = Axis {
@@ -251,26 +251,20 @@ impl Window<'_> {
     /// Visits the positions in the tensor under the window, in row-major order and without padding. It ends early after
     /// the deadline, which the executor checks after every kernel.
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
-        self.visit(self.axes, self.steps, self.index, self.start, &mut visit);
+        self.visit(0, self.start, &mut visit);
     }
 
-    /// Visits the remaining axes. Returns false once the deadline has passed.
-    fn visit(
-        &self,
-        axes: &[Axis],
-        steps: &[usize],
-        index: &[usize],
-        start: usize,
-        visit: &mut impl FnMut(usize),
-    ) -> bool {
-        let ([axis, axes @ ..], [step, steps @ ..], [window, index @ ..]) = (axes, steps, index) else {
+    /// Visits the axes from `first` on, from a position on. Returns false once the deadline has passed.
+    fn visit(&self, first: usize, start: usize, visit: &mut impl FnMut(usize)) -> bool {
+        let Some(axis) = self.axes.get(first) else {
             visit(start);
             return true;
         };
-        let (_, count, position) = axis.taps(*window);
+        let (step, window) = (self.steps[first], self.index[first]);
+        let (_, count, position) = axis.taps(window);
         let start_of = |tap: usize| start + (position + tap * axis.dilation) * step;
-        if !axes.is_empty() {
-            return (0..count).all(|tap| self.visit(axes, steps, index, start_of(tap), visit));
+        if first + 1 < self.axes.len() {
+            return (0..count).all(|tap| self.visit(first + 1, start_of(tap), visit));
         }
         (0..count).step_by(TAPS).all(|from| {
             let taps = from..count.min(from + TAPS);

@@ -16,7 +16,7 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::gemm::{Matrix, multiply_add_for};
 use crate::tensor::index::StridedIter;
 use crate::value::Value;
 
@@ -87,6 +87,29 @@ pub(super) struct Sizes {
     pub(super) gates: usize,
 }
 
+impl Sizes {
+    /// Reads the sizes from the shapes of X, W and R, and compares `hidden_size` with them.
+    fn read(call: &Call<'_>, directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
+        let axes = |name: &str, tensor: &Tensor| {
+            <[usize; 3]>::try_from(tensor.shape())
+                .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 3 axes", tensor.shape())))
+        };
+        let [first, second, input] = axes("X", call.tensor(0)?)?;
+        axes("W", call.tensor(1)?)?;
+        let [_, _, hidden] = axes("R", call.tensor(2)?)?;
+        if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
+            return Err(broken(
+                Rules::of(call).weights,
+                format!("hidden_size is {stated}, but R has {hidden} columns"),
+            ));
+        }
+        let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
+        call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
+        call.budget.check_loop(&[directions, 2 * gates, hidden, input.max(hidden)])?;
+        Ok(Sizes { time, batch, input, hidden, directions, gates })
+    }
+}
+
 /// Elements of W that are read at a time.
 const BLOCK: usize = 1 << 21;
 
@@ -145,7 +168,8 @@ impl Weights<'_> {
         let rows = count * hidden;
         let weights = &self.recurrence[first * hidden * hidden..][..rows * hidden];
         let state = Matrix::row_major(state, batch, hidden);
-        multiply(self.element, state, Matrix::row_major(weights, rows, hidden), out, self.deadline)
+        let weights = Matrix::row_major(weights, rows, hidden).transposed();
+        Ok(multiply_add_for(self.element)(state, weights, out, self.deadline)?)
     }
 }
 
@@ -155,7 +179,7 @@ impl<'a> Inputs<'a> {
         let rules = Rules::of(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-        let sizes = sizes(call, [x, w, r], reversed.len(), gates, layout)?;
+        let sizes = Sizes::read(call, reversed.len(), gates, layout)?;
         let Sizes { time, batch, input, directions, .. } = sizes;
         let rows = gates * sizes.hidden;
         let rule = |tensor: &Tensor| if tensor.shape()[0] == directions { rules.weights } else { rules.directions };
@@ -253,18 +277,19 @@ impl<'a> Inputs<'a> {
         let (steps, rows) = (time * batch, gates * hidden);
         let mut products: Vec<f64> = budget.scratch(steps * rows)?;
         let step = (BLOCK / input.max(1)).max(64);
+        let multiply_add = multiply_add_for(self.element);
         for from in (0..rows).step_by(step) {
             let to = rows.min(from + step);
             let budget = budget.nested();
             let w = budget.read_floats(&lines(self.w, input, direction * rows + from..direction * rows + to))?;
-            let w = Matrix::row_major(&w, to - from, input);
+            let w = Matrix::row_major(&w, to - from, input).transposed();
             let x = Matrix::row_major(&self.x, steps, input);
             if to - from == rows {
-                multiply(self.element, x, w, &mut products, budget.deadline())?;
+                multiply_add(x, w, &mut products, budget.deadline())?;
                 break;
             }
             let mut part: Vec<f64> = budget.scratch(steps * (to - from))?;
-            multiply(self.element, x, w, &mut part, budget.deadline())?;
+            multiply_add(x, w, &mut part, budget.deadline())?;
             for (products, part) in products.chunks_exact_mut(rows).zip(part.chunks_exact(to - from)) {
                 products[from..to].copy_from_slice(part);
             }
@@ -314,32 +339,6 @@ impl<'a> Inputs<'a> {
 /// Returns some lines of a tensor, of `length` elements each.
 fn lines(tensor: &Tensor, length: usize, range: Range<usize>) -> Tensor {
     tensor.part(range.start * length..range.end * length)
-}
-
-/// Adds the product of `a` and the transposed `b` to `out`, with compensated sums for `double`.
-fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<()> {
-    match element {
-        ElementType::Double => multiply_add_compensated(a, b.transposed(), out, deadline)?,
-        _ => multiply_add(a, b.transposed(), out, deadline)?,
-    }
-    Ok(())
-}
-
-fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
-    let axes = |name: &str, tensor: &Tensor| {
-        <[usize; 3]>::try_from(tensor.shape())
-            .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 3 axes", tensor.shape())))
-    };
-    let [first, second, input] = axes("X", x)?;
-    axes("W", w)?;
-    let [_, _, hidden] = axes("R", r)?;
-    if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
-        return Err(broken(Rules::of(call).weights, format!("hidden_size is {stated}, but R has {hidden} columns")));
-    }
-    let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
-    call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
-    call.budget.check_loop(&[directions, 2 * gates, hidden, input.max(hidden)])?;
-    Ok(Sizes { time, batch, input, hidden, directions, gates })
 }
 
 /// Returns the length of every sequence, which is the whole time if the input is omitted.

@@ -35,9 +35,10 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let mut shape = data.shape().to_vec();
     shape[axis] = k;
     let lanes = Lanes::along(call, data.shape(), axis)?;
+    let selection = Selection { k, largest };
     let places = match data.element_type().kind() {
-        Kind::Float => places(call, &lanes, &call.budget.read_floats(data)?, k, |a, b| order(*a, *b), largest)?,
-        _ => places(call, &lanes, &call.budget.read_integers(data)?, k, Ord::cmp, largest)?,
+        Kind::Float => selection.places(call, &lanes, &call.budget.read_floats(data)?, |a, b| order(*a, *b))?,
+        _ => selection.places(call, &lanes, &call.budget.read_integers(data)?, Ord::cmp)?,
     };
 
     // The chosen places are ordered by lane. The outputs need the order of their own shape.
@@ -54,28 +55,36 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     Ok(vec![values, call.integers(ElementType::Int64, &shape, index)?].into())
 }
 
-/// Returns the places of the `k` best elements of each lane, as positions in the lane and in the tensor.
-fn places<T: Copy + Sync>(
-    call: &Call<'_>,
-    lanes: &Lanes,
-    values: &[T],
+/// Selection of elements from each lane.
+struct Selection {
     k: usize,
-    compare: impl Fn(&T, &T) -> Ordering,
     largest: bool,
-) -> Result<Vec<(usize, usize)>> {
-    let count = values.len() / lanes.len().max(1);
-    let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
-    let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
-    for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
-        call.budget.count_work(lanes.len())?;
-        lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
-        lane_places.sort_by(|&(_, a), &(_, b)| {
-            let order = compare(&values[a], &values[b]);
-            if largest { order.reverse() } else { order }
-        });
-        chosen.copy_from_slice(&lane_places[..k]);
+}
+
+impl Selection {
+    /// Returns the places of the `k` best elements of each lane, as positions in the lane and in the tensor.
+    fn places<T: Copy + Sync>(
+        &self,
+        call: &Call<'_>,
+        lanes: &Lanes,
+        values: &[T],
+        compare: impl Fn(&T, &T) -> Ordering,
+    ) -> Result<Vec<(usize, usize)>> {
+        let Selection { k, largest } = *self;
+        let count = values.len() / lanes.len().max(1);
+        let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
+        let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
+        for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
+            call.budget.count_work(lanes.len())?;
+            lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
+            lane_places.sort_by(|&(_, a), &(_, b)| {
+                let order = compare(&values[a], &values[b]);
+                if largest { order.reverse() } else { order }
+            });
+            chosen.copy_from_slice(&lane_places[..k]);
+        }
+        Ok(chosen)
     }
-    Ok(chosen)
 }
 
 /// Orders numbers by size, with both zeros equal, then NaN.

@@ -74,6 +74,12 @@ pub(super) struct Extent {
 /// Elements and weights along one axis for an output index. Empty if it is outside the input.
 type Taps = Vec<(usize, f64)>;
 
+/// Interpolation filter: the weight of an element by its distance, which is zero from `reach` on.
+struct Filter<F> {
+    reach: u32,
+    weight: F,
+}
+
 /// Resamples each of the axes to its new length.
 pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Extent]) -> Result<Tensor> {
     let mut shape = x.shape().to_vec();
@@ -92,7 +98,7 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
         lines.push((extent.axis, plan.line(call, extent)?));
     }
     if let Method::Nearest(_) = plan.method {
-        return moved(call, x, plan, &shape, &lines);
+        return plan.select_nearest(call, x, &shape, &lines);
     }
     let outside = outside(call, &shape, &lines)?;
     let finish = |values: Vec<f64>| {
@@ -113,33 +119,6 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
         }
         _ => call.floats(element, &shape, finish(interpolated(call, x, call.budget.read_floats(x)?, &lines)?)),
     }
-}
-
-/// Selects the nearest elements, bit by bit.
-fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Tensor> {
-    let own = strides(x.shape());
-    let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
-    let mut after = 1usize;
-    for axis in (0..shape.len()).rev() {
-        let line = lines.iter().find(|(of, _)| *of == axis).map(|(_, line)| line);
-        for (at, position) in positions.iter_mut().enumerate() {
-            let index = at / after % shape[axis];
-            let read = match line {
-                Some(line) => line[index].first().map(|&(at, _)| at),
-                None => Some(index),
-            };
-            *position = read.map_or(usize::MAX, |read| position.saturating_add(read * own[axis]));
-        }
-        after = after.saturating_mul(shape[axis]);
-    }
-    let outside = call.floats(x.element_type(), &[1], [plan.extrapolation]);
-    let room = call.allocate(x.element_type(), shape)?;
-    if positions.contains(&usize::MAX) {
-        let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
-        let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
-        return Ok(room.gather_from(&[x, &outside], positions)?);
-    }
-    Ok(room.gather(x, positions)?)
 }
 
 /// Returns a mask of the output elements outside the input, or an empty one if there are none.
@@ -207,6 +186,39 @@ impl Plan {
         extent.input == extent.output && extent.scale == 1.0 && whole
     }
 
+    /// Selects the nearest elements, bit by bit.
+    fn select_nearest(
+        &self,
+        call: &Call<'_>,
+        x: &Tensor,
+        shape: &[usize],
+        lines: &[(usize, Vec<Taps>)],
+    ) -> Result<Tensor> {
+        let own = strides(x.shape());
+        let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
+        let mut after = 1usize;
+        for axis in (0..shape.len()).rev() {
+            let line = lines.iter().find(|(resized, _)| *resized == axis).map(|(_, line)| line);
+            for (at, position) in positions.iter_mut().enumerate() {
+                let index = at / after % shape[axis];
+                let read = match line {
+                    Some(line) => line[index].first().map(|&(at, _)| at),
+                    None => Some(index),
+                };
+                *position = read.map_or(usize::MAX, |read| position.saturating_add(read * own[axis]));
+            }
+            after = after.saturating_mul(shape[axis]);
+        }
+        let outside = call.floats(x.element_type(), &[1], [self.extrapolation]);
+        let room = call.allocate(x.element_type(), shape)?;
+        if positions.contains(&usize::MAX) {
+            let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
+            let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
+            return Ok(room.gather_from(&[x, &outside], positions)?);
+        }
+        Ok(room.gather(x, positions)?)
+    }
+
     /// Returns the elements and weights of each output index along one axis.
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
@@ -218,8 +230,14 @@ impl Plan {
             }
             *taps = match self.method {
                 Method::Nearest(nearest) => [(index(nearest.round(place, extent.scale), extent.input), 1.0)].to_vec(),
-                Method::Linear => self.weighed(call, place, extent, 1, |distance| (1.0 - distance).max(0.0))?,
-                Method::Cubic(a) => self.weighed(call, place, extent, 2, |distance| cubic(a, distance))?,
+                Method::Linear => {
+                    let filter = Filter { reach: 1, weight: |distance: f64| (1.0 - distance).max(0.0) };
+                    self.weighted_taps(call, place, extent, &filter)?
+                }
+                Method::Cubic(a) => {
+                    let filter = Filter { reach: 2, weight: |distance: f64| cubic(a, distance) };
+                    self.weighted_taps(call, place, extent, &filter)?
+                }
             };
         }
         Ok(line)
@@ -246,19 +264,18 @@ impl Plan {
         }
     }
 
-    /// Returns the elements within `reach` of a point, stretched for antialiasing, with weights. These sum to 1 if the
+    /// Returns the elements within reach of a point, stretched for antialiasing, with weights. These sum to 1 if the
     /// filter is cut off or stretched.
-    fn weighed(
+    fn weighted_taps(
         &self,
         call: &Call<'_>,
         place: f64,
         extent: &Extent,
-        reach: u32,
-        filter: impl Fn(f64) -> f64,
+        filter: &Filter<impl Fn(f64) -> f64>,
     ) -> Result<Taps> {
         let stretched = self.antialias && extent.scale < 1.0;
         let scale = if stretched { extent.scale } else { 1.0 };
-        let reach = f64::from(reach) / scale;
+        let reach = f64::from(filter.reach) / scale;
         let first = (place - reach).floor() + 1.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the scratch it sizes")]
         let count = (((place + reach).ceil() - first).max(0.0)) as usize;
@@ -267,7 +284,8 @@ impl Plan {
             let whole = first + at as f64;
             let outside = whole < 0.0 || whole >= extent.input as f64;
             *position = index(whole, extent.input);
-            *weight = if outside && self.exclude_outside { 0.0 } else { filter((whole - place).abs() * scale) };
+            let distance = (whole - place).abs() * scale;
+            *weight = if outside && self.exclude_outside { 0.0 } else { (filter.weight)(distance) };
         }
         let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
         if (stretched || self.exclude_outside) && sum != 0.0 {
