@@ -136,7 +136,7 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     let data = case.join("data");
     // A sparse file. Only 12 of its bytes are elements.
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
-    let message = "gives it 1099511627776 bytes, but its elements take 12";
+    let message = "provides 1099511627776 bytes, but the elements take 12";
     let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);
     assert!(told.err.contains("data: is larger than the 2147483648 bytes that are copied"), "{told:?}");
     fs::remove_file(&data).unwrap();

@@ -390,9 +390,9 @@ mod tests {
         for element in ElementType::ALL.into_iter().filter(|t| t.is_float() && t.bits() <= 16) {
             for bits in 0..1_u64 << element.bits() {
                 let value = element.decode_f64(bits);
-                let again = element.encode(value);
-                assert!(again == bits || value.is_nan(), "{element} {bits:#x} is {value:e} is {again:#x}");
-                assert_eq!(element.decode_f64(again).is_nan(), value.is_nan(), "{element} {bits:#x}");
+                let reencoded = element.encode(value);
+                assert!(reencoded == bits || value.is_nan(), "{element} {bits:#x} is {value:e} is {reencoded:#x}");
+                assert_eq!(element.decode_f64(reencoded).is_nan(), value.is_nan(), "{element} {bits:#x}");
                 let saturated =
                     if value.is_infinite() { value } else { element.decode_f64(element.encode_saturating(value)) };
                 assert!(saturated == value || value.is_nan(), "{element} {bits:#x}");

@@ -94,7 +94,7 @@ enum Mode<'a> {
     /// The same accumulations over absolute terms.
     Magnitudes,
     /// Results of defective kernels.
-    #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels wrong"))]
+    #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels defective"))]
     Faulty(Fault<'a>),
 }
 
@@ -141,7 +141,7 @@ fn evaluate(
     }
     if let Some(name) = inputs.into_keys().next() {
         let names: Vec<&str> = model.graph.inputs.iter().map(|input| input.name.as_str()).collect();
-        let rule = format!("is none of the model's, which are {}", names.join(", "));
+        let rule = format!("is not an input of the model; its inputs are {}", names.join(", "));
         return Err(RunError::Input { name, rule });
     }
     Ok(frame.run_graph()?)
@@ -153,10 +153,12 @@ fn check_input<'a>(
     value: &Value,
     sizes: &mut BTreeMap<&'a str, usize>,
 ) -> Result<(), RunError> {
-    let wrong = |rule: String| Err(RunError::Input { name: parameter.name.clone(), rule });
+    let mismatch = |rule: String| Err(RunError::Input { name: parameter.name.clone(), rule });
     let actual = value.value_type();
     match &parameter.value_type {
-        Some(declared) if *declared != actual => return wrong(format!("is declared {declared}, but is {actual}")),
+        Some(declared) if *declared != actual => {
+            return mismatch(format!("has type {actual}, but is declared as {declared}"));
+        }
         _ => {}
     }
     let (Some(declared), Some(tensor)) = (&parameter.shape, value.as_tensor()) else { return Ok(()) };
@@ -169,7 +171,7 @@ fn check_input<'a>(
     if fits {
         Ok(())
     } else {
-        wrong(format!("has shape {:?}, which the declared {declared:?} excludes", tensor.shape()))
+        mismatch(format!("has shape {:?}, which does not match the declared shape {declared:?}", tensor.shape()))
     }
 }
 
@@ -231,7 +233,7 @@ impl<'a> Frame<'a> {
         }
         let output = |parameter: &Parameter| {
             let name = &parameter.name;
-            self.get(name).cloned().ok_or_else(|| invalid(format!("output '{name}' was left out by its node")))
+            self.get(name).cloned().ok_or_else(|| invalid(format!("output '{name}' was omitted by its node")))
         };
         graph.outputs.iter().map(output).collect()
     }
@@ -242,7 +244,7 @@ impl<'a> Frame<'a> {
                 return Ok(None);
             }
             let missing = || {
-                let rule = format!("input '{name}' was left out by the node that computes it");
+                let rule = format!("input '{name}' was omitted by the node that computes it");
                 at(node, None, &[], invalid(rule))
             };
             self.get(name).cloned().map(Some).ok_or_else(missing)
@@ -387,7 +389,7 @@ impl Subgraphs for Frame<'_> {
     fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>> {
         if inputs.len() != graph.inputs.len() {
             return Err(invalid(format!(
-                "subgraph '{}' takes {} inputs, but is given {}",
+                "subgraph '{}' takes {} inputs, but was given {}",
                 graph.name,
                 graph.inputs.len(),
                 inputs.len()
@@ -451,7 +453,7 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
             _ => true,
         };
         if !(allowed && agrees) {
-            let message = format!("{} gave {actual} for output {at} '{}'", call.spec.version, formal.name);
+            let message = format!("{} returned {actual} for output {at} '{}'", call.spec.version, formal.name);
             return Err(KernelError::Internal(message));
         }
     }
@@ -459,7 +461,7 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
         observer(call.spec, &observed(call, outputs));
     }
     match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
-        Some(at) => Err(KernelError::Internal(format!("{} gave no output {at}", call.spec.version))),
+        Some(at) => Err(KernelError::Internal(format!("{} returned no output {at}", call.spec.version))),
         None => Ok(()),
     }
 }

@@ -56,7 +56,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
         Some(name) => Err(broken(
             place,
             format!(
-                "initializer '{name}' is no graph input, which IR version {} asks for; 4 does not",
+                "initializer '{name}' is not a graph input, which IR version {} requires; IR version 4 does not",
                 model.ir_version
             ),
         )),
@@ -106,10 +106,7 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
     }
     if expanded(model, &model.graph, &nodes) > MAX_NODES {
         let place = format!("graph '{}'", model.graph.name);
-        return Err(broken(
-            place,
-            format!("calls of functions stand for more than {MAX_NODES} nodes, the limit; call fewer"),
-        ));
+        return Err(broken(place, format!("function calls expand to more than {MAX_NODES} nodes, the limit")));
     }
     Ok(())
 }
@@ -166,7 +163,7 @@ impl Scope<'_> {
         let mut defined: HashSet<&str> = HashSet::new();
         for input in &graph.inputs {
             if input.name.is_empty() || !defined.insert(&input.name) {
-                return Err(broken(place, format!("input '{}' is unnamed or stands twice", input.name)));
+                return Err(broken(place, format!("input '{}' is unnamed or a duplicate", input.name)));
             }
         }
         defined.extend(graph.initializers.keys().map(String::as_str));
@@ -182,15 +179,12 @@ impl Scope<'_> {
             self.check_node(place, node, &defined)?;
             for output in node.outputs.iter().filter(|name| !name.is_empty()) {
                 if self.sees(output) || !defined.insert(output) {
-                    return Err(broken(
-                        format!("{place}, {node}"),
-                        format!("'{output}' has a value already; every name is assigned once"),
-                    ));
+                    return Err(broken(format!("{place}, {node}"), format!("'{output}' is assigned twice")));
                 }
             }
         }
         match graph.outputs.iter().find(|output| !defined.contains(output.name.as_str()) && !self.sees(&output.name)) {
-            Some(output) => Err(broken(place, format!("output '{}' is computed by no node", output.name))),
+            Some(output) => Err(broken(place, format!("no node computes output '{}'", output.name))),
             None => Ok(()),
         }
     }
@@ -261,7 +255,7 @@ pub(crate) fn find_spec(opsets: &Opsets, node: &Node) -> Result<&'static OpSpec,
 
 fn not_imported(node: &Node) -> ModelError {
     let domain = if node.domain.is_empty() { "ai.onnx" } else { model_domain(&node.domain) };
-    broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the version meant"))
+    broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the intended version"))
 }
 
 /// Explains why a name is undefined at a node.
@@ -270,12 +264,12 @@ fn undefined(graph: &Graph, at: usize, name: &str) -> String {
     let producers: HashMap<&str, usize> =
         nodes.flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at))).collect();
     let Some(&producer) = producers.get(name) else {
-        return format!("input '{name}' is no graph input, no initializer, and no node's output");
+        return format!("input '{name}' is not a graph input, an initializer or the output of a node");
     };
     if reaches(graph, &producers, producer, at) {
         return format!("input '{name}' depends on this node's own output: the graph has a cycle");
     }
-    format!("input '{name}' is computed by a later node; nodes stand in topological order")
+    format!("input '{name}' is computed by a later node; nodes must be in topological order")
 }
 
 /// True if the node at `from` depends, directly or indirectly, on the node at `to`.

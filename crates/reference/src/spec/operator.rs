@@ -228,7 +228,7 @@ pub enum VersionFileError {
     UnknownType { side: Side, name: String, parameter: String },
     #[error("'{0}' is not variadic, so it has neither min nor heterogeneous")]
     NotVariadic(String),
-    #[error("behaviour names '{0}', which the version has not")]
+    #[error("behaviour names '{0}', which the version does not have")]
     UnknownInBehaviour(String),
 }
 

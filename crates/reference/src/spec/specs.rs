@@ -87,7 +87,7 @@ pub enum LookupError {
         hint: String,
     },
     /// The opset is older than the operator.
-    #[error("{domain} {opset} has no operator '{name}'; it came with opset {first}")]
+    #[error("{domain} {opset} has no operator '{name}'; it was added in opset {first}")]
     NotYet {
         /// The domain in its canonical spelling.
         domain: String,
@@ -131,7 +131,7 @@ impl Specs {
                 clippy::expect_used,
                 reason = "the embedded files are fixed at build time, and a test reads them all"
             )]
-            Specs::new("specs", files).expect("the embedded files stand where they belong, as a test checks")
+            Specs::new("specs", files).expect("the paths of the embedded files are correct, as a test checks")
         });
         &SPECS
     }
@@ -314,14 +314,15 @@ impl Specs {
         let home = path_of(found);
         let help = match self.text(found) {
             Some(_) => {
-                format!("{found} already stands in {}; correct the line or remove this file", self.display(&home))
+                format!("{found} is already in {}; correct the line or remove this file", self.display(&home))
             }
             None => format!("correct the line, or move the file to {}", self.display(&home)),
         };
         let name = |version: &OperatorVersion| {
             if found.domain == expected.domain { version.to_string() } else { version.qualified() }
         };
-        let message = format!("this is the place of {}, but the file describes {}", name(expected), name(found));
+        let message =
+            format!("by its path, the file must describe {}, but it describes {}", name(expected), name(found));
         let place = (line, key.len() + 2);
         SpecError::Misplaced(Box::new(YamlError::new(&self.display(path), text, place, message, Some(help))))
     }

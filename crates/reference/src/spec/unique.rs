@@ -109,9 +109,9 @@ impl Visitor<'_> for After {
     fn visit_str<E: Error>(self, name: &str) -> Result<ValueType, E> {
         let value_type: ValueType = name.parse().map_err(E::custom)?;
         match self.0 {
-            Some(before) if before.as_str() >= name => {
-                Err(E::custom(format!("{name} stands after {before}; sort the types by spelling, each once")))
-            }
+            Some(before) if before.as_str() >= name => Err(E::custom(format!(
+                "{name} is listed after {before}; sort the types by spelling, without duplicates"
+            ))),
             _ => Ok(value_type),
         }
     }

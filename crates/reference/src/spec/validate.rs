@@ -336,8 +336,8 @@ mod tests {
         let unknown = "Shape-15 has no attribute 'begin'; it has end, start";
         check(shape, &["float"], &[("begin", AttributeType::Int)], unknown);
         check(SUM, &["float"], &[("axis", AttributeType::Int)], "Sum-13 has no attribute 'axis'");
-        let wrong = "attribute 'end' of Shape-15 is of type int, not ints";
-        check(shape, &["float"], &[("end", AttributeType::Ints)], wrong);
+        let expected = "attribute 'end' of Shape-15 is of type int, not ints";
+        check(shape, &["float"], &[("end", AttributeType::Ints)], expected);
         check(("Cast", 13), &["float"], &[], "Cast-13 needs attribute 'to' of type int");
     }
 

@@ -52,10 +52,7 @@ impl Bias {
         if let (Some(max), Some(columns)) = (max, columns)
             && *max > columns
         {
-            return Err(broken(
-                "C11",
-                format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {max}"),
-            ));
+            return Err(broken("C11", format!("attn_mask covers {columns} keys, but nonpad_kv_seqlen is up to {max}")));
         }
         Ok(Bias {
             sizes: *sizes,
@@ -155,7 +152,7 @@ fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>
         let shape = tensor.shape();
         return Err(broken(
             "C10",
-            format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]"),
+            format!("nonpad_kv_seqlen has shape {shape:?}; it must have one number per batch, [{batch}]"),
         ));
     }
     call.budget.read_indices(tensor)
@@ -166,6 +163,6 @@ fn window(call: &Call<'_>, name: &str) -> Result<Option<i64>> {
     match call.optional_int(name) {
         None | Some(-1) => Ok(None),
         Some(bound) if bound >= 0 => Ok(Some(bound)),
-        Some(bound) => Err(broken("C12", format!("{name} is {bound}; it is -1 for no bound, or not negative"))),
+        Some(bound) => Err(broken("C12", format!("{name} is {bound}; it must be -1 (no bound) or not negative"))),
     }
 }

@@ -61,19 +61,19 @@ fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
         return Err(broken("C13", format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
     }
     if given(4) != given(5) {
-        return Err(broken("C6", "past_key and past_value go together; only one of them is given"));
+        return Err(broken("C6", "past_key and past_value must be given together; only one of them is given"));
     }
     if given(6) && given(4) {
-        return Err(broken("C10", "nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
+        return Err(broken("C10", "nonpad_kv_seqlen cannot be combined with past_key and past_value; omit it"));
     }
     if redundant == Redundant::Allowed {
         return Ok(());
     }
     if given(6) && (call.wants(1) || call.wants(2)) {
-        return Err(broken("C10", "nonpad_kv_seqlen does not go with present_key and present_value; leave them out"));
+        return Err(broken("C10", "nonpad_kv_seqlen cannot be combined with present_key and present_value; omit them"));
     }
     if ranks[0] == 4 && (call.has("q_num_heads") || call.has("kv_num_heads")) {
-        return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; leave them out for 4"));
+        return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; omit them for inputs with 4"));
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn softmax_precision(call: &Call<'_>, element: ElementType) -> Result<ElementTyp
     let precision = call.element_type("softmax_precision")?.unwrap_or(element);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
-        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+        other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),
     }
 }
 
@@ -122,7 +122,7 @@ fn shown_stage(call: &Call<'_>) -> Result<Stage> {
         1 => Ok(Stage::Capped),
         2 => Ok(Stage::Biased),
         3 => Ok(Stage::Softmax),
-        other => Err(broken("C9", format!("qk_matmul_output_mode is {other}; it is 0, 1, 2 or 3"))),
+        other => Err(broken("C9", format!("qk_matmul_output_mode is {other}; it must be 0, 1, 2 or 3"))),
     }
 }
 

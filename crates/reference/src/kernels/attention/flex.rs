@@ -8,7 +8,7 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
 
 /// `FlexAttention`. The first product uses the type of Q, the rest the precision of the softmax.
 fn flex_attention(call: &Call<'_>) -> Result {
@@ -35,7 +35,7 @@ fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
     let precision = call.element_type("softmax_precision")?.unwrap_or(usual);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
-        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+        other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),
     }
 }
 
@@ -48,7 +48,7 @@ fn modify(call: &Call<'_>, name: &str, tensor: Tensor) -> Result<Tensor> {
     let outputs = call.run(call.graph(name)?, vec![Value::Tensor(tensor)])?;
     match <[Value; 1]>::try_from(outputs) {
         Ok([Value::Tensor(result)]) if result.element_type() == element && result.shape() == shape => Ok(result),
-        Ok([other]) => Err(broken("C4", format!("{name} gives {other}; it must keep tensor({element}){shape:?}"))),
+        Ok([other]) => Err(broken("C4", format!("{name} returns {other}; it must return tensor({element}){shape:?}"))),
         Err(outputs) => Err(invalid(format!("{name} has {} outputs; it must have one", outputs.len()))),
     }
 }

@@ -84,10 +84,10 @@ fn repeat(call: &Call<'_>) -> Result {
         ];
         let states = carried.drain(..).zip(body.inputs.iter().skip(2)).map(|(value, declared)| admit(value, declared));
         let mut outputs = call.run(body, inputs.into_iter().chain(states).collect())?.into_iter();
-        let next = outputs.next().ok_or_else(|| invalid("the body gives no condition"))?;
+        let next = outputs.next().ok_or_else(|| invalid("the body returns no condition"))?;
         going = match &next {
-            Value::Tensor(next) => truth(next, "the condition that the body gives")?,
-            other => return Err(invalid(format!("the condition that the body gives is {other}, not tensor(bool)"))),
+            Value::Tensor(next) => truth(next, "the condition that the body returns")?,
+            other => return Err(invalid(format!("the condition that the body returns is {other}, not tensor(bool)"))),
         };
         carried.extend(outputs.by_ref().take(body.inputs.len().saturating_sub(2)));
         for (stack, value) in stacks.iter_mut().zip(outputs) {
@@ -127,7 +127,7 @@ fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Sc
         return Err(broken(
             "C6",
             format!(
-                "with {carried} carried values and {wanted} outputs, the body takes {} inputs and gives at least {} \
+                "with {carried} carried values and {wanted} outputs, the body must take {} inputs and return at least {} \
              outputs; this one has {inputs} and {outputs}",
                 carried + 2,
                 wanted.max(carried) + 1
@@ -139,8 +139,8 @@ fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Sc
 
 fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
     call.budget.check_time()?;
-    let most = call.budget.limits().trips;
-    if trip < most { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {most} trips"))) }
+    let max = call.budget.limits().trips;
+    if trip < max { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {max} trips"))) }
 }
 
 /// `SequenceMap`: runs the body for each item of the first sequence, with the matching item of every other sequence and
@@ -153,12 +153,12 @@ fn map(call: &Call<'_>) -> Result {
     if let Some(other) = other_length {
         return Err(broken(
             "C1",
-            format!("the first sequence has {count} items, another is {other}; they must be as long"),
+            format!("the first sequence has {count} items, but another is {other}; all must have the same length"),
         ));
     }
     if call.output_count() > body.outputs.len() {
         let (wanted, given) = (call.output_count(), body.outputs.len());
-        return Err(invalid(format!("the node has {wanted} outputs, but the body gives {given}")));
+        return Err(invalid(format!("the node has {wanted} outputs, but the body returns {given}")));
     }
     let item = |input: &Value, index: usize| match input {
         Value::Sequence(sequence) => sequence.items.get(index).cloned(),
@@ -181,10 +181,14 @@ fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError
     let name = &declared.name;
     let first = items.first().map(Value::value_type);
     let Some(item_type @ ValueType::Tensor(_)) = first.or_else(|| declared.value_type.clone()) else {
-        return Err(invalid(format!("output '{name}' of the body must be a tensor, and declared so for no items")));
+        return Err(invalid(format!(
+            "output '{name}' of the body must be a tensor, and must be declared as one if there are no items"
+        )));
     };
     match items.iter().find(|item| item.value_type() != item_type) {
-        Some(other) => Err(invalid(format!("output '{name}' of the body is once {item_type} and once {other}"))),
+        Some(other) => Err(invalid(format!(
+            "output '{name}' of the body is {item_type} for the first item, but a later one is {other}"
+        ))),
         None => Ok(Value::Sequence(Sequence::new(item_type, items))),
     }
 }

@@ -38,13 +38,16 @@ struct ScanInput<'a> {
 
 impl<'a> Scan<'a> {
     /// Splits the inputs from `from` on. `directions` is the attribute with a flag per scanned tensor.
-    fn of(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
+    fn from_call(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
         let body = call.graph("body")?;
         let tensors = call.tensors(from)?;
         let count = call.int("num_scan_inputs")?;
         let scanned =
             usize::try_from(count).ok().filter(|count| (1..=tensors.len()).contains(count)).ok_or_else(|| {
-                invalid(format!("num_scan_inputs is {count}; it must be from 1 to the {} inputs", tensors.len()))
+                invalid(format!(
+                    "num_scan_inputs is {count}; it must be from 1 to {}, the number of inputs",
+                    tensors.len()
+                ))
             })?;
         let (states, inputs) = tensors.split_at(tensors.len() - scanned);
         let backward = flags(call, directions, scanned)?;
@@ -54,7 +57,7 @@ impl<'a> Scan<'a> {
         let (takes, gives, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
         if takes != tensors.len() || gives < scan.states.len() || wanted > gives {
             return Err(invalid(format!(
-                "the body must take {} inputs and give at least {} outputs; this one has {takes} and {gives}",
+                "the body must take {} inputs and return at least {} outputs; this one has {takes} and {gives}",
                 tensors.len(),
                 wanted.max(scan.states.len())
             )));
@@ -72,7 +75,7 @@ impl<'a> Scan<'a> {
                 let shapes: Vec<&[usize]> = self.inputs.iter().map(|input| input.tensor.shape()).collect();
                 Err(broken(
                     "C5",
-                    format!("the scanned tensors have shapes {shapes:?}; their scan axes must be as long"),
+                    format!("the scanned tensors have shapes {shapes:?}; their scan axes must have the same length"),
                 ))
             }
         }
@@ -115,7 +118,7 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
     match before.iter().zip(after).enumerate().find(|(_, pair)| !same(pair)) {
         Some((at, (before, after))) => Err(broken(
             "C6",
-            format!("state {at} is {before} and becomes {after}; every trip must keep type and shape"),
+            format!("state {at} is {before} and becomes {after}; no iteration may change its type or shape"),
         )),
         None => Ok(()),
     }
@@ -125,7 +128,7 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
 fn flags(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<bool>, KernelError> {
     let flags = per_item(call, name, count)?;
     match flags.iter().find(|flag| !matches!(flag, 0 | 1)) {
-        Some(flag) => Err(invalid(format!("attribute {name} holds {flag}; it must be 0 or 1"))),
+        Some(flag) => Err(invalid(format!("attribute {name} contains {flag}; each entry must be 0 or 1"))),
         None => Ok(flags.into_iter().map(|flag| flag == 1).collect()),
     }
 }
@@ -144,14 +147,16 @@ fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, Kerne
 fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<i64>, KernelError> {
     let axes = per_item(call, name, count)?;
     match axes.iter().find(|&&axis| axis < 0 && allowed == Axes::NonNegative) {
-        Some(axis) => Err(invalid(format!("attribute {name} holds {axis}; negative axes come with Scan-11"))),
+        Some(axis) => {
+            Err(invalid(format!("attribute {name} contains {axis}; negative axes are allowed from Scan-11 on")))
+        }
         None => Ok(axes),
     }
 }
 
 /// Scan since version 9: no batches, an axis per scanned tensor and per stacked output, and directions for both.
 fn scan(call: &Call<'_>, allowed: Axes) -> Result {
-    let mut scan = Scan::of(call, 0, "scan_input_directions")?;
+    let mut scan = Scan::from_call(call, 0, "scan_input_directions")?;
     let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
     for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
         input.axis = normalize_axis(axis, input.tensor.rank())?;
@@ -174,14 +179,16 @@ fn scan(call: &Call<'_>, allowed: Axes) -> Result {
 /// length. The outputs after it are unspecified; here they are zeros. A backward scan of a short sequence starts at its
 /// own end.
 fn scan_batches(call: &Call<'_>) -> Result {
-    let whole = Scan::of(call, 1, "directions")?;
+    let whole = Scan::from_call(call, 1, "directions")?;
     let tensors = || whole.states.iter().copied().chain(whole.inputs.iter().map(|input| input.tensor));
     let batches = tensors().map(|tensor| tensor.shape().first().copied()).collect::<Option<Vec<usize>>>();
     let batch_count = match batches.as_deref() {
         Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
         _ => {
             let shapes: Vec<&[usize]> = tensors().map(Tensor::shape).collect();
-            return Err(invalid(format!("the inputs have shapes {shapes:?}; all must have the same batch size first")));
+            return Err(invalid(format!(
+                "the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"
+            )));
         }
     };
     let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();
@@ -213,14 +220,14 @@ fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<V
     let Some(lengths) = call.optional_tensor(0)? else {
         return Ok((0..batches).map(|_| longest).collect());
     };
-    let wrong = || {
+    let mismatch = || {
         let lengths = Value::from(lengths.clone());
-        broken("C1", format!("sequence_lens is {lengths}; it must hold {batches} lengths from 0 to {longest}"))
+        broken("C1", format!("sequence_lens is {lengths}; it must be {batches} lengths from 0 to {longest}"))
     };
     if lengths.shape() != [batches] {
-        return Err(wrong());
+        return Err(mismatch());
     }
-    let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(wrong);
+    let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(mismatch);
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 

@@ -56,7 +56,7 @@ impl<'a> ScanOutputs<'a> {
         {
             let (first, part) = (Value::from(first.clone()), Value::from(part));
             return Err(invalid(format!(
-                "scan output '{name}' of the body was {first} in the first trip and {part} in a later one"
+                "scan output '{name}' of the body was {first} in the first iteration and {part} in a later one"
             )));
         }
         self.parts.push(part);
@@ -99,7 +99,7 @@ impl<'a> ScanOutputs<'a> {
         let name = &self.declared.name;
         let Some(ValueType::Tensor(element)) = self.declared.value_type else {
             return Err(invalid(format!(
-                "no trip was made, so the type of scan output '{name}' must be declared in the body as a tensor"
+                "there was no iteration, so the body must declare scan output '{name}' as a tensor"
             )));
         };
         let size = |dim: &Dim| match dim {

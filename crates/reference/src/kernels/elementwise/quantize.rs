@@ -56,7 +56,7 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<S
         return Ok(Scales { extent: [1, 1, x.len()], block: 1, steps: [0; 3] });
     }
     let Some(axis) = call.optional_int("axis") else {
-        return Err(misfit(rules.axis, format!("{} takes a scalar", call.spec.version)));
+        return Err(misfit(rules.axis, format!("{} requires a scalar", call.spec.version)));
     };
     let axis = normalize_axis(axis, shape.len()).rule(rules.axis)?;
     let (before, from) = shape.split_at(axis);
@@ -73,12 +73,12 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<S
     }
     let block = usize::try_from(block).ok().filter(|&block| block > 0 && rank == shape.len());
     let block = block.ok_or_else(|| {
-        misfit(rules.blocks, "blocks take a positive block_size and the rank of the input".to_owned())
+        misfit(rules.blocks, "blocks require a positive block_size and the rank of the input".to_owned())
     })?;
     let mut expected = shape.to_vec();
     expected.iter_mut().skip(axis).take(1).for_each(|size| *size = size.div_ceil(block));
     if scale.shape() != expected {
-        return Err(misfit(rules.blocks, format!("blocks of {block} elements along axis {axis} take {expected:?}")));
+        return Err(misfit(rules.blocks, format!("blocks of {block} elements along axis {axis} require {expected:?}")));
     }
     let inner = extent[2];
     Ok(Scales { extent, block, steps: [size.div_ceil(block) * inner, inner, 1] })
@@ -116,7 +116,7 @@ fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     let buffer = call.allocate(output, x.shape())?;
     if output.is_float() {
         let (rounding, zeros) = (
-            Rounding::of(call, infinity)?,
+            Rounding::from_call(call, infinity)?,
             zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default(),
         );
         let sum = |(quotient, index): (f64, usize)| quotient + zeros.get(index).copied().unwrap_or(0.0);
@@ -156,7 +156,9 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
         Some(_) => call.element_type("precision")?,
     };
     if let Some(named) = named.filter(|named| !holds_quotients(named)) {
-        return Err(invalid(format!("precision is {named}, which holds no quotients; name a floating-point type")));
+        return Err(invalid(format!(
+            "precision is {named}, which cannot represent quotients; use a floating-point type"
+        )));
     }
     let precision = named.or_else(|| [scale, x].into_iter().find(holds_quotients));
     let round = move |value: f64| precision.map_or(value, |element| element.round(value));

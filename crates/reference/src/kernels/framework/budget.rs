@@ -223,7 +223,7 @@ impl Budget {
     /// Counts `count` elements of `size` bytes that a kernel allocates for itself.
     pub fn count(&self, count: usize, size: usize) -> Result<(), KernelError> {
         let reservation = self.reserve(count.checked_mul(size))?;
-        self.held.fetch_add(reservation.keep(), Ordering::Relaxed);
+        self.held.fetch_add(reservation.detach(), Ordering::Relaxed);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ pub enum KernelError {
     #[error("the time for this run is over")]
     Deadline,
     /// The kernel violated its own contract, as the message explains.
-    #[error("the reference itself is wrong here, please report it: {0}")]
+    #[error("internal error of the reference, please report it: {0}")]
     Internal(String),
     /// An invalid tensor.
     #[error(transparent)]

@@ -35,7 +35,7 @@ enum Positions {
 
 impl Positions {
     /// Computes the positions of a walk along some axes.
-    fn of(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
+    fn new(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
         let count = element_count(dims)?;
         let axes: Vec<(usize, usize)> =
             dims.iter().copied().zip(steps.iter().copied()).filter(|(dim, _)| *dim != 1).collect();
@@ -71,7 +71,7 @@ impl Lanes {
             let chosen = || (0..shape.len()).filter(|&axis| along[axis] == inside);
             let dims: Vec<usize> = chosen().map(|axis| shape[axis]).collect();
             let steps: Vec<usize> = chosen().map(|axis| steps[axis]).collect();
-            Positions::of(call, &dims, &steps)
+            Positions::new(call, &dims, &steps)
         };
         Ok(Lanes { starts: positions(false)?, offsets: positions(true)?, deadline: call.budget.deadline().clone() })
     }
@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     /// Splits `shape` along the axes from `axis` on.
-    pub(crate) fn from(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
+    pub(crate) fn from_axis(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
         let along: Vec<bool> = (0..shape.len()).map(|at| at >= axis).collect();
         Lanes::new(call, shape, &along)
     }

@@ -37,7 +37,7 @@ impl Kernel {
     }
 
     /// Defines an operator of another domain.
-    pub const fn of(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
+    pub const fn in_domain(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
         Kernel { domain, name, since, run: Run::Plain(run) }
     }
 

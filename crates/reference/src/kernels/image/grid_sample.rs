@@ -48,7 +48,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
         _ => {
             return Err(broken(
                 "C4",
-                format!("size is {size:?}; it takes batch, channels and two or three dimensions"),
+                format!("size is {size:?}; it must have batch, channels and two or three spatial dimensions"),
             ));
         }
     };
@@ -56,7 +56,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
     if theta.shape() != [images, rank, rank + 1] {
         return Err(broken(
             "C4",
-            format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1]),
+            format!("theta has shape {:?}; size requires {:?}", theta.shape(), [images, rank, rank + 1]),
         ));
     }
     let element = theta.element_type();
@@ -132,7 +132,7 @@ type Taps = [(Option<usize>, f64); 4];
 
 fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
     let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
-    let sampler = Sampler::of(call, x, grid, rules)?;
+    let sampler = Sampler::new(call, x, grid, rules)?;
     let rank = sampler.dims.len();
     let (images, channels) = (x.shape()[0], x.shape()[1]);
     let outputs = &grid.shape()[1..=rank];
@@ -170,7 +170,7 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
         Ok(out)
     };
     match element.kind() {
-        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::String => Err(invalid("strings cannot be interpolated; set mode to nearest")),
         Kind::Complex => {
             let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
             let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
@@ -183,7 +183,7 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
 }
 
 impl Sampler {
-    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
+    fn new(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
         let rank = x.rank().saturating_sub(2);
         let matches = grid.rank() == rank + 2
             && rank > 0
@@ -193,7 +193,7 @@ impl Sampler {
             return Err(broken("C8", format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MAX_AXES {
-            let message = format!("GridSample over {rank} spatial axes; at most {MAX_AXES} are computed");
+            let message = format!("GridSample over {rank} spatial axes is not supported; the maximum is {MAX_AXES}");
             return Err(unsupported(Missing::Attribute, message));
         }
         let mode = call.one_of("mode", &rules.modes).rule("C6")?;

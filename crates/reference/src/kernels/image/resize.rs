@@ -1,6 +1,6 @@
 //! Resize and Upsample: tensors at another resolution.
 
-#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
+#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry per axis")]
 
 mod interpolation;
 
@@ -63,7 +63,7 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
 /// Upsample. `rule` is the version's rule about modes and the number of scales.
 fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result {
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
-        return Err(broken("C4", format!("a scale is {scale}; Upsample takes 1 or more")));
+        return Err(broken("C4", format!("a scale is {scale}; it must be 1 or more for Upsample")));
     }
     let method = early_mode(call, linear, Nearest::Floor).rule(rule)?;
     resize_from_start(call, scales, method, rule)
@@ -86,7 +86,7 @@ fn early_mode(call: &Call<'_>, linear: &str, nearest: Nearest) -> Result<Method>
 fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str) -> Result {
     let x = call.tensor(0)?;
     if scales.len() != x.rank() {
-        return Err(broken(rule, format!("{} scales for an input of shape {:?}", scales.len(), x.shape())));
+        return Err(broken(rule, format!("there are {} scales for an input of shape {:?}", scales.len(), x.shape())));
     }
     let plan = Plan {
         method,
@@ -191,7 +191,7 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
         (None, Some(sizes)) if sizes.len() == count => {
             let sizes = call.budget.read_indices(sizes)?;
             let lengths: Vec<(usize, i64)> = axes.iter().map(|&axis| x.shape()[axis]).zip(sizes).collect();
-            let lengths = fitted(call, &lengths)?;
+            let lengths = output_lengths(call, &lengths)?;
             let extent = |(at, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
                 axis,
                 input: x.shape()[axis],
@@ -208,7 +208,7 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
             Err(broken(
                 rule,
                 format!(
-                    "one of scales and sizes takes {count} elements and the other none; they have {scales:?} and {sizes:?}"
+                    "either scales or sizes must have {count} elements, the other none; they have {scales:?} and {sizes:?}"
                 ),
             ))
         }
@@ -219,14 +219,14 @@ fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
     let axes = given.iter().map(|&axis| normalize_axis(axis, rank).rule("C13")).collect::<Result<Vec<_>>>()?;
     let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
-    if repeated { Err(broken("C13", format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
+    if repeated { Err(broken("C13", format!("axes {given:?} contains an axis twice"))) } else { Ok(axes) }
 }
 
 /// Returns the start and end of each axis. `roi` holds all starts, then all ends.
 fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     let roi = call.optional_tensor(1)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     if roi.len() != 2 * count {
-        return Err(invalid(format!("roi has {} elements; tf_crop_and_resize takes {} of them", roi.len(), 2 * count)));
+        return Err(invalid(format!("roi has {} elements; tf_crop_and_resize requires {}", roi.len(), 2 * count)));
     }
     Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
 }
@@ -241,9 +241,9 @@ enum Policy {
 
 /// Returns the output length, the scale and the unrounded length of each axis, from its input length and requested
 /// size.
-fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
+fn output_lengths(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
     if let Some((_, size)) = lengths.iter().find(|(_, size)| *size < 0) {
-        return Err(invalid(format!("a size is {size}; it takes 0 or more")));
+        return Err(invalid(format!("a size is {size}; it must be 0 or more")));
     }
     let ratio = |&(input, size): &(usize, i64)| {
         if input as i128 == i128::from(size) { 1.0 } else { size as f64 / input as f64 }

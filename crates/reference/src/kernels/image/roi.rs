@@ -24,14 +24,14 @@ fn staged(element: ElementType) -> impl Fn(f64) -> f64 {
 /// Returns the four dimensions of the images.
 fn images(x: &Tensor) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(x.shape())
-        .map_err(|_| invalid(format!("X has shape {:?}; it takes batch, channels, height and width", x.shape())))
+        .map_err(|_| invalid(format!("X has shape {:?}; it must have batch, channels, height and width", x.shape())))
 }
 
 /// Returns the regions, `columns` numbers each.
 fn regions(call: &Call<'_>, tensor: &Tensor, columns: usize) -> Result<Vec<f64>> {
     match tensor.shape() {
         &[_, found] if found == columns => call.budget.read_floats(tensor),
-        shape => Err(invalid(format!("rois has shape {shape:?}; it takes rows of {columns}"))),
+        shape => Err(invalid(format!("rois has shape {shape:?}; it must have rows of {columns}"))),
     }
 }
 
@@ -40,7 +40,7 @@ fn batch(index: f64, count: usize) -> Result<usize> {
     if index >= 0.0 && index < count as f64 {
         Ok(index as usize)
     } else {
-        Err(invalid(format!("a region lies in image {index}, but the batch has {count}")))
+        Err(invalid(format!("a region is in image {index}, but the batch has {count}")))
     }
 }
 
@@ -48,7 +48,7 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
     usize::try_from(given)
         .ok()
         .filter(|&size| size > 0)
-        .ok_or_else(|| invalid(format!("{name} of {} is {given}; it takes 1 or more", call.spec.version)))
+        .ok_or_else(|| invalid(format!("{name} of {} is {given}; it must be 1 or more", call.spec.version)))
 }
 
 // RoiAlign.
@@ -77,7 +77,10 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let [count, channels, height, width] = images(x)?;
     let regions = regions(call, rois, 4).rule("C8")?;
     if regions.len() != batches.len().saturating_mul(4) {
-        return Err(broken("C8", format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
+        return Err(broken(
+            "C8",
+            format!("there are {} batch_indices for rois of shape {:?}", batches.len(), rois.shape()),
+        ));
     }
     let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)]).rule("C7")?;
     let bins = [call.int("output_height")?, call.int("output_width")?];
@@ -88,8 +91,8 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let mut results: Vec<f64> = call.budget.scratch(room.len())?;
     let sampling = Sampling { call, shift, bins, plane: [height, width] };
     if !room.is_empty() {
-        let of_region = room.len() / batches.len();
-        for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(of_region)) {
+        let region_bins = room.len() / batches.len();
+        for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(region_bins)) {
             let budget = call.budget.nested();
             let samples = sampling.samples(&budget, region)?;
             let image = batch(index, count).rule("C5")? * channels;
@@ -108,16 +111,16 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
 /// The maximum is over the four weighted pixels of every sample, not over the samples, as in upstream's own case. The
 /// text only names the mode.
 fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
-    let of_bin = samples.len() / out.len();
+    let bin_samples = samples.len() / out.len();
     for (at, out) in out.iter_mut().enumerate() {
-        let samples = &samples[at * of_bin..(at + 1) * of_bin];
+        let samples = &samples[at * bin_samples..(at + 1) * bin_samples];
         let terms = |sample: &Sample| -> [f64; 4] {
             std::array::from_fn(|corner| {
                 sample.weights[corner] * plane.get(sample.positions[corner]).copied().unwrap_or(0.0)
             })
         };
         *out = match mode {
-            Mode::Average => sum(samples.iter().flat_map(terms)) / of_bin.max(1) as f64,
+            Mode::Average => sum(samples.iter().flat_map(terms)) / bin_samples.max(1) as f64,
             Mode::Maximum => samples.iter().flat_map(terms).reduce(greater).unwrap_or(0.0),
         };
     }
@@ -180,7 +183,7 @@ impl Sampling<'_> {
 /// Returns the number of samples along one axis of a bin.
 fn grid(bin: f64, ratio: i64) -> Result<usize> {
     if ratio < 0 {
-        return Err(broken("C3", format!("sampling_ratio is {ratio}; it takes 0 or more")));
+        return Err(broken("C3", format!("sampling_ratio is {ratio}; it must be 0 or more")));
     }
     if ratio > 0 {
         return Ok(usize::try_from(ratio).unwrap_or(usize::MAX));
@@ -225,7 +228,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     let &[rows, columns] = call.ints("pooled_shape")? else {
         return Err(broken(
             "C4",
-            format!("pooled_shape is {:?}; it takes height and width", call.ints("pooled_shape")?),
+            format!("pooled_shape is {:?}; it must be height and width", call.ints("pooled_shape")?),
         ));
     };
     let bins = [size(call, "pooled_shape", rows)?, size(call, "pooled_shape", columns)?];

@@ -53,7 +53,7 @@ struct Plan {
 type Broken = (&'static str, String);
 
 impl Plan {
-    fn of(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
+    fn new(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
         let refuse = |(rule, why): Broken| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
         let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
         let (left, right) = match compact.split_once("->") {
@@ -110,7 +110,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
             '.' if rest.starts_with("...") && !symbols.contains(&Symbol::Ellipsis) => (Symbol::Ellipsis, 3),
             _ => {
                 let rule = if letter == '.' { "C4" } else { "C5" };
-                return Err((rule, format!("'{term}' holds '{letter}' where a letter or one '...' may stand")));
+                return Err((rule, format!("'{term}' contains '{letter}'; only letters and one '...' are allowed")));
             }
         };
         symbols.push(symbol);
@@ -289,7 +289,7 @@ fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number
 fn einsum(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
-    let plan = Plan::of(call.string("equation")?, &shapes)?;
+    let plan = Plan::new(call.string("equation")?, &shapes)?;
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
         let values = contract::<Floats>(call, &plan)?;
@@ -302,7 +302,7 @@ fn einsum(call: &Call<'_>) -> Result {
 fn magnitude(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
-    let plan = Plan::of(call.string("equation")?, &shapes)?;
+    let plan = Plan::new(call.string("equation")?, &shapes)?;
     let values = contract::<Magnitudes>(call, &plan)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }

@@ -305,7 +305,9 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
         if scale != zero_point {
             return Err(broken(
                 "C3",
-                format!("{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both have the same"),
+                format!(
+                    "{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both must have the same"
+                ),
             ));
         }
     }

@@ -14,13 +14,13 @@ use crate::types::ValueType;
 use crate::value::{Map, MapKey, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "CastMap", 1, cast_map),
-    Kernel::of("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
-    Kernel::of("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
-    Kernel::of("ai.onnx.ml", "ZipMap", 1, zip_map),
+    Kernel::in_domain("ai.onnx.ml", "CastMap", 1, cast_map),
+    Kernel::in_domain("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
+    Kernel::in_domain("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
+    Kernel::in_domain("ai.onnx.ml", "ZipMap", 1, zip_map),
 ];
 
 /// Values by key.
@@ -161,7 +161,7 @@ fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     match (set.next(), set.next()) {
         (Some(list), None) => Ok(list),
         (None, _) => Err(broken("C9", format!("no {prefix}_* attribute is set; one must be"))),
-        (Some(_), Some(_)) => Err(broken("C9", format!("several {prefix}_* attributes are set; one must be"))),
+        (Some(_), Some(_)) => Err(broken("C9", format!("several {prefix}_* attributes are set; only one may be"))),
     }
 }
 
@@ -199,7 +199,7 @@ fn map_values(map: &Map) -> Result<Vec<&Tensor>> {
 
 fn single_element(value: &Value) -> Result<&Tensor> {
     let single = value.as_tensor().filter(|tensor| tensor.len() == 1);
-    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is no single element")))
+    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is not a single element")))
 }
 
 /// Returns the value for a missing map entry: zero or the empty string.
@@ -220,7 +220,7 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             (None, None) => {
                 return Err(broken("C4", "neither int64_vocabulary nor string_vocabulary is set; one must be"));
             }
-            _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; one must be")),
+            _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; only one may be")),
         };
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
@@ -269,7 +269,7 @@ fn cast_map(call: &Call<'_>) -> Result {
 /// Returns, for each output position, the index of its map entry, or an index after the last one.
 fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     let size = call.int("max_map")?;
-    let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is no length")))?;
+    let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is not a length")))?;
     let mut positions: Vec<usize> = call.budget.scratch(size)?;
     positions.fill(usize::MAX);
     for (index, key) in map.entries.keys().enumerate() {
@@ -278,7 +278,7 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
             MapKey::String(_) => None,
         };
         let outside =
-            || broken("C3", format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
+            || broken("C3", format!("the key {} of the map is outside [0, {size}), the range of max_map", show(key)));
         *slot.ok_or_else(outside)? = index;
     }
     Ok(positions)
@@ -289,7 +289,7 @@ fn number((text, &absent): (&Arc<str>, &bool)) -> Result<f64> {
     match (absent, text.trim().parse::<f64>()) {
         (true, _) => Ok(0.0),
         (false, Ok(value)) => Ok(value),
-        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is no number"))),
+        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is not a number"))),
     }
 }
 
@@ -343,7 +343,7 @@ fn zip_map(call: &Call<'_>) -> Result {
             (None, None) => {
                 return Err(broken("C2", "neither classlabels_int64s nor classlabels_strings is set; one must be"));
             }
-            _ => return Err(broken("C2", "classlabels_int64s and classlabels_strings are both set; one must be")),
+            _ => return Err(broken("C2", "classlabels_int64s and classlabels_strings are both set; only one may be")),
         };
     if keys.len() != columns {
         let keys = keys.len();

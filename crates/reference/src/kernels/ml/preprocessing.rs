@@ -10,13 +10,13 @@ use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor),
-    Kernel::of("ai.onnx.ml", "Binarizer", 1, binarizer),
-    Kernel::of("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer),
-    Kernel::of("ai.onnx.ml", "Imputer", 1, imputer),
-    Kernel::of("ai.onnx.ml", "Normalizer", 1, normalizer),
-    Kernel::of("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder),
-    Kernel::of("ai.onnx.ml", "Scaler", 1, scaler),
+    Kernel::in_domain("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor),
+    Kernel::in_domain("ai.onnx.ml", "Binarizer", 1, binarizer),
+    Kernel::in_domain("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer),
+    Kernel::in_domain("ai.onnx.ml", "Imputer", 1, imputer),
+    Kernel::in_domain("ai.onnx.ml", "Normalizer", 1, normalizer),
+    Kernel::in_domain("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder),
+    Kernel::in_domain("ai.onnx.ml", "Scaler", 1, scaler),
 ];
 
 /// Returns the rows and columns of a tensor `[N, C]`, or of `[C]`, which is one row.
@@ -24,7 +24,7 @@ pub(super) fn rows_and_columns(tensor: &Tensor) -> Result<(usize, usize)> {
     match *tensor.shape() {
         [columns] => Ok((1, columns)),
         [rows, columns] => Ok((rows, columns)),
-        ref shape => Err(invalid(format!("the input has shape {shape:?}; only [N, C] and [C] have a meaning"))),
+        ref shape => Err(invalid(format!("the input has shape {shape:?}; it must be [N, C] or [C]"))),
     }
 }
 
@@ -67,14 +67,15 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
     let rows = sizes.first().map_or(0, |&(rows, _)| rows);
     if let Some((other, _)) = sizes.iter().find(|&&(other, _)| other != rows) {
-        return Err(broken("C4", format!("the inputs have {rows} and {other} rows; all must have as many")));
+        return Err(broken("C4", format!("the inputs have {rows} and {other} rows; the numbers must be equal")));
     }
     let widths = match call.optional_ints("inputdimensions") {
         None => sizes.iter().map(|&(_, columns)| columns).collect(),
         Some(widths) if widths.len() == inputs.len() => widths
             .iter()
             .map(|&width| {
-                usize::try_from(width).map_err(|_| invalid(format!("inputdimensions holds {width}, which is no size")))
+                usize::try_from(width)
+                    .map_err(|_| invalid(format!("inputdimensions contains {width}, which is not a size")))
             })
             .collect::<Result<Vec<_>>>()?,
         Some(widths) => {
@@ -113,7 +114,7 @@ fn imputer(call: &Call<'_>) -> Result {
     if call.has("imputed_value_floats") && call.has("imputed_value_int64s") {
         return Err(broken(
             "C5",
-            "imputed_value_floats and imputed_value_int64s are both set; leave out the one of the other type",
+            "imputed_value_floats and imputed_value_int64s are both set; omit the one of the other type",
         ));
     }
     let (replaced, imputed): (Vec<bool>, Tensor) = if element.is_float() {
@@ -190,7 +191,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
         (Some(_), Some(_)) => {
-            return Err(broken("C5", "cats_int64s and cats_strings are both set; one of them must be"));
+            return Err(broken("C5", "cats_int64s and cats_strings are both set; only one may be"));
         }
         (None, Some(categories)) if x.element_type() == ElementType::String => {
             (places(call, x.strings(), &categories)?, categories.len())
@@ -240,13 +241,13 @@ fn scaler(call: &Call<'_>) -> Result {
         && offset.len() != scale.len()
     {
         let (offset, scale) = (offset.len(), scale.len());
-        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; both must have as many")));
+        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; the numbers must be equal")));
     }
     let (offset, scale) = (offset.unwrap_or_else(|| vec![0.0]), scale.unwrap_or_else(|| vec![1.0]));
     for (name, values) in [("offset", &offset), ("scale", &scale)] {
         if values.len() != 1 && values.len() != features || values.is_empty() {
             let found = values.len();
-            return Err(broken("C2", format!("{name} has {found} elements, but the input {features} features")));
+            return Err(broken("C2", format!("{name} has {found} elements, but the input has {features} features")));
         }
     }
     let pick = |values: &[f64], at: usize| values.get(at % values.len()).copied().unwrap_or(0.0);

@@ -11,8 +11,8 @@ use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::tensor::sum::{CompensatedSum, dot, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
-    Kernel::of("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
+    Kernel::in_domain("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
+    Kernel::in_domain("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
 ];
 
 /// Kernel function, which measures the similarity of two vectors.
@@ -34,7 +34,7 @@ enum SimilarityKind {
 impl Similarity {
     const LINEAR: Similarity = Similarity { kind: SimilarityKind::Linear, gamma: 0.0, coef0: 0.0, degree: 0.0 };
 
-    fn of(call: &Call<'_>) -> Result<Similarity> {
+    fn from_call(call: &Call<'_>) -> Result<Similarity> {
         let kind = call.one_of(
             "kernel_type",
             &[
@@ -49,7 +49,7 @@ impl Similarity {
             [gamma, coef0, degree] => Ok(Similarity { kind, gamma, coef0, degree }),
             ref other => {
                 let found = other.len();
-                Err(invalid(format!("kernel_params has {found} elements; it has three: gamma, coef0, degree")))
+                Err(invalid(format!("kernel_params has {found} elements; it must have three: gamma, coef0, degree")))
             }
         }
     }
@@ -76,7 +76,7 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
     match expected {
         Some(expected) if expected == found => Ok(()),
         Some(expected) => {
-            Err(invalid(format!("{name} has {found} elements; the other attributes and the input ask for {expected}")))
+            Err(invalid(format!("{name} has {found} elements; the other attributes and the input require {expected}")))
         }
         None => Err(invalid(format!("the number of elements of {name} overflows"))),
     }
@@ -86,12 +86,12 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
 fn svm_regressor(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, one_class) = (PostTransform::of(call)?, call.flag("one_class")?);
+    let (transform, one_class) = (PostTransform::from_call(call)?, call.flag("one_class")?);
     let (coefficients, vectors) = (floats(call, "coefficients"), floats(call, "support_vectors"));
     let bias = floats(call, "rho").first().copied().unwrap_or(0.0);
     let supports = call.int("n_supports")?;
     let supports = usize::try_from(supports).map_err(|_| invalid(format!("n_supports is {supports}")))?;
-    let similarity = Similarity::of(call)?;
+    let similarity = Similarity::from_call(call)?;
     if supports > 0 {
         expect_len("support_vectors", vectors.len(), supports.checked_mul(columns)).rule("C4")?;
         expect_len("coefficients", coefficients.len(), Some(supports)).rule("C4")?;
@@ -140,13 +140,13 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(call: &Call<'_>, classes: usize, columns: usize) -> Result<Machine> {
+    fn from_call(call: &Call<'_>, classes: usize, columns: usize) -> Result<Machine> {
         let per_class = call.optional_ints("vectors_per_class").unwrap_or_default();
         let mut starts = vec![0usize];
         for &count in per_class {
             let last = starts.last().copied().unwrap_or(0);
             let next = usize::try_from(count).ok().and_then(|count| last.checked_add(count));
-            starts.push(next.ok_or_else(|| invalid(format!("vectors_per_class holds {count}")))?);
+            starts.push(next.ok_or_else(|| invalid(format!("vectors_per_class contains {count}")))?);
         }
         let total = starts.last().copied().unwrap_or(0);
         let (coefficients, vectors) = (floats(call, "coefficients"), floats(call, "support_vectors"));
@@ -166,7 +166,7 @@ impl Machine {
             }
         }
         let probability = if total == 0 { Vec::new() } else { a.into_iter().zip(b).collect() };
-        let similarity = Similarity::of(call)?;
+        let similarity = Similarity::from_call(call)?;
         Ok(Machine { classes, columns, similarity, coefficients, vectors, starts, rho, probability })
     }
 
@@ -271,9 +271,10 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
 fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);
+    let (transform, labels) =
+        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
     let classes = labels.len().max(1);
-    let machine = Machine::of(call, classes, columns)?;
+    let machine = Machine::from_call(call, classes, columns)?;
     let all_positive = machine.coefficients.iter().all(|&weight| weight >= 0.0);
     let values = call.budget.read_floats(x)?;
     let (mut decided, mut scores, mut width) = (Vec::new(), Vec::new(), 0);

@@ -25,7 +25,7 @@ fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor
     if let Some(outside) = kept.last().filter(|last| **last >= size) {
         return Err(broken(
             "C5",
-            format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape()),
+            format!("condition selects entry {outside}, which is outside axis {axis} of shape {:?}", data.shape()),
         ));
     }
     Ok(entries(call, data, axis, &kept)?.into())
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn a_condition_may_be_long_but_not_select_what_is_not_there() {
-        let keep = |condition: &[f64]| {
+        let compressed = |condition: &[f64]| {
             let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
             let condition = typed(ElementType::Bool, &[condition.len()], condition);
             node("Compress", 11).input(data).input(condition).set("axis", 0)
         };
-        assert_eq!(keep(&[0.0, 0.0, 0.0]).tensor().shape(), [0, 2]);
-        assert!(keep(&[0.0, 0.0, 1.0]).error().contains("entry 2"));
+        assert_eq!(compressed(&[0.0, 0.0, 0.0]).tensor().shape(), [0, 2]);
+        assert!(compressed(&[0.0, 0.0, 1.0]).error().contains("entry 2"));
     }
 }

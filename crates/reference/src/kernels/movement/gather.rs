@@ -52,7 +52,10 @@ pub(super) fn element_positions(
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
         let own = indices.shape();
-        return Err(broken(shapes, format!("indices of shape {own:?} do not fit shape {shape:?} beyond axis {axis}")));
+        return Err(broken(
+            shapes,
+            format!("indices of shape {own:?} do not fit shape {shape:?} along another axis than {axis}"),
+        ));
     }
     let size = shape.get(axis).copied().unwrap_or(0);
     let mut steps: Vec<isize> = strides(shape).into_iter().map(usize::cast_signed).collect();
@@ -71,7 +74,10 @@ fn gather_nd(call: &Call<'_>) -> Result {
     if indices.shape().last() == Some(&0) {
         return Err(broken(
             "C4",
-            format!("indices of shape {:?} hold tuples of no index; they take one or more", indices.shape()),
+            format!(
+                "indices of shape {:?} contain empty tuples; a tuple must have at least one index",
+                indices.shape()
+            ),
         ));
     }
     let tuples = tuple_positions(call, data.shape(), indices, ["C4", "C5"])?;

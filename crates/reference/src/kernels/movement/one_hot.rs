@@ -27,14 +27,14 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     if values.len() != 2 {
         return Err(broken(
             "C5",
-            format!("values has shape {:?}, but must hold the off and the on value", values.shape()),
+            format!("values has shape {:?}, but must be the off value and the on value", values.shape()),
         ));
     }
     let axis = normalize_axis(call.int("axis")?, indices.rank() + 1).rule("C6")?;
     let classes = depth
         .single_integer()
         .and_then(|depth| usize::try_from(depth).ok())
-        .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number, not below 0")))?;
+        .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number that is not negative")))?;
     let mut shape = indices.shape().to_vec();
     shape.insert(axis, classes);
     let buffer = call.allocate(values.element_type(), &shape)?;

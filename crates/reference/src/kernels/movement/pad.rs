@@ -92,17 +92,17 @@ fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], padding: &Padding) -> R
     let (begins, ends) = numbers.split_at(numbers.len().min(axes.len()));
     if ends.len() != axes.len() {
         let (count, named) = (numbers.len(), axes.len());
-        return Err(broken("C7", format!("there are {count} pads, but {named} axes take {}", 2 * named)));
+        return Err(broken("C7", format!("there are {count} pads, but {named} axes require {}", 2 * named)));
     }
-    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    let mut output_axes: Vec<OutputAxis> = data.shape().iter().map(|&size| OutputAxis { first: 0, size }).collect();
     for ((&axis, &begin), &end) in axes.iter().zip(begins).zip(ends) {
-        let Some(place) = places.get_mut(axis) else { continue };
-        let size = usize::try_from(place.size as i128 + i128::from(begin) + i128::from(end)).map_err(|_| {
-            invalid(format!("pads {begin} and {end} leave no size to axis {axis} of shape {:?}", data.shape()))
+        let Some(output) = output_axes.get_mut(axis) else { continue };
+        let size = usize::try_from(output.size as i128 + i128::from(begin) + i128::from(end)).map_err(|_| {
+            invalid(format!("pads {begin} and {end} leave a negative size for axis {axis} of shape {:?}", data.shape()))
         })?;
-        *place = Place { first: -i128::from(begin), size };
+        *output = OutputAxis { first: -i128::from(begin), size };
     }
-    Ok(padding.extend(call, &places)?.into())
+    Ok(padding.extend(call, &output_axes)?.into())
 }
 
 /// `CenterCropPad`: crops each axis around its center, or pads it with zeros.
@@ -116,32 +116,32 @@ fn center_crop_pad(call: &Call<'_>) -> Result {
     if sizes.len() != axes.len() {
         return Err(broken("C4", format!("shape {sizes:?} does not have a size for each of the axes {axes:?}")));
     }
-    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    let mut output_axes: Vec<OutputAxis> = data.shape().iter().map(|&size| OutputAxis { first: 0, size }).collect();
     for (&axis, &size) in axes.iter().zip(&sizes) {
-        let Some(place) = places.get_mut(axis) else { continue };
-        let (has, wants) = (place.size as i128, size as i128);
+        let Some(output) = output_axes.get_mut(axis) else { continue };
+        let (has, wants) = (output.size as i128, size as i128);
         // An odd entry is cropped from the end, or added to it: both halves round toward zero.
-        *place = Place { first: (has - wants) / 2, size };
+        *output = OutputAxis { first: (has - wants) / 2, size };
     }
     let padding = Padding { mode: Mode::Constant, value: Tensor::zero(data.element_type())? };
-    Ok(padding.extend(call, &places)?.into())
+    Ok(padding.extend(call, &output_axes)?.into())
 }
 
 /// Start of an output axis relative to the input axis, and its size.
-struct Place {
+struct OutputAxis {
     first: i128,
     size: usize,
 }
 
 impl Padding {
-    /// Copies the input into the given places and fills the rest.
-    fn extend(&self, call: &Call<'_>, places: &[Place]) -> Result<Tensor> {
+    /// Copies the input to the given axes and fills the rest.
+    fn extend(&self, call: &Call<'_>, output_axes: &[OutputAxis]) -> Result<Tensor> {
         let Padding { mode, value } = self;
         let data = call.tensor(0)?;
         if value.len() != 1 {
             return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
         }
-        let shape: Vec<usize> = places.iter().map(|place| place.size).collect();
+        let shape: Vec<usize> = output_axes.iter().map(|axis| axis.size).collect();
         let buffer = call.allocate(data.element_type(), &shape)?;
         if buffer.is_empty() {
             return Ok(buffer.gather(data, [])?);
@@ -151,10 +151,10 @@ impl Padding {
             return Err(invalid(format!("shape {shape:?} has no entry to repeat; only mode constant can pad it")));
         }
         let mut tables = Vec::new();
-        for ((place, &size), stride) in places.iter().zip(data.shape()).zip(strides(data.shape())) {
-            let mut table: Vec<Option<usize>> = call.budget.scratch(place.size)?;
+        for ((axis, &size), stride) in output_axes.iter().zip(data.shape()).zip(strides(data.shape())) {
+            let mut table: Vec<Option<usize>> = call.budget.scratch(axis.size)?;
             for (index, slot) in table.iter_mut().enumerate() {
-                *slot = mode.entry(place.first + index as i128, size).map(|entry| entry * stride);
+                *slot = mode.entry(axis.first + index as i128, size).map(|entry| entry * stride);
             }
             tables.push(table);
         }
@@ -206,9 +206,11 @@ mod tests {
     fn pads_without_a_meaning_are_refused() {
         assert!(padded(18, "wrap", 2, [1, 1]).error().contains("constant, reflect, edge"));
         assert!(padded(19, "edge", 0, [1, 0]).error().contains("only mode constant"));
-        assert!(padded(19, "constant", 2, [-2, -1]).error().contains("leave no size"));
+        assert!(padded(19, "constant", 2, [-2, -1]).error().contains("leave a negative size"));
         assert!(padded(19, "constant", 2, [i64::MAX, 0]).error().contains("limit"));
-        assert!(node("Pad", 13).input(floats(&[1], &[1.0])).input(ints(&[1], &[1])).error().contains("1 axes take 2"));
+        assert!(
+            node("Pad", 13).input(floats(&[1], &[1.0])).input(ints(&[1], &[1])).error().contains("1 axes require 2")
+        );
     }
 
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         let centered =
             |wanted: i64| node("CenterCropPad", 18).input(floats(&[2], &[1.0, 2.0])).input(ints(&[1], &[wanted]));
         assert_eq!(centered(0).tensor().shape(), [0]);
-        assert!(centered(-1).error().contains("none below 0"));
+        assert!(centered(-1).error().contains("no negative entries"));
         let one = node("CenterCropPad", 18).input(strings(&[1, 3], &["a", "b", "c"])).input(ints(&[1], &[1]));
         let last: &[i64] = &[-1];
         assert_eq!(one.set("axes", last).tensor(), strings(&[1, 1], &["b"]));

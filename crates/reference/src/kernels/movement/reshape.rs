@@ -72,7 +72,7 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     if let Some(axis) = inferred {
         let (before, after) = around_axis(&dims, axis);
         let left = data.len().checked_div(before.saturating_mul(after));
-        dims[axis] = left.ok_or_else(|| refuse("-1 beside a 0 can be anything").rule("C6"))?;
+        dims[axis] = left.ok_or_else(|| refuse("a -1 next to a 0 is ambiguous").rule("C6"))?;
     }
     Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ").rule("C4"))?.into())
 }

@@ -125,7 +125,7 @@ fn write_starts(call: &Call<'_>, size: usize, length: usize, circular: bool) -> 
             .ok_or_else(|| {
                 broken(
                     "C3",
-                    format!("{length} entries from {from} on leave a cache of {size}; circular mode would wrap"),
+                    format!("{length} entries from {from} on do not fit into a cache of {size}; mode circular would wrap around"),
                 )
             })?;
     }

@@ -42,7 +42,7 @@ fn slice(call: &Call<'_>, Bounds { starts, ends, axes: named, steps }: Bounds<'_
         return Err(broken(
             "C7",
             format!(
-                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not go together for shape {:?}",
+                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not fit shape {:?}",
                 data.shape()
             ),
         ));
@@ -82,7 +82,7 @@ impl Range {
         let distance = if step < 0 { first - last } else { last - first };
         let length = step.abs();
         if length == 0 {
-            return Err(broken("C5", "a step is 0, which never ends; use 1 to take every entry"));
+            return Err(broken("C5", "a step is 0; use 1 to select every entry"));
         }
         let count = usize::try_from((distance.max(0) + length - 1) / length).unwrap_or(0);
         // One entry needs no step. For several, the step is smaller than the axis.
@@ -129,6 +129,6 @@ mod tests {
     fn more_slices_than_axes_are_refused() {
         let two = || ints(&[2], &[0, 0]);
         let refused = node("Slice", 13).input(floats(&[2], &[0.0, 1.0])).input(two()).input(two()).error();
-        assert!(refused.contains("go together") || refused.contains("more than once"), "{refused}");
+        assert!(refused.contains("do not fit") || refused.contains("more than once"), "{refused}");
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "Shapes::of checks ranks, channels and groups; offsets are below their products"
+    reason = "Shapes::forward checks ranks, channels and groups; offsets are below their products"
 )]
 
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// Reads the shapes of X and W. W's first axis is the output channels, its second the input channels per group.
-    pub(super) fn of(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+    pub(super) fn forward(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
         let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
         if Some(x.shape()[1]) != channels.checked_mul(groups) || !features.is_multiple_of(groups) {
@@ -63,8 +63,9 @@ impl Shapes {
     fn read(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<(Shapes, [usize; 2])> {
         let group = call.int("group")?;
         let groups = usize::try_from(group).ok().filter(|&group| group > 0);
-        let groups =
-            groups.ok_or_else(|| broken(Rules::of(call).weight, format!("group is {group}; it takes 1 or more")))?;
+        let groups = groups.ok_or_else(|| {
+            broken(Rules::for_operator(call).weight, format!("group is {group}; it must be 1 or more"))
+        })?;
         let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
         if input.len() != kernel.len() {
             return Err(unfit(call, x, w, groups));
@@ -72,8 +73,8 @@ impl Shapes {
         if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1)? != kernel {
             let given = call.ints("kernel_shape")?;
             return Err(broken(
-                Rules::of(call).kernel_shape,
-                format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape()),
+                Rules::for_operator(call).kernel_shape,
+                format!("kernel_shape {given:?} differs from that of a weight of shape {:?}", w.shape()),
             ));
         }
         let shapes = Shapes { images: x.shape()[0], groups, channels: 0, features: 0, kernel, input };
@@ -115,8 +116,8 @@ impl Shapes {
         let all = element_count(&[self.groups, self.features])?;
         if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
             return Err(broken(
-                Rules::of(call).bias,
-                format!("the bias has {} elements for {all} output channels", bias.len()),
+                Rules::for_operator(call).bias,
+                format!("the bias has {} elements, but there are {all} output channels", bias.len()),
             ));
         }
         Ok(ConvGemm {
@@ -134,8 +135,8 @@ impl Shapes {
 
 fn unfit(call: &Call<'_>, x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::error::KernelError {
     broken(
-        Rules::of(call).weight,
-        format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()),
+        Rules::for_operator(call).weight,
+        format!("a weight of shape {:?} does not fit an input of shape {:?} in {groups} groups", w.shape(), x.shape()),
     )
 }
 
@@ -143,7 +144,7 @@ fn unfit(call: &Call<'_>, x: &Tensor, w: &Tensor, groups: usize) -> crate::kerne
 fn conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
-    let shapes = Shapes::of(call, x, w)?;
+    let shapes = Shapes::forward(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     let first = |group: usize| group * shapes.features;
@@ -168,7 +169,10 @@ fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: 
     if points.len() == 1 || points.len() == channels {
         return Ok(points);
     }
-    Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
+    Err(invalid(format!(
+        "{what} has {} elements; it must have 1, or {channels} for as many output channels",
+        points.len()
+    )))
 }
 
 /// Computes the exact sums of products, each factor minus its zero point. The rules are about the zero points of the
@@ -181,7 +185,7 @@ fn integer_sums(
 ) -> Result<(Vec<f64>, Vec<usize>)> {
     let [x, w, x_zero, w_zero] = tensors;
     let (x, w) = (call.tensor(x)?, call.tensor(w)?);
-    let shapes = Shapes::of(call, x, w)?;
+    let shapes = Shapes::forward(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input").rule(rules[0])?;
@@ -225,7 +229,7 @@ fn quantized(call: &Call<'_>) -> Result {
         let tensor = call.tensor(at)?;
         tensor
             .single_float()
-            .ok_or_else(|| broken("C7", format!("{what} has shape {:?}; it takes one number", tensor.shape())))
+            .ok_or_else(|| broken("C7", format!("{what} has shape {:?}; it must be one number", tensor.shape())))
     };
     for (at, name) in [(1, "x"), (4, "w"), (6, "y")] {
         let (scale, zero_point) = (call.tensor(at)?, call.tensor(at + 1)?);
@@ -233,7 +237,7 @@ fn quantized(call: &Call<'_>) -> Result {
             return Err(broken(
                 "C7",
                 format!(
-                    "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
+                    "{name}_scale has shape {:?} and {name}_zero_point {:?}; both must have the same",
                     scale.shape(),
                     zero_point.shape()
                 ),
@@ -289,7 +293,7 @@ struct History {
 }
 
 impl History {
-    fn of(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
+    fn from_tensors(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
         match (x.shape(), w.shape()) {
             (&[images, channels, length], &[features, 1, taps])
                 if features == channels
@@ -302,7 +306,9 @@ impl History {
                 let past = past.map(Tensor::shape);
                 Err(broken(
                     "C5",
-                    format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together"),
+                    format!(
+                        "shapes {x:?} of the input, {w:?} of the weight and {past:?} of the past state do not fit together"
+                    ),
                 ))
             }
         }
@@ -330,7 +336,7 @@ impl History {
 fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, History)> {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let past = call.optional_tensor(3)?;
-    let history = History::of(x, w, past)?;
+    let history = History::from_tensors(x, w, past)?;
     let History { images, channels, length, .. } = history;
     let taps = history.past + 1;
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
@@ -348,7 +354,7 @@ fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, His
                 (1, Some(past)) => past[at],
                 _ => 0.0,
             });
-            Patches::new(accumulate.of(budget.collect(line)?), &axes, Direction::Forward)
+            Patches::new(accumulate.apply(budget.collect(line)?), &axes, Direction::Forward)
         },
     )?;
     Ok((sums, history))

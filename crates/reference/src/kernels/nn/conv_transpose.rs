@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "Shapes::transposed checks ranks, channels and groups; attribute lists have one entry an axis"
+    reason = "Shapes::transposed checks ranks, channels and groups; attribute lists have one entry per axis"
 )]
 
 use crate::kernels::framework::accumulate::Accumulate;
@@ -72,7 +72,7 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
                 let extra = extra[at];
                 return Err(broken(
                     "C9",
-                    format!("output_padding is {extra} where stride {stride} and dilation {dilation} are not more"),
+                    format!("output_padding is {extra}; it must be less than stride {stride} or dilation {dilation}"),
                 ));
             }
             let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };

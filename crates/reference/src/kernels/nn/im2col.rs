@@ -75,16 +75,16 @@ impl ConvGemm<'_> {
             }
             let budget = self.call.budget.nested();
             let columns = columns(&budget, image, group)?;
-            self.one(&|budget, rows| weights(budget, group, rows), &columns, out)
+            self.compute_one(&|budget, rows| weights(budget, group, rows), &columns, out)
         })?;
         Ok(out)
     }
 
     /// Computes one image and group, in blocks of windows.
-    fn one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
+    fn compute_one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
         let ConvGemm { depth, windows, .. } = *self;
         if let Some(unfolded) = columns.unfolded() {
-            return self.rows(weights, Matrix::row_major(unfolded, depth, windows), out);
+            return self.add_product(weights, Matrix::row_major(unfolded, depth, windows), out);
         }
         let width = (UNFOLDED / depth).clamp(64, windows.max(64)).min(windows);
         let budget = self.call.budget.nested();
@@ -99,7 +99,7 @@ impl ConvGemm<'_> {
             })?;
             let taps = Matrix::row_major(taps, depth, width);
             if width == windows {
-                self.rows(weights, taps, out)?;
+                self.add_product(weights, taps, out)?;
                 continue;
             }
             let budget = budget.nested();
@@ -108,7 +108,7 @@ impl ConvGemm<'_> {
             for (out, part) in out.chunks(windows).zip(part.chunks_mut(width)) {
                 part.copy_from_slice(&out[block.clone()]);
             }
-            self.rows(weights, taps, &mut part)?;
+            self.add_product(weights, taps, &mut part)?;
             for (out, part) in out.chunks_mut(windows).zip(part.chunks(width)) {
                 out[block.clone()].copy_from_slice(part);
             }
@@ -117,7 +117,7 @@ impl ConvGemm<'_> {
     }
 
     /// Adds the weights times `taps` to `out`, in blocks of weights.
-    fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
+    fn add_product(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
         let max = (CONVERTED / self.depth).max(8);
         let deadline = self.call.budget.deadline();
         for (at, out) in out.chunks_mut(max * taps.columns).enumerate() {
@@ -232,11 +232,11 @@ impl Patches {
     }
 
     /// Returns the run of each axis for a tap, counted in row-major order.
-    fn runs_of(&self, mut tap: usize) -> Vec<WindowRun> {
+    fn runs_of_tap(&self, mut tap: usize) -> Vec<WindowRun> {
         let mut runs: Vec<WindowRun> = Vec::new();
-        for of_axis in self.runs.iter().rev() {
-            runs.push(of_axis[tap % of_axis.len()]);
-            tap /= of_axis.len();
+        for axis_runs in self.runs.iter().rev() {
+            runs.push(axis_runs[tap % axis_runs.len()]);
+            tap /= axis_runs.len();
         }
         runs.reverse();
         runs
@@ -259,7 +259,7 @@ impl Im2Col for Patches {
     }
 
     fn fill(&self, row: usize, from: usize, out: &mut [f64]) {
-        let runs = self.runs_of(row % self.taps);
+        let runs = self.runs_of_tap(row % self.taps);
         let plane = row / self.taps * self.plane;
         let (Some(last), Some(&length)) = (runs.last(), self.outputs.last()) else {
             return out.fill(self.image[plane]);

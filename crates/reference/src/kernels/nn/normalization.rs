@@ -1,6 +1,9 @@
 //! Normalization by the statistics of parts of a tensor, or by neighbouring channels.
 
-#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel or group")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parameters have been checked to have one element per channel or group"
+)]
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
@@ -63,10 +66,10 @@ fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation:
 struct Stash(ElementType);
 
 impl Stash {
-    fn of(call: &Call<'_>) -> Result<Stash> {
+    fn from_call(call: &Call<'_>) -> Result<Stash> {
         match call.element_type("stash_type")? {
             Some(element) if element.is_float() => Ok(Stash(element)),
-            _ => Err(invalid(format!("stash_type is {}, which is no floating type", call.int("stash_type")?))),
+            _ => Err(invalid(format!("stash_type is {}, which is not a floating-point type", call.int("stash_type")?))),
         }
     }
 
@@ -88,16 +91,18 @@ impl Stash {
 fn channels(data: &Tensor) -> Result<usize> {
     match data.shape() {
         [_, channels, ..] => Ok(*channels),
-        shape => Err(invalid(format!("the input has shape {shape:?}; it takes a batch and a channel axis"))),
+        shape => Err(invalid(format!("the input has shape {shape:?}; it must have a batch and a channel axis"))),
     }
 }
 
-/// Returns the elements of the input at `at`, one per channel or group, `count` in all.
-fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f64>> {
-    let tensor = call.tensor(at)?;
+/// Returns the elements of the input at `index`, one per channel or group, `count` in all.
+fn one_per_part(call: &Call<'_>, index: usize, count: usize, part: &str) -> Result<Vec<f64>> {
+    let tensor = call.tensor(index)?;
     if tensor.shape() != [count] {
         let shape = tensor.shape();
-        return Err(invalid(format!("input {at} has shape {shape:?}; it takes [{count}], one for each {of}")));
+        return Err(invalid(format!(
+            "input {index} has shape {shape:?}; it must be [{count}], one element per {part}"
+        )));
     }
     call.budget.read_floats(tensor)
 }
@@ -114,10 +119,10 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
 fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
-    let scale = accumulate.of(one_each(call, 1, channels, "channel").rule("C3")?);
-    let bias = accumulate.of(one_each(call, 2, channels, "channel").rule("C3")?);
+    let scale = accumulate.apply(one_per_part(call, 1, channels, "channel").rule("C3")?);
+    let bias = accumulate.apply(one_per_part(call, 2, channels, "channel").rule("C3")?);
     let epsilon = call.float("epsilon")?;
-    let lanes = Lanes::from(call, data.shape(), 2)?;
+    let lanes = Lanes::from_axis(call, data.shape(), 2)?;
     let mut values = call.budget.read_floats(data)?;
     let statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
@@ -140,11 +145,11 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
 /// Layer normalization over all axes from `axis` on: `D = (X - mean) / sqrt(variance + epsilon)` in the stash type,
 /// rounded to the input's type, then `Y = D * scale + B`.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
-    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
+    let (data, stash) = (call.tensor(0)?, Stash::from_call(call)?);
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
-    let lanes = Lanes::from(call, shape, axis)?;
+    let lanes = Lanes::from_axis(call, shape, axis)?;
     let mut values = stash.floats(call, data)?;
     let mut statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
@@ -156,10 +161,10 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     })?;
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
-    let scales = accumulate.of(call.budget.read_floats(scale)?);
+    let scales = accumulate.apply(call.budget.read_floats(scale)?);
     values.iter_mut().zip(spread(scale, &scales, shape).rule("C5")?).for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
-        let biases = accumulate.of(call.budget.read_floats(bias)?);
+        let biases = accumulate.apply(call.budget.read_floats(bias)?);
         values.iter_mut().zip(spread(bias, &biases, shape).rule("C5")?).for_each(|(value, bias)| *value += bias);
     }
     let y = call.floats(accumulate.output(element), shape, values)?;
@@ -195,7 +200,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(call: &Call<'_>, data: &Tensor) -> Result<Groups> {
+    fn from_call(call: &Call<'_>, data: &Tensor) -> Result<Groups> {
         let channels = channels(data)?;
         let named = call.int("num_groups")?;
         let groups = usize::try_from(named).ok().filter(|&groups| groups > 0 && channels.is_multiple_of(groups));
@@ -216,7 +221,7 @@ impl Groups {
         (epsilon, accumulate): (f64, Accumulate),
         round: impl Fn(f64) -> f64 + Sync,
     ) -> Result<()> {
-        let lanes = Lanes::from(call, &self.shape, 2)?;
+        let lanes = Lanes::from_axis(call, &self.shape, 2)?;
         let statistics = lanes.fold(call, values, moments)?;
         lanes.change(call, values, |lane, values| {
             let (mean, variance) = statistics[lane];
@@ -242,9 +247,9 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
 /// `GroupNormalization` in version 18: scales and shifts by group, without a stash type.
 fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
-    let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.count, "group").rule("C2")?);
-    let bias = accumulate.of(one_each(call, 2, groups.count, "group").rule("C2")?);
+    let groups = Groups::from_call(call, data)?;
+    let scale = accumulate.apply(one_per_part(call, 1, groups.count, "group").rule("C2")?);
+    let bias = accumulate.apply(one_per_part(call, 2, groups.count, "group").rule("C2")?);
     let mut values = call.budget.read_floats(data)?;
     groups.standardize(call, &mut values, (call.float("epsilon")?, accumulate), |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
@@ -253,10 +258,10 @@ fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
 /// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by channel.
 fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
-    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
-    let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.channels, "channel").rule("C3")?);
-    let bias = accumulate.of(one_each(call, 2, groups.channels, "channel").rule("C3")?);
+    let (data, stash) = (call.tensor(0)?, Stash::from_call(call)?);
+    let groups = Groups::from_call(call, data)?;
+    let scale = accumulate.apply(one_per_part(call, 1, groups.channels, "channel").rule("C3")?);
+    let bias = accumulate.apply(one_per_part(call, 2, groups.channels, "channel").rule("C3")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(call, data)?;
     groups.standardize(call, &mut values, (epsilon, accumulate), |value| element.round(stash.round(value)))?;
@@ -266,12 +271,12 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
 /// `RMSNormalization`: divides all axes from `axis` on by their root mean square, in stages like `LayerNormalization`.
 fn root_mean_square(call: &Call<'_>) -> Result {
-    let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
+    let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::from_call(call)?);
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
     let mut values = stash.floats(call, data)?;
-    Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
+    Lanes::from_axis(call, shape, axis)?.change(call, &mut values, |_, values| {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
         for value in &mut *values {
@@ -399,8 +404,8 @@ mod tests {
             let y = node(op, 22).input(empty());
             assert_eq!(if op == "LRN" { y.set("size", 1) } else { y }.tensor().shape(), [2, 0, 3]);
         }
-        let none = || floats(&[0], &[]);
-        let y = node("InstanceNormalization", 22).input(empty()).input(none()).input(none()).tensor();
+        let no_parameters = || floats(&[0], &[]);
+        let y = node("InstanceNormalization", 22).input(empty()).input(no_parameters()).input(no_parameters()).tensor();
         assert_eq!(y.shape(), [2, 0, 3]);
         assert!(node("LpNormalization", 22).input(ints(&[1], &[1])).run().is_err());
     }

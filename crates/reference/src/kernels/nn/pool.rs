@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "windows are clipped to the input, and attribute lists have one entry an axis"
+    reason = "windows are clipped to the input, and attribute lists have one entry per axis"
 )]
 
 use crate::dtype::{ElementType, Kind};
@@ -36,12 +36,12 @@ pub(super) const KERNELS: &[Kernel] = &[
 fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     let input = spatial("X", call.tensor(0)?.shape())?;
     let Some(_) = call.optional_ints("kernel_shape") else {
-        return Err(invalid(format!("kernel_shape is left out, and {} says no other way to it", call.spec.version)));
+        return Err(invalid(format!("kernel_shape is missing, and {} has no default for it", call.spec.version)));
     };
     let kernel = per_axis(call, "kernel_shape", input.len(), 1)?;
     let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
     // A window that does not fit violates the rule about the kernel.
-    axes(call, input, &kernel, rounding).rule(Rules::of(call).kernel_shape)
+    axes(call, input, &kernel, rounding).rule(Rules::for_operator(call).kernel_shape)
 }
 
 /// Returns one window over all spatial axes.
@@ -142,9 +142,9 @@ fn max_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
         return Ok(greatest.into());
     }
     if best.contains(&NOWHERE) {
-        return Err(invalid("a window lies over nothing but padding, so there is no index of its maximum"));
+        return Err(invalid("a window covers only padding, so its maximum has no index"));
     }
-    let storage = Storage::of(call, x.shape())?;
+    let storage = Storage::from_call(call, x.shape())?;
     let indices = call.integers(ElementType::Int64, &shape, best.into_iter().map(|at| storage.index(at) as i128))?;
     Ok(Outputs::from(vec![greatest, indices]))
 }
@@ -173,11 +173,16 @@ struct Storage {
 }
 
 impl Storage {
-    fn of(call: &Call<'_>, shape: &[usize]) -> Result<Storage> {
+    fn from_call(call: &Call<'_>, shape: &[usize]) -> Result<Storage> {
         let column_major = match call.optional_int("storage_order").unwrap_or(0) {
             0 => false,
             1 => true,
-            other => return Err(broken("C3", format!("storage_order is {other}; 0 is row major, 1 column major"))),
+            other => {
+                return Err(broken(
+                    "C3",
+                    format!("storage_order is {other}; it must be 0 (row major) or 1 (column major)"),
+                ));
+            }
         };
         let dims = spatial("X", shape)?.to_vec();
         Ok(Storage { plane: element_count(&dims)?, dims, column_major })
@@ -205,7 +210,7 @@ impl Storage {
 fn max_unpool(call: &Call<'_>) -> Result {
     let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
     if x.shape() != indices.shape() {
-        return Err(broken("C5", format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
+        return Err(broken("C5", format!("X has shape {:?}, but I has shape {:?}", x.shape(), indices.shape())));
     }
     let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
         framed(&unpooled(call, x, false)?, &call.budget.read_indices(given)?)?
@@ -258,8 +263,8 @@ fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> 
 fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> {
     let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
     let shape = shape.filter(|shape| shape.len() == covered.len());
-    let shape =
-        shape.ok_or_else(|| broken("C3", format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
+    let shape = shape
+        .ok_or_else(|| broken("C3", format!("output_shape {given:?} is not a shape of rank {}", covered.len())))?;
     Ok((covered.iter().zip(&shape).map(|(&covered, &given)| covered.min(given)).collect(), shape))
 }
 

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "attribute lists have one entry an axis, and a window counts below its size"
+    reason = "attribute lists have one entry per axis, and a window counts below its size"
 )]
 
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(call: &Call<'_>) -> Rules {
+    pub(super) fn for_operator(call: &Call<'_>) -> Rules {
         let [weight, bias, kernel_shape, lists, pads, auto_pad, pads_or_auto_pad] =
             match call.spec.version.name.as_str() {
                 "AveragePool" => ["", "", "C6", "C6", "C4", "C7", "C8"],
@@ -94,25 +94,25 @@ impl Rules {
 impl AutoPad {
     /// Reads `auto_pad` and, for `count` axes, `pads`. Only one of them may pad.
     pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
-        let auto_pad = AutoPad::of(call)?;
+        let auto_pad = AutoPad::from_call(call)?;
         let pads = per_axis(call, "pads", 2 * count, 0)?;
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
             return Err(broken(
-                Rules::of(call).pads_or_auto_pad,
-                format!("pads is {pads:?} though auto_pad is set; leave one of them out"),
+                Rules::for_operator(call).pads_or_auto_pad,
+                format!("pads is {pads:?}, but auto_pad is set, too; omit one of them"),
             ));
         }
         Ok((auto_pad, pads))
     }
 
-    fn of(call: &Call<'_>) -> Result<AutoPad> {
+    fn from_call(call: &Call<'_>) -> Result<AutoPad> {
         let names = [
             ("NOTSET", AutoPad::NotSet),
             ("SAME_UPPER", AutoPad::SameUpper),
             ("SAME_LOWER", AutoPad::SameLower),
             ("VALID", AutoPad::Valid),
         ];
-        let named = call.optional_one_of("auto_pad", &names).rule(Rules::of(call).auto_pad)?;
+        let named = call.optional_one_of("auto_pad", &names).rule(Rules::for_operator(call).auto_pad)?;
         Ok(named.unwrap_or(AutoPad::NotSet))
     }
 
@@ -130,20 +130,22 @@ pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, min: usize) ->
     let fits = |&value: &i64| usize::try_from(value).ok().filter(|value| (min..=max).contains(value));
     let found: Option<Vec<usize>> = values.iter().map(fits).collect();
     found.filter(|found| found.len() == count).ok_or_else(|| {
-        let rules = Rules::of(call);
+        let rules = Rules::for_operator(call);
         let rule = match name {
             "kernel_shape" => rules.kernel_shape,
             "pads" if values.len() == count => rules.pads,
             _ => rules.lists,
         };
-        broken(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} to {max}"))
+        broken(rule, format!("{name} is {values:?}; it must have {count} numbers from {min} to {max}"))
     })
 }
 
 /// Returns the spatial dimensions of a tensor of at least two axes: all but batch and channels.
 pub(super) fn spatial<'a>(what: &str, shape: &'a [usize]) -> Result<&'a [usize]> {
     shape.get(2..).ok_or_else(|| {
-        invalid(format!("{what} has shape {shape:?}; it takes a batch, channels and any number of spatial axes"))
+        invalid(format!(
+            "{what} has shape {shape:?}; it must have a batch axis, a channel axis, and any number of spatial axes"
+        ))
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(call: &Call<'_>) -> Rules {
+    pub(super) fn for_operator(call: &Call<'_>) -> Rules {
         let [weights, directions, direction, biases, lengths, states, activations] =
             match call.spec.version.name.as_str() {
                 "RNN" => ["C11", "C11", "C9", "C11", "C11", "C11", "C10"],
@@ -60,7 +60,7 @@ impl Layout {
         match call.int("layout")? {
             0 => Ok(Layout::TimeFirst),
             1 => Ok(Layout::BatchFirst),
-            other => Err(broken("C6", format!("layout is {other}; it is 0 or 1"))),
+            other => Err(broken("C6", format!("layout is {other}; it must be 0 or 1"))),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Sizes {
         let [_, _, hidden] = axes("R", call.tensor(2)?)?;
         if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
             return Err(broken(
-                Rules::of(call).weights,
+                Rules::for_operator(call).weights,
                 format!("hidden_size is {stated}, but R has {hidden} columns"),
             ));
         }
@@ -176,7 +176,7 @@ impl Weights<'_> {
 impl<'a> Inputs<'a> {
     /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of `direction`.
     pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
-        let rules = Rules::of(call);
+        let rules = Rules::for_operator(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
         let sizes = Sizes::read(call, reversed.len(), gates, layout)?;
@@ -193,7 +193,7 @@ impl<'a> Inputs<'a> {
         };
         let clip = call.optional_float("clip");
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
-            return Err(invalid(format!("clip is {clip}; a threshold is not negative")));
+            return Err(invalid(format!("clip is {clip}; it must not be negative")));
         }
         let b = b.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
         let lengths = lengths(call, &sizes)?;
@@ -206,11 +206,11 @@ impl<'a> Inputs<'a> {
         match (call.optional_tensor(index)?, self.layout) {
             (None, _) => call.budget.scratch(directions * batch * hidden),
             (Some(state), Layout::TimeFirst) => {
-                check(name, state, &[directions, batch, hidden]).rule(Rules::of(call).states)?;
+                check(name, state, &[directions, batch, hidden]).rule(Rules::for_operator(call).states)?;
                 call.budget.read_floats(state)
             }
             (Some(state), Layout::BatchFirst) => {
-                check(name, state, &[batch, directions, hidden]).rule(Rules::of(call).states)?;
+                check(name, state, &[batch, directions, hidden]).rule(Rules::for_operator(call).states)?;
                 swap(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
             }
         }
@@ -247,8 +247,8 @@ impl<'a> Inputs<'a> {
                     for (current, next) in current.iter_mut().zip(&next) {
                         current[row.clone()].copy_from_slice(&next[row.clone()]);
                     }
-                    let place = self.place(direction, sequence, index);
-                    let out = (place * directions + direction) * block + sequence * hidden;
+                    let time = self.time_index(direction, sequence, index);
+                    let out = (time * directions + direction) * block + sequence * hidden;
                     y[out..out + hidden].copy_from_slice(&current[0][row]);
                 }
             }
@@ -301,12 +301,12 @@ impl<'a> Inputs<'a> {
     fn gather(&self, products: &[f64], direction: usize, index: usize) -> Vec<f64> {
         let Sizes { batch, hidden, gates, .. } = self.sizes;
         let rows = gates * hidden;
-        let place = |sequence| (self.place(direction, sequence, index) * batch + sequence) * rows;
+        let place = |sequence| (self.time_index(direction, sequence, index) * batch + sequence) * rows;
         (0..batch).flat_map(|sequence| &products[place(sequence)..][..rows]).copied().collect()
     }
 
     /// Returns the time index of a sequence's step `index`. A reversed direction starts at the sequence's own end.
-    fn place(&self, direction: usize, sequence: usize, index: usize) -> usize {
+    fn time_index(&self, direction: usize, sequence: usize, index: usize) -> usize {
         if self.reversed[direction] && index < self.lengths[sequence] {
             self.lengths[sequence] - 1 - index
         } else {
@@ -347,11 +347,11 @@ fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     let Some(lengths) = call.optional_tensor(4)? else {
         return Ok(std::iter::repeat_n(time, batch).collect());
     };
-    let rule = Rules::of(call).lengths;
+    let rule = Rules::for_operator(call).lengths;
     check("sequence_lens", lengths, &[batch]).rule(rule)?;
     let length = |length: i64| {
         let inside = usize::try_from(length).ok().filter(|&length| length <= time);
-        inside.ok_or_else(|| broken(rule, format!("sequence_lens holds {length}, outside [0, {time}]")))
+        inside.ok_or_else(|| broken(rule, format!("sequence_lens contains {length}, which is outside [0, {time}]")))
     };
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }

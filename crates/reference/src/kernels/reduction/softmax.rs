@@ -21,7 +21,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
 
 /// Before version 13, the input is a matrix whose rows hold all axes from `axis` on.
-const FROM_AXIS: Cut = Lanes::from;
+const FROM_AXIS: Cut = Lanes::from_axis;
 
 /// From version 13 on, one axis is normalized.
 const ALONG_AXIS: Cut = Lanes::along;

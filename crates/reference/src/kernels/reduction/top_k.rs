@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 fn k_input(call: &Call<'_>) -> Result<i128> {
     let k = call.tensor(1)?;
-    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it takes exactly one value", k.shape())))
+    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it must have exactly one element", k.shape())))
 }
 
 /// Returns the `k` largest or smallest elements along the axis and their indices, best first. Ties are in index order.

@@ -19,7 +19,7 @@ fn unique(call: &Call<'_>) -> Result {
         Some(axis) => (input.clone(), normalize_axis(axis, input.rank()).rule("C5")?),
         None => (input.with_shape(vec![input.len()])?, 0),
     };
-    let rows = Rows::of(call, &data, axis)?;
+    let rows = Rows::new(call, &data, axis)?;
     let groups = rows.groups(call, call.flag("sorted")?)?;
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let mut inverse: Vec<usize> = call.budget.scratch(rows.count)?;
@@ -49,7 +49,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(call: &Call<'_>, data: &Tensor, axis: usize) -> Result<Rows> {
+    fn new(call: &Call<'_>, data: &Tensor, axis: usize) -> Result<Rows> {
         let count = data.shape().get(axis).copied().unwrap_or(0);
         let length = data.len().checked_div(count).unwrap_or(0);
         let mut keys: Vec<i128> = call.budget.scratch(data.len())?;

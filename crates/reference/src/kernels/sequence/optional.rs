@@ -29,7 +29,7 @@ fn optional(call: &Call<'_>) -> Result {
         }
         (Some(given), _) => given,
         (None, Some(named)) => named.clone(),
-        (None, None) => return Err(invalid("there is neither an input nor attribute type; give one")),
+        (None, None) => return Err(invalid("neither an input nor attribute type is given; one must be")),
     };
     let optional = Value::Optional(Optional { item_type, item: item.cloned().map(Arc::new) });
     call.check_output_type(0, &optional.value_type())?;

@@ -13,7 +13,7 @@ pub(super) enum PatternError {
     RepeatedRepetition(String),
     #[error("'{{{0}}}' repeats more than {MAX_REPEATS} times")]
     TooManyRepeats(String),
-    #[error("no group begins as '{0}' does; its flags are i, m, s and U")]
+    #[error("a group cannot begin with '{0}'; the flags are i, m, s and U")]
     Group(String),
     #[error(r"there is no escape '\{0}'")]
     Escape(char),

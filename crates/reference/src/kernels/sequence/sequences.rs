@@ -66,7 +66,7 @@ fn erase(call: &Call<'_>) -> Result {
 fn insert(call: &Call<'_>) -> Result {
     let (sequence, tensor) = (call.sequence(0)?, call.value(1)?);
     if tensor.value_type() != sequence.item_type {
-        return Err(broken("C4", format!("{tensor} is not of the type of the items, {}", sequence.item_type)));
+        return Err(broken("C4", format!("{tensor} does not have the type of the items, {}", sequence.item_type)));
     }
     let count = sequence.items.len();
     let at = match position(call, 2).rule("C5")? {

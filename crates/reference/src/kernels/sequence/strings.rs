@@ -102,7 +102,7 @@ fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
 fn string_normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     if !matches!(x.shape(), [_] | [1, _]) {
-        return Err(broken("C4", format!("the input has shape {:?}; only [C] and [1, C] have a meaning", x.shape())));
+        return Err(broken("C4", format!("the input has shape {:?}; it must be [C] or [1, C]", x.shape())));
     }
     check_locale(call)?;
     let change = call
@@ -139,9 +139,8 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
     match language.as_str() {
         "tr" | "az" | "lt" if call.string("case_change_action")? != "NONE" => {
-            let hint =
-                "case is changed as in every other language; leave the locale out, or case_change_action at NONE";
-            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has rules of its own for case; {hint}")))
+            let hint = "the reference uses the rules of all other languages; omit the locale, or set case_change_action to NONE";
+            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has its own case rules; {hint}")))
         }
         _ => Ok(()),
     }

@@ -43,7 +43,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         [] => (1, 1),
         [columns] => (1, columns),
         [rows, columns] => (rows, columns),
-        ref shape => return Err(invalid(format!("the input has shape {shape:?}; only [C] and [N, C] have a meaning"))),
+        ref shape => return Err(invalid(format!("the input has shape {shape:?}; it must be [C] or [N, C]"))),
     };
     let mut numbers: HashMap<&T, usize> = HashMap::new();
     let pool: Vec<usize> = pool
@@ -53,10 +53,10 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
             *numbers.entry(token).or_insert(next)
         })
         .collect();
-    let pool = Pool::of(call, &pool)?;
+    let pool = Pool::from_call(call, &pool)?;
     let width = pool.coordinates.iter().copied().max().map_or(0, |max| max.saturating_add(1));
-    let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes holds a negative index"))?;
-    let weighting = Weighting::of(call)?;
+    let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes contains a negative index"))?;
+    let weighting = Weighting::from_call(call)?;
     let weights = weights(call, pool.coordinates.len())?;
     let count = rows.checked_mul(width).ok_or_else(|| invalid("the number of counts overflows"))?;
     let mut out: Vec<f64> = call.budget.scratch(count)?;
@@ -85,7 +85,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
 }
 
 impl Weighting {
-    fn of(call: &Call<'_>) -> Result<Weighting> {
+    fn from_call(call: &Call<'_>) -> Result<Weighting> {
         call.one_of(
             "mode",
             &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
@@ -102,7 +102,7 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
             let found = weights.len();
             Err(broken(
                 "C4",
-                format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many"),
+                format!("weights has {found} elements and ngram_indexes {ngrams}; the numbers must be equal"),
             ))
         }
         None => Ok(None),
@@ -117,10 +117,10 @@ fn natural(call: &Call<'_>, name: &str) -> Result<usize> {
 
 impl<'a> Pool<'a> {
     /// Reads the n-grams of numbered tokens. Those with n = 1 come first, and `ngram_counts` gives the start of each n.
-    fn of(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
+    fn from_call(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
         let coordinates = call.ints("ngram_indexes")?;
         if let Some(index) = coordinates.iter().find(|&&index| index < 0) {
-            return Err(invalid(format!("ngram_indexes holds {index}, which is negative")));
+            return Err(invalid(format!("ngram_indexes contains {index}, which is negative")));
         }
         let starts = call.ints("ngram_counts")?;
         let ends = starts.iter().skip(1).map(|&end| usize::try_from(end).ok()).chain([Some(tokens.len())]);
@@ -130,7 +130,7 @@ impl<'a> Pool<'a> {
             let part = usize::try_from(start).ok().zip(end).and_then(|(start, end)| tokens.get(start..end));
             let part = part.filter(|part| part.len() % n == 0).ok_or_else(|| {
                 let count = tokens.len();
-                invalid(format!("ngram_counts {starts:?} does not cut the pool of {count} tokens into {n}-grams"))
+                invalid(format!("ngram_counts {starts:?} does not split the pool of {count} tokens into {n}-grams"))
             })?;
             for ngram in part.chunks_exact(n) {
                 ngrams.entry(ngram.to_vec()).or_default().push(next);
@@ -139,7 +139,7 @@ impl<'a> Pool<'a> {
         }
         if next != coordinates.len() {
             let found = coordinates.len();
-            return Err(broken("C1", format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
+            return Err(broken("C1", format!("the pool has {next} n-grams, but ngram_indexes has {found} elements")));
         }
         Ok(Pool { ngrams, coordinates })
     }

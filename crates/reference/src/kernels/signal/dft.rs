@@ -49,7 +49,7 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
         let shape = input.shape();
         return Err(broken(
             "C7",
-            format!("axis {axis} of shape {shape:?} is the last, which holds the parts of a number"),
+            format!("axis {axis} is the last of shape {shape:?}, which holds the real and imaginary parts"),
         ));
     };
     let inverse = call.flag("inverse")?;
@@ -197,7 +197,9 @@ fn check_parts(parts: usize, sides: Sides, rule: &str) -> Result<()> {
         (1, Sides::Input) => {
             Err(broken(rule, "onesided and inverse are 1, but the spectrum is real; it must be complex"))
         }
-        _ => Err(invalid(format!("the last axis has size {parts}; it is 1 for real numbers, 2 for complex ones"))),
+        _ => Err(invalid(format!(
+            "the last axis has size {parts}; it must be 1 for real numbers, or 2 for complex ones"
+        ))),
     }
 }
 

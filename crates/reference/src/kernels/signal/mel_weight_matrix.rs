@@ -69,7 +69,7 @@ fn count(call: &Call<'_>, index: usize, name: &str) -> Result<usize> {
     let value = call.tensor(index)?.single_integer().and_then(|value| usize::try_from(value).ok());
     value
         .filter(|&value| value <= call.budget.limits().elements)
-        .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and not beyond the limits")))
+        .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and within the limits")))
 }
 
 #[cfg(test)]

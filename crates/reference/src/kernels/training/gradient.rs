@@ -13,7 +13,7 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview.training", "Gradient", 1, gradient)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview.training", "Gradient", 1, gradient)];
 
 /// Derivative of an output element with respect to each input.
 enum Derivative {
@@ -113,7 +113,7 @@ impl<'a> Tape<'a> {
 
     fn value(&self, name: &str) -> Result<&Value> {
         let initializers = &self.call.subgraphs.enclosing().initializers;
-        let missing = || invalid(format!("'{name}' has no value here; its node leaves it out"));
+        let missing = || invalid(format!("'{name}' has no value here; its node omits it"));
         self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(missing)
     }
 

@@ -84,7 +84,7 @@ fn properties<'a>(
         let key = scanner.identifier("the name of a property, such as opset_import")?;
         scanner.expect(':')?;
         if !set(scanner, key)? {
-            return Err(scanner.error_at(place, &format!("there is no property '{key}' here")));
+            return Err(scanner.error_at(place, &format!("unknown property '{key}'")));
         }
         if !scanner.take(',') {
             return scanner.expect('>');

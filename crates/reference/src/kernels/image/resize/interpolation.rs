@@ -92,7 +92,7 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
     let element = x.element_type();
     // Counts the output before anything is computed.
     drop(call.allocate(element, &shape)?);
-    let changing: Vec<&Extent> = extents.iter().filter(|extent| !plan.keeps(extent)).collect();
+    let changing: Vec<&Extent> = extents.iter().filter(|extent| !plan.leaves_unchanged(extent)).collect();
     let mut lines: Vec<(usize, Vec<Taps>)> = Vec::new();
     for extent in changing {
         lines.push((extent.axis, plan.line(call, extent)?));
@@ -108,7 +108,7 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
         })
     };
     match element.kind() {
-        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::String => Err(invalid("strings cannot be interpolated; set mode to nearest")),
         Kind::Complex => {
             let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
             let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
@@ -177,7 +177,7 @@ fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f6
 
 impl Plan {
     /// True if an axis is unchanged.
-    fn keeps(&self, extent: &Extent) -> bool {
+    fn leaves_unchanged(&self, extent: &Extent) -> bool {
         let whole = match self.coordinates {
             Coordinates::TfHalfPixelForNn => false,
             Coordinates::TfCropAndResize => extent.region == [0.0, 1.0],
@@ -223,7 +223,7 @@ impl Plan {
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
         for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
-            let place = self.place(at as f64, extent);
+            let place = self.input_coordinate(at as f64, extent);
             let last = extent.input as f64 - 1.0;
             if self.coordinates == Coordinates::TfCropAndResize && !(place >= 0.0 && place <= last) {
                 continue;
@@ -244,7 +244,7 @@ impl Plan {
     }
 
     /// Returns the input coordinate of an output index.
-    fn place(&self, at: f64, extent: &Extent) -> f64 {
+    fn input_coordinate(&self, at: f64, extent: &Extent) -> f64 {
         let Extent { input, output, scale, target, region: [start, end], .. } = *extent;
         let (input, last) = (input as f64, input as f64 - 1.0);
         match self.coordinates {

@@ -47,7 +47,7 @@ impl MatMulShape {
             [ref stack @ .., inner, columns] => (stack, inner, Some(columns)),
         };
         if a_inner != inner {
-            return Err(refuse(rules.inner, &format!("rows of {a_inner} elements meet columns of {inner}")));
+            return Err(refuse(rules.inner, &format!("rows have {a_inner} elements, but columns {inner}")));
         }
         let stack = broadcast(a_stack, b_stack).rule(rules.stacks)?;
         let shape = stack.iter().copied().chain(rows).chain(columns).collect();

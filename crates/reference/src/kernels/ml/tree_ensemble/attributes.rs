@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 /// Reads a forest in the form of the classifier and the regressor. Nodes have tree and node ids, leaves are among them,
 /// and the votes are in lists named `PREFIX_*`.
 pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
-    let lists = NodeLists::of(call)?;
+    let lists = NodeLists::from_call(call)?;
     let votes = votes_by_node(call, prefix)?;
     let mut forest = Forest { nodes: Vec::new(), roots: Vec::new(), votes: Vec::new() };
     let mut trees = std::collections::HashSet::new();
@@ -47,7 +47,7 @@ struct NodeLists<'a> {
 }
 
 impl<'a> NodeLists<'a> {
-    fn of(call: &Call<'a>) -> Result<NodeLists<'a>> {
+    fn from_call(call: &Call<'a>) -> Result<NodeLists<'a>> {
         let trees = required(call, "nodes_treeids")?;
         let ids = required(call, "nodes_nodeids")?;
         let keys: Vec<Key> = trees.iter().copied().zip(ids.iter().copied()).collect();
@@ -73,7 +73,9 @@ impl<'a> NodeLists<'a> {
         .rule("C7")?;
         optional_length("nodes_missing_value_tracks_true", lists.missing.len(), lists.keys.len()).rule("C7")?;
         if lists.places.len() != lists.keys.len() {
-            return Err(invalid("a pair of nodes_treeids and nodes_nodeids stands twice; each names one node"));
+            return Err(invalid(
+                "a pair of nodes_treeids and nodes_nodeids appears twice; each must identify one node",
+            ));
         }
         Ok(lists)
     }
@@ -90,7 +92,7 @@ impl<'a> NodeLists<'a> {
             Some("BRANCH_NEQ") => Comparison::NotEqual,
             Some(other) => {
                 let names = "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ, LEAF";
-                return Err(broken("C3", format!("nodes_modes holds '{other}'; it is one of {names}")));
+                return Err(broken("C3", format!("nodes_modes contains '{other}'; allowed are {names}")));
             }
         };
         Ok(Some(Test::Compare(comparison, self.values.get(at).copied().unwrap_or(0.0))))
@@ -99,9 +101,9 @@ impl<'a> NodeLists<'a> {
     fn branch(&self, at: usize, tree: i64, test: Test) -> Result<Branch> {
         let child = |ids: &[i64]| {
             let id = element(ids, at);
-            let none =
+            let missing =
                 || broken("C1", format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
-            self.places.get(&(tree, id)).copied().ok_or_else(none)
+            self.places.get(&(tree, id)).copied().ok_or_else(missing)
         };
         Ok(Branch {
             feature: natural("nodes_featureids", element(self.features, at))?,
@@ -175,7 +177,7 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
             4 => Test::Compare(Comparison::Equal, split),
             5 => Test::Compare(Comparison::NotEqual, split),
             6 => Test::Member(members.next().unwrap_or_default()),
-            other => return Err(broken("C3", format!("nodes_modes holds {other}; it is one of 0 to 6"))),
+            other => return Err(broken("C3", format!("nodes_modes contains {other}; allowed are 0 to 6"))),
         };
         nodes.push(Node::Branch(Branch {
             feature: natural("nodes_featureids", element(features, at))?,
@@ -212,7 +214,7 @@ fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
         let found = sets.len();
         return Err(broken(
             "C5",
-            format!("membership_values holds {found} sets, but {expected} nodes test for membership"),
+            format!("membership_values contains {found} sets, but {expected} nodes test for membership"),
         ));
     }
     Ok(sets)
@@ -241,7 +243,7 @@ fn refuse_cycles(forest: &Forest) -> Result<()> {
                 (false, Seen::OnPath) => {
                     return Err(broken(
                         "C1",
-                        "a node of a tree is among its own descendants, so that a row may never end",
+                        "a node of a tree is among its own descendants, so its evaluation might not end",
                     ));
                 }
                 (false, Seen::Never) => {
@@ -262,9 +264,7 @@ pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec
         .map(|tensor| call.budget.read_floats(tensor))
         .transpose()?;
     match (call.optional_floats(name), tensor) {
-        (Some(_), Some(_)) => {
-            Err(broken("C6", format!("{name} and {name}_as_tensor are both set; one of them may be")))
-        }
+        (Some(_), Some(_)) => Err(broken("C6", format!("{name} and {name}_as_tensor are both set; only one may be"))),
         (list, tensor) => Ok(list.or(tensor)),
     }
 }
@@ -286,12 +286,12 @@ fn place(name: &str, value: i64, count: usize) -> Result<usize> {
     usize::try_from(value)
         .ok()
         .filter(|&place| place < count)
-        .ok_or_else(|| broken("C1", format!("{name} holds {value}, which is outside [0, {count})")))
+        .ok_or_else(|| broken("C1", format!("{name} contains {value}, which is outside [0, {count})")))
 }
 
 /// Converts a number of an attribute to an index whose limit is checked later.
 fn natural(name: &str, value: i64) -> Result<usize> {
-    usize::try_from(value).map_err(|_| invalid(format!("{name} holds {value}, which is negative")))
+    usize::try_from(value).map_err(|_| invalid(format!("{name} contains {value}, which is negative")))
 }
 
 fn same_lengths(lists: &[(&str, usize)]) -> Result<()> {
@@ -300,7 +300,7 @@ fn same_lengths(lists: &[(&str, usize)]) -> Result<()> {
         _ => None,
     });
     match differs {
-        Some(((a, m), (b, n))) => Err(invalid(format!("{a} has {m} elements and {b} {n}; both must have as many"))),
+        Some(((a, m), (b, n))) => Err(invalid(format!("{a} has {m} elements and {b} {n}; the numbers must be equal"))),
         None => Ok(()),
     }
 }
