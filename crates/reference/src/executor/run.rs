@@ -430,8 +430,8 @@ fn no_kernel(spec: &OpSpec) -> KernelError {
 
 /// All types that each type parameter has in this call; a heterogeneous list may have several.
 fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
-    let inputs = call.inputs.iter().enumerate().map(|(at, value)| (call.spec.input_at(at), value));
-    let outputs = outputs.0.iter().enumerate().map(|(at, value)| (call.spec.output_at(at), value));
+    let inputs = call.inputs.iter().enumerate().map(|(index, value)| (call.spec.input_at(index), value));
+    let outputs = outputs.0.iter().enumerate().map(|(index, value)| (call.spec.output_at(index), value));
     let pair = |(formal, value): (Option<&FormalParameter>, &Option<Value>)| match &formal?.kind {
         FormalType::Parameter(name) => Some((name.clone(), value.as_ref()?.value_type())),
         FormalType::Literal(_) => None,
@@ -442,8 +442,8 @@ fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
 /// Checks a kernel's outputs against the types of the signature: a self-test.
 fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
     let mut types = call.types.clone();
-    for (at, value) in outputs.0.iter().enumerate() {
-        let (Some(value), Some(formal)) = (value, call.spec.output_at(at)) else { continue };
+    for (index, value) in outputs.0.iter().enumerate() {
+        let (Some(value), Some(formal)) = (value, call.spec.output_at(index)) else { continue };
         let actual = value.value_type();
         let allowed = call.spec.allowed(&formal.kind).contains(&actual);
         let agrees = match &formal.kind {
@@ -453,15 +453,15 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
             _ => true,
         };
         if !(allowed && agrees) {
-            let message = format!("{} returned {actual} for output {at} '{}'", call.spec.version, formal.name);
+            let message = format!("{} returned {actual} for output {index} '{}'", call.spec.version, formal.name);
             return Err(KernelError::Internal(message));
         }
     }
     if let Some(observer) = &call.budget.limits().observer {
         observer(call.spec, &observed(call, outputs));
     }
-    match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
-        Some(at) => Err(KernelError::Internal(format!("{} returned no output {at}", call.spec.version))),
+    match (0..call.wanted.len()).find(|&index| call.wants(index) && outputs.0.get(index).is_none_or(Option::is_none)) {
+        Some(index) => Err(KernelError::Internal(format!("{} returned no output {index}", call.spec.version))),
         None => Ok(()),
     }
 }

@@ -167,13 +167,13 @@ impl Scope<'_> {
             }
         }
         defined.extend(graph.initializers.keys().map(String::as_str));
-        for (at, node) in graph.nodes.iter().enumerate() {
+        for (index, node) in graph.nodes.iter().enumerate() {
             if self.deadline.is_over() {
                 return Err(MeasureError::Deadline.into());
             }
             for name in node.inputs.iter().filter(|name| !name.is_empty()) {
                 if !defined.contains(name.as_str()) && !self.sees(name) {
-                    return Err(broken(format!("{place}, {node}"), undefined(graph, at, name)));
+                    return Err(broken(format!("{place}, {node}"), undefined(graph, index, name)));
                 }
             }
             self.check_node(place, node, &defined)?;
@@ -259,14 +259,14 @@ fn not_imported(node: &Node) -> ModelError {
 }
 
 /// Explains why a name is undefined at a node.
-fn undefined(graph: &Graph, at: usize, name: &str) -> String {
+fn undefined(graph: &Graph, index: usize, name: &str) -> String {
     let nodes = graph.nodes.iter().enumerate();
     let producers: HashMap<&str, usize> =
-        nodes.flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at))).collect();
+        nodes.flat_map(|(index, node)| node.outputs.iter().map(move |output| (output.as_str(), index))).collect();
     let Some(&producer) = producers.get(name) else {
         return format!("input '{name}' is not a graph input, an initializer or the output of a node");
     };
-    if reaches(graph, &producers, producer, at) {
+    if reaches(graph, &producers, producer, index) {
         return format!("input '{name}' depends on this node's own output: the graph has a cycle");
     }
     format!("input '{name}' is computed by a later node; nodes must be in topological order")
@@ -275,12 +275,12 @@ fn undefined(graph: &Graph, at: usize, name: &str) -> String {
 /// True if the node at `from` depends, directly or indirectly, on the node at `to`.
 fn reaches(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
     let (mut stack, mut seen) = (vec![from], BTreeSet::new());
-    while let Some(at) = stack.pop() {
-        if at == to {
+    while let Some(index) = stack.pop() {
+        if index == to {
             return true;
         }
-        if seen.insert(at) {
-            let inputs = graph.nodes.get(at).map_or(&[][..], |node| &node.inputs);
+        if seen.insert(index) {
+            let inputs = graph.nodes.get(index).map_or(&[][..], |node| &node.inputs);
             stack.extend(inputs.iter().filter_map(|name| producers.get(name.as_str())));
         }
     }
@@ -312,8 +312,8 @@ mod tests {
             g (float x) => (float y) { y = f.f0 (x) }"
             .to_owned();
         let head = "<domain: \"f\", opset_import: [\"\" : 21, \"f\" : 1]>";
-        for at in 1..functions {
-            write!(text, "{head} f{} (x) => (y) {{ y = f.f{at} (x) }}", at - 1).unwrap();
+        for index in 1..functions {
+            write!(text, "{head} f{} (x) => (y) {{ y = f.f{index} (x) }}", index - 1).unwrap();
         }
         write!(text, "{head} f{} (x) => (y) {{ y = {last} (x) }}", functions - 1).unwrap();
         parse_model(&text).unwrap()
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn calls_that_double_beyond_the_limit_are_refused_while_loading() {
         let error = read(&doubling(60), &LoadLimits::default()).unwrap_err().to_string();
-        assert!(error.contains("stand for more than 16777216 nodes"), "{error}");
+        assert!(error.contains("expand to more than 16777216 nodes"), "{error}");
         assert!(read(&doubling(20), &LoadLimits::default()).is_ok());
         let mut unused = doubling(60);
         unused.graph.as_mut().unwrap().node[0].op_type = Some("Abs".to_owned());
@@ -377,7 +377,7 @@ mod tests {
     }
 
     fn names(count: usize) -> Vec<String> {
-        (0..count).map(|at| format!("n{at}")).collect()
+        (0..count).map(|index| format!("n{index}")).collect()
     }
 
     fn model(ir_version: i64, graph: GraphProto) -> ModelProto {

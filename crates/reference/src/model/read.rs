@@ -199,7 +199,7 @@ impl Loader<'_> {
             let name = proto.name.take().unwrap_or_default();
             let value = self.attribute(&format_args!("{place}, attribute '{name}'"), proto)?;
             if attributes.contains_key(&name) {
-                return Err(broken(format!("{place}, attribute '{name}'"), "stands twice"));
+                return Err(broken(format!("{place}, attribute '{name}'"), "is a duplicate"));
             }
             attributes.insert(name, value);
         }

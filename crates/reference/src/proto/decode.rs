@@ -60,7 +60,7 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     if proto.segment.is_some() {
         return Err(broken(&place, "segments are not supported by any ONNX release; store the tensor whole"));
     }
-    one_field_only(&place, proto)?;
+    check_single_field(&place, proto)?;
     let count = element_count(&shape).map_err(|error| broken(&place, error.to_string()))?;
     let result = if element == ElementType::String {
         strings(&place, proto, shape)?
@@ -97,7 +97,7 @@ fn dimensions(place: &str, dims: &[i64]) -> Result<Vec<usize>, DecodeError> {
 }
 
 /// Checks that at most one of the fields for elements is used.
-fn one_field_only(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
+fn check_single_field(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
     let used = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
         ("float_data", !proto.float_data.is_empty()),
@@ -274,7 +274,7 @@ fn check_sparse(place: &str, sparse: &SparseTensor) -> Result<(), DecodeError> {
     let mut last = None;
     for position in sparse.positions() {
         let position =
-            position.filter(|&at| at < count).ok_or_else(|| broken(place, "an index is outside the shape"))?;
+            position.filter(|&index| index < count).ok_or_else(|| broken(place, "an index is outside the shape"))?;
         if last.is_some_and(|last| position <= last) {
             return Err(broken(place, "indices are not in ascending order"));
         }
@@ -289,8 +289,8 @@ impl SparseTensor {
         let width = if self.indices.rank() == 2 { self.shape.len() } else { 1 };
         let indices = self.indices.indices();
         let linear = self.indices.rank() != 2;
-        (0..self.values.len()).map(move |at| {
-            let row = indices.get(at * width..(at + 1) * width)?;
+        (0..self.values.len()).map(move |value| {
+            let row = indices.get(value * width..(value + 1) * width)?;
             if linear {
                 return row.first().and_then(|&index| usize::try_from(index).ok());
             }

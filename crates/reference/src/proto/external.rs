@@ -53,7 +53,7 @@ pub enum ExternalDataError {
         source: io::Error,
     },
     /// The deadline has passed.
-    #[error("external data '{location}': the time for loading is over")]
+    #[error("external data '{location}': the time limit of loading is exceeded")]
     Deadline {
         /// The location that the tensor names.
         location: String,

@@ -147,9 +147,9 @@ impl Specs {
     }
 
     fn add(&mut self, path: Text, text: Text) -> Result<(), SpecError> {
-        match place(&path) {
-            Some(Place::Other) => {}
-            Some(Place::Version(version)) => {
+        match expected_file(&path) {
+            Some(ExpectedFile::Other) => {}
+            Some(ExpectedFile::Version(version)) => {
                 let operator = self.domains.entry(version.domain.clone()).or_default().entry(version.name.clone());
                 let entry = Entry { path: path.clone(), spec: OnceLock::new() };
                 if let Some(first) = operator.or_default().insert(version.since, entry) {
@@ -321,8 +321,7 @@ impl Specs {
         let name = |version: &OperatorVersion| {
             if found.domain == expected.domain { version.to_string() } else { version.qualified() }
         };
-        let message =
-            format!("by its path, the file must describe {}, but it describes {}", name(expected), name(found));
+        let message = format!("the path is that of {}, but the file describes {}", name(expected), name(found));
         let place = (line, key.len() + 2);
         SpecError::Misplaced(Box::new(YamlError::new(&self.display(path), text, place, message, Some(help))))
     }
@@ -334,20 +333,24 @@ fn path_of(version: &OperatorVersion) -> String {
 }
 
 /// Kind of file expected at a path under the folder.
-enum Place {
+enum ExpectedFile {
     Version(OperatorVersion),
     Other,
 }
 
-fn place(path: &str) -> Option<Place> {
+fn expected_file(path: &str) -> Option<ExpectedFile> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
-        | [_, _, "op.yaml"] => Some(Place::Other),
+        | [_, _, "op.yaml"] => Some(ExpectedFile::Other),
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
-            Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))
+            Some(ExpectedFile::Version(OperatorVersion {
+                domain: (*domain).to_owned(),
+                name: (*name).to_owned(),
+                since,
+            }))
         }
         _ => None,
     }

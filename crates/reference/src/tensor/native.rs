@@ -88,8 +88,8 @@ impl Tensor {
         self.bytes().chunks_exact(size_of::<T>()).map(T::read).collect()
     }
 
-    /// Borrows the elements in row-major order, without a copy. `None` if the element type differs, if the bytes are not aligned
-    /// for it, or on a machine that is not little-endian; [`Tensor::to_vec`] copies in all cases.
+    /// Borrows the elements in row-major order, without a copy. `None` if the element type differs, if the bytes are
+    /// not aligned for it, or on a machine that is not little-endian; [`Tensor::to_vec`] copies in all cases.
     ///
     /// ```
     /// use onnx_conformance_reference::tensor::Tensor;

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn infinities_and_nan_are_what_plain_arithmetic_gives() {
+    fn infinities_and_nan_follow_plain_arithmetic() {
         let inf = f64::INFINITY;
         assert_eq!(sum([1.0, inf, 2.0].into_iter()), inf);
         assert!(sum([inf, 1.0, -inf].into_iter()).is_nan());

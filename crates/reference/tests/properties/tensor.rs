@@ -50,9 +50,9 @@ fn check<T: Native + bytemuck::AnyBitPattern>(values: &[T], bytes: &[u8], floats
     prop_assert_eq!(&again, &tensor.with_shape(vec![values.len()]).unwrap());
     prop_assert!(again.as_slice::<T>().is_none_or(|slice| slice.len() == values.len()));
     let elements = tensor.elements();
-    for (at, value) in floats.iter().enumerate() {
-        let found = elements.float(at);
-        prop_assert!(found.to_bits() == value.to_bits() || found.is_nan() && value.is_nan(), "{found:e} at {at}");
+    for (index, value) in floats.iter().enumerate() {
+        let found = elements.float(index);
+        prop_assert!(found.to_bits() == value.to_bits() || found.is_nan() && value.is_nan(), "{found:e} at {index}");
     }
     Ok(())
 }

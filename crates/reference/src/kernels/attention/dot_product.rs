@@ -16,7 +16,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
 ];
 
-/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with `nonpad_kv_seqlen`.
+/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with
+/// `nonpad_kv_seqlen`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Redundant {
     Allowed,
@@ -93,7 +94,7 @@ fn probabilities(call: &Call<'_>, query: &Tensor, key: &Tensor, bias: &Bias) -> 
 
     let mut scores = scaled_products(call, sizes, query, key)?;
     show(Stage::Product, &scores)?;
-    soften(call.float("softcap")?, element, &mut scores);
+    apply_softcap(call.float("softcap")?, element, &mut scores);
     show(Stage::Capped, &scores)?;
     let masked = bias.add(call, &mut scores)?;
     show(Stage::Biased, &scores)?;
@@ -127,7 +128,7 @@ fn shown_stage(call: &Call<'_>) -> Result<Stage> {
 }
 
 /// Limits the scores to a cap with a hyperbolic tangent. 0 means no cap.
-fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
+fn apply_softcap(cap: f64, element: ElementType, scores: &mut [f64]) {
     if cap == 0.0 {
         return;
     }
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_a_truth_value_masks_is_shown_as_minus_infinity_beside_a_softcap() {
+    fn a_score_masked_by_a_bool_is_minus_infinity_with_a_softcap() {
         let outputs = node("Attention", 23)
             .input(floats(&[1, 1, 1, 1], &[1000.0]))
             .input(floats(&[1, 1, 2, 1], &[1.0, -1.0]))

@@ -29,7 +29,8 @@ fn flex_attention(call: &Call<'_>) -> Result {
     Ok(call.floats(element, &sizes.result(), result)?.into())
 }
 
-/// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else float.
+/// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else
+/// float.
 fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
     let usual = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
     let precision = call.element_type("softmax_precision")?.unwrap_or(usual);

@@ -127,8 +127,8 @@ impl Gate {
 
 impl Sizes {
     fn read(call: &Call<'_>) -> Result<Sizes> {
-        let shape = |at: usize, name: &str| -> Result<[usize; 3]> {
-            let shape = call.tensor(at)?.shape();
+        let shape = |index: usize, name: &str| -> Result<[usize; 3]> {
+            let shape = call.tensor(index)?.shape();
             <[usize; 3]>::try_from(shape)
                 .map_err(|_| invalid(format!("{name} has shape {shape:?}; it must have 3 axes")))
         };

@@ -116,7 +116,8 @@ fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
         return Err(broken(
             "C6",
             format!(
-                "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, or (batch, length, {pairs}) without"
+                "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, or (batch, \
+                 length, {pairs}) without"
             ),
         ));
     }
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_that_caches_must_have_is_told() {
+    fn the_error_names_the_shape_that_caches_must_have() {
         assert!(rotated(1, 0).error().contains("(rows, 2)"));
     }
 }

@@ -81,7 +81,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Runs `length` iterations from the given states. Returns the final states, and a stack per remaining output of the body.
+    /// Runs `length` iterations from the given states. Returns the final states, and a stack per remaining output of
+    /// the body.
     fn run(
         &self,
         call: &Call<'_>,
@@ -116,9 +117,9 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
         _ => false,
     };
     match before.iter().zip(after).enumerate().find(|(_, pair)| !same(pair)) {
-        Some((at, (before, after))) => Err(broken(
+        Some((index, (before, after))) => Err(broken(
             "C6",
-            format!("state {at} is {before} and becomes {after}; no iteration may change its type or shape"),
+            format!("state {index} is {before} and becomes {after}; no iteration may change its type or shape"),
         )),
         None => Ok(()),
     }

@@ -86,11 +86,11 @@ impl<'a> ScanOutputs<'a> {
         let mut sources: Vec<&Tensor> = self.parts.iter().collect();
         let count = sources.len();
         sources.push(&zero);
-        let place = |outer: usize, trip: usize, at: usize| {
-            if trip < count { (trip, outer * inner + at) } else { (count, 0) }
+        let place = |outer: usize, trip: usize, inside: usize| {
+            if trip < count { (trip, outer * inner + inside) } else { (count, 0) }
         };
-        let places =
-            (0..outer).flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |at| place(o, trip, at))));
+        let places = (0..outer)
+            .flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |inside| place(o, trip, inside))));
         Ok(call.allocate(element, &shape)?.gather_from(&sources, places)?)
     }
 

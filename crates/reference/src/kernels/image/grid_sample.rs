@@ -80,8 +80,9 @@ fn affine_grid(call: &Call<'_>) -> Result {
     Ok(room.floats(results)?.into())
 }
 
-/// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with `align_corners`,
-/// else from edge to edge. By the function body, a depth of 1 has no step, but a height or width of 1 divides by zero.
+/// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with
+/// `align_corners`, else from edge to edge. By the function body, a depth of 1 has no step, but a height or width of 1
+/// divides by zero.
 fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
     let round = |value: f64| element.round(value);
     let count = round(length as f64);
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_keep_what_cancels() {
+    fn doubles_survive_cancellation() {
         let large = libm::ldexp(1.0, 60);
         let x = typed(ElementType::Double, &[1, 1, 4], &[32.0, large, -large, 0.0]);
         let middle = typed(ElementType::Double, &[1, 1, 1], &[0.0]);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_an_empty_image() {
+    fn undecodable_bytes_are_an_empty_image() {
         for bytes in
             [&b""[..], b"text", &PPM[..15], b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51\0", b"\x89PNG\r\n\x1a\n"]
         {
@@ -222,6 +222,6 @@ mod tests {
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
         let late = decoder(&png).limits(ExecutionLimits { deadline, ..ExecutionLimits::default() });
-        assert!(late.error().contains("the time for this run is over"));
+        assert!(late.error().contains("the time limit of the run is exceeded"));
     }
 }

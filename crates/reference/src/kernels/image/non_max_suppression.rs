@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_where_the_number_of_boxes_is_negative() {
+    fn a_negative_number_of_boxes_selects_none() {
         assert_eq!(three([0.1, 0.2, 0.3]).input(ints(&[], &[-1])).tensor().shape(), [0, 3]);
     }
 

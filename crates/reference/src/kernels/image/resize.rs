@@ -36,7 +36,7 @@ fn length(value: f64) -> usize {
 }
 
 /// Resizes each axis by its scale, from the first element on.
-fn scaled(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
+fn scaled_extents(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
     let extent = |(axis, (&input, &scale))| {
         check_scale(scale)?;
         let output = length(float(input as f64 * scale));
@@ -81,8 +81,8 @@ fn early_mode(call: &Call<'_>, linear: &str, nearest: Nearest) -> Result<Method>
     call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])
 }
 
-/// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`. Nearest
-/// rounds down for upsampling and up for downsampling. `rule` is about the number of scales.
+/// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`.
+/// Nearest rounds down for upsampling and up for downsampling. `rule` is about the number of scales.
 fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str) -> Result {
     let x = call.tensor(0)?;
     if scales.len() != x.rank() {
@@ -95,7 +95,7 @@ fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str
         exclude_outside: false,
         extrapolation: 0.0,
     };
-    Ok(resample(call, x, &plan, &scaled(x.shape(), scales)?)?.into())
+    Ok(resample(call, x, &plan, &scaled_extents(x.shape(), scales)?)?.into())
 }
 
 // Resize from 11 on.
@@ -173,15 +173,15 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
     let axes = resized_axes(call, x.rank())?;
     let count = axes.len();
     let regions = if coordinates == Coordinates::TfCropAndResize { regions(call, count)? } else { Vec::new() };
-    let given = |at: usize| -> Result<Option<&Tensor>> {
-        Ok(call.optional_tensor(at)?.filter(|tensor| !tensor.is_empty() || count == 0))
+    let given = |index: usize| -> Result<Option<&Tensor>> {
+        Ok(call.optional_tensor(index)?.filter(|tensor| !tensor.is_empty() || count == 0))
     };
-    let region = |at: usize| regions.get(at).copied().unwrap_or([0.0, 1.0]);
+    let region = |index: usize| regions.get(index).copied().unwrap_or([0.0, 1.0]);
     match (given(2)?, given(3)?) {
         (Some(scales), None) if scales.len() == count => {
-            let extent = |(at, (&axis, scale)): (usize, (&usize, f64))| {
+            let extent = |(index, (&axis, scale)): (usize, (&usize, f64))| {
                 check_scale(scale).rule("C17")?;
-                let (input, region) = (x.shape()[axis], region(at));
+                let (input, region) = (x.shape()[axis], region(index));
                 let share = float(float(region[1]) - float(region[0]));
                 let output = length(float(float(input as f64 * share) * scale));
                 Ok(Extent { axis, input, output, scale, target: input as f64 * scale, region })
@@ -192,13 +192,13 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
             let sizes = call.budget.read_indices(sizes)?;
             let lengths: Vec<(usize, i64)> = axes.iter().map(|&axis| x.shape()[axis]).zip(sizes).collect();
             let lengths = output_lengths(call, &lengths)?;
-            let extent = |(at, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
+            let extent = |(index, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
                 axis,
                 input: x.shape()[axis],
                 output,
                 scale,
                 target,
-                region: region(at),
+                region: region(index),
             };
             Ok(axes.iter().zip(lengths).enumerate().map(extent).collect())
         }
@@ -208,7 +208,8 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
             Err(broken(
                 rule,
                 format!(
-                    "either scales or sizes must have {count} elements, the other none; they have {scales:?} and {sizes:?}"
+                    "either scales or sizes must have {count} elements, the other none; they have {scales:?} \
+                     and {sizes:?}"
                 ),
             ))
         }
@@ -218,7 +219,7 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
 fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
     let axes = given.iter().map(|&axis| normalize_axis(axis, rank).rule("C13")).collect::<Result<Vec<_>>>()?;
-    let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
+    let repeated = axes.iter().enumerate().any(|(index, axis)| axes[..index].contains(axis));
     if repeated { Err(broken("C13", format!("axes {given:?} contains an axis twice"))) } else { Ok(axes) }
 }
 
@@ -228,7 +229,7 @@ fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     if roi.len() != 2 * count {
         return Err(invalid(format!("roi has {} elements; tf_crop_and_resize requires {}", roi.len(), 2 * count)));
     }
-    Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
+    Ok((0..count).map(|index| [roi[index], roi[count + index]]).collect())
 }
 
 /// Attribute `keep_aspect_ratio_policy`: sizes apply per axis, or bound one scale for all.

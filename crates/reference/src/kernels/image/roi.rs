@@ -112,8 +112,8 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
 /// text only names the mode.
 fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
     let bin_samples = samples.len() / out.len();
-    for (at, out) in out.iter_mut().enumerate() {
-        let samples = &samples[at * bin_samples..(at + 1) * bin_samples];
+    for (index, out) in out.iter_mut().enumerate() {
+        let samples = &samples[index * bin_samples..(index + 1) * bin_samples];
         let terms = |sample: &Sample| -> [f64; 4] {
             std::array::from_fn(|corner| {
                 sample.weights[corner] * plane.get(sample.positions[corner]).copied().unwrap_or(0.0)
@@ -160,9 +160,9 @@ impl Sampling<'_> {
             let bin = round(extent / bins[axis] as f64);
             let grid = grid(bin, ratio)?;
             let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
-            for (at, place) in places.iter_mut().enumerate() {
-                let corner = round(start + round((at / grid) as f64 * bin));
-                let inside = round(round(((at % grid) as f64 + 0.5) * bin) / grid as f64);
+            for (index, place) in places.iter_mut().enumerate() {
+                let corner = round(start + round((index / grid) as f64 * bin));
+                let inside = round(round(((index % grid) as f64 + 0.5) * bin) / grid as f64);
                 *place = round(corner + inside);
             }
             Ok((places, grid))
@@ -170,8 +170,8 @@ impl Sampling<'_> {
         let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
         let bin_samples = row_grid.saturating_mul(column_grid);
         let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
-        for (at, sample) in samples.iter_mut().enumerate() {
-            let (bin, inside) = (at / bin_samples, at % bin_samples);
+        for (index, sample) in samples.iter_mut().enumerate() {
+            let (bin, inside) = (index / bin_samples, index % bin_samples);
             let row = bin / bins[1] * row_grid + inside / column_grid;
             let column = bin % bins[1] * column_grid + inside % column_grid;
             *sample = Sample::at([rows[row], columns[column]], plane);
@@ -246,15 +246,17 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
             for row in &rows {
                 for (column, slot) in columns.iter().zip(&mut slots) {
                     call.budget.count_work(row.len().saturating_mul(column.len()))?;
-                    let inside = row.clone().flat_map(|row| column.clone().map(move |at| plane + row * width + at));
-                    let better = |best, at| if greater(values[best], values[at]) == values[best] { best } else { at };
-                    *slot = inside.reduce(better).map_or(0, |at| at + 1);
+                    let inside =
+                        row.clone().flat_map(|row| column.clone().map(move |index| plane + row * width + index));
+                    let better =
+                        |best, index| if greater(values[best], values[index]) == values[best] { best } else { index };
+                    *slot = inside.reduce(better).map_or(0, |index| index + 1);
                 }
             }
         }
     }
     let zero = Tensor::zero(x.element_type())?;
-    let positions = best.into_iter().map(|at| at.checked_sub(1).map_or((1, 0), |at| (0, at)));
+    let positions = best.into_iter().map(|index| index.checked_sub(1).map_or((1, 0), |index| (0, index)));
     Ok(room.gather_from(&[x, &zero], positions)?.into())
 }
 
@@ -269,9 +271,9 @@ fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Resul
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the axis")]
     let clamped = |place: f64| place.clamp(0.0, length as f64) as usize;
     call.budget.count_work(bins)?;
-    let range = |at: usize| {
-        let low = clamped(round(at as f64 * bin).floor() + start);
-        let high = clamped(round((at + 1) as f64 * bin).ceil() + start);
+    let range = |index: usize| {
+        let low = clamped(round(index as f64 * bin).floor() + start);
+        let high = clamped(round((index + 1) as f64 * bin).ceil() + start);
         low..high
     };
     Ok((0..bins).map(range).collect())
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_of_doubles_keeps_what_cancels() {
+    fn the_average_of_doubles_survives_cancellation() {
         let large = libm::ldexp(1.0, 60);
         let mut plane = [0.0; 16];
         (plane[5], plane[6], plane[9]) = (4.0, large, -large);
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_is_taken_of_weighted_pixels() {
+    fn the_maximum_is_over_weighted_pixels() {
         // The sample (1.5, 1.5) weights the pixels 5, 6, 9 and 10 by a quarter each.
         assert_eq!(align(10, [1.0, 1.0, 2.0, 2.0]).set("mode", "max").tensor().floats(), [2.5]);
     }

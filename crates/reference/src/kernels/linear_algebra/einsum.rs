@@ -50,17 +50,18 @@ struct Plan {
 }
 
 /// Violated rule of an equation, and the reason.
-type Broken = (&'static str, String);
+type Violation = (&'static str, String);
 
 impl Plan {
     fn new(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
-        let refuse = |(rule, why): Broken| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
+        let refuse =
+            |(rule, why): Violation| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
         let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
         let (left, right) = match compact.split_once("->") {
             Some((left, right)) => (left, Some(right)),
             None => (compact.as_str(), None),
         };
-        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Broken>>().map_err(refuse)?;
+        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Violation>>().map_err(refuse)?;
         if terms.len() != shapes.len() {
             return Err(refuse(("C6", format!("it has {} terms for {} inputs", terms.len(), shapes.len()))));
         }
@@ -101,7 +102,7 @@ impl Plan {
 }
 
 /// Parses a term.
-fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
+fn symbols(term: &str) -> Result<Vec<Symbol>, Violation> {
     let mut symbols = Vec::new();
     let mut rest = term;
     while let Some(letter) = rest.chars().next() {
@@ -120,7 +121,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
 }
 
 /// Returns the number of dimensions of the ellipsis, which must be the same in every term.
-fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Broken> {
+fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Violation> {
     let mut known = None;
     for (term, shape) in terms.iter().zip(shapes) {
         let letters = term.iter().filter(|symbol| **symbol != Symbol::Ellipsis).count();
@@ -148,7 +149,7 @@ fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
 }
 
 /// Returns the size of each index. Dimensions of size 1 broadcast.
-fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Broken> {
+fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Violation> {
     let mut sizes = BTreeMap::new();
     for (operand, shape) in operands.iter().zip(shapes) {
         for (index, &dim) in operand.iter().zip(*shape) {
@@ -168,8 +169,8 @@ fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index,
 fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     let mut counts: BTreeMap<Index, usize> = BTreeMap::new();
     operands.iter().flatten().for_each(|index| *counts.entry(*index).or_default() += 1);
-    let stays = |(index, count): (Index, usize)| (count == 1 || matches!(index, Index::Ellipsis(_))).then_some(index);
-    counts.into_iter().filter_map(stays).collect()
+    let is_kept = |(index, count): (Index, usize)| (count == 1 || matches!(index, Index::Ellipsis(_))).then_some(index);
+    counts.into_iter().filter_map(is_kept).collect()
 }
 
 /// Arithmetic of a contraction.
@@ -269,13 +270,13 @@ fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number
     let operands: Vec<Elements> = operands.into_iter().map(Tensor::elements).collect();
     let mut out: Vec<A::Number> = call.budget.scratch(count)?;
     out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
-        |(at, slot)| -> Result<()> {
+        |(index, slot)| -> Result<()> {
             call.budget.count_work(terms)?;
             let product = |term: usize| {
                 let factors = operands
                     .iter()
                     .enumerate()
-                    .map(|(operand, elements)| A::read(elements, starts[operand][at] + offsets[operand][term]));
+                    .map(|(operand, elements)| A::read(elements, starts[operand][index] + offsets[operand][term]));
                 factors.fold(A::ONE, A::multiply)
             };
             *slot = A::sum(call.budget.timed(0..terms).map(product));
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_an_empty_axis() {
+    fn an_empty_axis_gives_an_empty_result() {
         assert_eq!(run("ij->j", &[floats(&[2, 0], &[])]), (vec![0], vec![]));
     }
 
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_is_refused() {
+    fn meaningless_equations_are_refused() {
         for equation in ["i.j", "....", "...ij...", "ij->i->j"] {
             let call = node("Einsum", 12).set("equation", equation).input(matrix());
             assert!(call.run().is_err(), "{equation} was taken");

@@ -214,7 +214,8 @@ impl<'a> QuantizationParameter<'a> {
             return Err(broken(
                 rule,
                 format!(
-                    "a scale or zero point of shape {:?} does not fit {shape:?}; it takes one value, or one for each {}",
+                    "a scale or zero point of shape {:?} does not fit {shape:?}; it takes one value, or one for \
+                     each {}",
                     self.tensor.shape(),
                     if self.per == Per::Row { "row" } else { "column" }
                 ),
@@ -264,7 +265,8 @@ impl<'a> Centred<'a> {
     }
 }
 
-/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of the factors.
+/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of
+/// the factors.
 fn centred_product(
     call: &Call<'_>,
     (a, a_zero_point): (&Tensor, Option<&Tensor>),
@@ -344,9 +346,9 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_the_rows_is_told_to_a_vector_that_does_not_fit() {
+    fn the_error_for_a_vector_names_the_length_of_the_rows() {
         let product = node("MatMul", 9).input(floats(&[2], &[1.0, 2.0])).input(floats(&[3], &[0.0; 3]));
-        assert!(product.error().contains("rows of 2"));
+        assert!(product.error().contains("rows have 2 elements"));
     }
 
     #[test]

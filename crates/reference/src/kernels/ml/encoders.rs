@@ -132,7 +132,7 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
     let (keys, values) = (one_list(call, "keys")?, one_list(call, "values")?);
     if keys.element_type() != x.element_type() {
         let (keys, x) = (keys.element_type(), x.element_type());
-        return Err(broken("C9", format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
+        return Err(broken("C9", format!("the keys are {keys}, but the input is {x}; set keys of that type")));
     }
     let default = match call.tensor_attribute("default_tensor") {
         Some(default) if default.element_type() == values.element_type() && default.len() == 1 => default.clone(),
@@ -140,7 +140,7 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
             let values = values.element_type();
             return Err(broken(
                 "C10",
-                format!("default_tensor is {default:?}, not one {values}, the type of the values"),
+                format!("default_tensor is {default:?}; it must be one {values}, the type of the values"),
             ));
         }
         None => default_of(call, values.element_type())?,
@@ -203,7 +203,7 @@ fn single_element(value: &Value) -> Result<&Tensor> {
 }
 
 /// Returns the value for a missing map entry: zero or the empty string.
-fn nothing(element: ElementType) -> Result<Tensor> {
+fn missing_value(element: ElementType) -> Result<Tensor> {
     Ok(match element {
         ElementType::String => Tensor::of_strings(&[], &[""])?,
         _ => Tensor::of_integers(element, &[], &[0])?,
@@ -225,18 +225,18 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
-        return Err(broken("C3", format!("the key {} of the map is not in the vocabulary", show(key))));
+        return Err(broken("C3", format!("the key {} of the map is not in the vocabulary", key_text(key))));
     }
     let element = map.value_type.element_type();
-    let nothing = nothing(element)?;
+    let missing_value = missing_value(element)?;
     let mut sources = map_values(map)?;
-    sources.push(&nothing);
+    sources.push(&missing_value);
     let missing = sources.len() - 1;
     let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(missing), 0));
     Ok(call.allocate(element, &[1, vocabulary.len()])?.gather_from(&sources, positions)?.into())
 }
 
-fn show(key: &MapKey) -> String {
+fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::Integer(key) => key.to_string(),
         MapKey::String(key) => format!("{key:?}"),
@@ -251,17 +251,17 @@ fn cast_map(call: &Call<'_>) -> Result {
         &[("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)],
     )?;
     let mut sources = map_values(map)?;
-    let nothing = nothing(map.value_type.element_type())?;
+    let missing_value = missing_value(map.value_type.element_type())?;
     let sparse = call.one_of("map_form", &[("DENSE", false), ("SPARSE", true)])?;
     let mut positions: Vec<usize> = if sparse { sparse_positions(call, map)? } else { (0..sources.len()).collect() };
-    let missing = sources.len();
+    let after_last = sources.len();
     for index in &mut positions {
-        *index = missing.min(*index);
+        *index = after_last.min(*index);
     }
-    sources.push(&nothing);
+    sources.push(&missing_value);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
     let gathered = buffer.gather_from(&sources, positions.iter().map(|&index| (index, 0)))?;
-    let absent = call.budget.collect(positions.iter().map(|&index| index == missing))?;
+    let absent = call.budget.collect(positions.iter().map(|&index| index == after_last))?;
     call.budget.count(absent.len(), size_of::<i128>())?;
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
 }
@@ -277,8 +277,9 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
             MapKey::Integer(key) => usize::try_from(*key).ok().and_then(|key| positions.get_mut(key)),
             MapKey::String(_) => None,
         };
-        let outside =
-            || broken("C3", format!("the key {} of the map is outside [0, {size}), the range of max_map", show(key)));
+        let outside = || {
+            broken("C3", format!("the key {} of the map is outside [0, {size}), the range of max_map", key_text(key)))
+        };
         *slot.ok_or_else(outside)? = index;
     }
     Ok(positions)
@@ -415,7 +416,7 @@ mod tests {
         let x = typed(ElementType::Int16, &[2], &[3.0, 4.0]);
         let values = typed(ElementType::Double, &[2], &[1.0, 0.1]);
         let error = encode(x.clone()).set("values_tensor", values).set("default_tensor", ints(&[], &[1]));
-        assert!(error.error().contains("not one double"));
+        assert!(error.error().contains("must be one double"));
         assert!(encode(x.clone()).set("values_int64s", &[1][..]).error().contains("2 keys and 1 values"));
         assert!(encode(ints(&[], &[1])).set("values_int64s", &[1, 2][..]).error().contains("the keys are int16"));
         assert!(encode(x).error().contains("no values_* attribute"));
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_and_labels_that_differ_in_number_are_told() {
+    fn different_numbers_of_columns_and_labels_are_reported() {
         let zip = ml("ZipMap", 1).input(floats(&[1, 3], &[0.0; 3])).set("classlabels_strings", &["b", "a"][..]);
         assert!(zip.error().contains("3 columns, but 2 labels"));
     }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regressor_tells_how_many_weights_and_targets_there_are() {
+    fn errors_of_a_regressor_name_the_numbers_of_weights_and_targets() {
         let node = || ml("LinearRegressor").input(ints(&[2, 2], &[1, 2, 3, 4])).set("targets", 2);
         let weights = || node().set("coefficients", &[1.0f32, 0.0, 1.0, 1.0][..]);
         assert!(weights().set("intercepts", &[0.5f32][..]).error().contains("1 intercepts for 2 targets"));

@@ -132,7 +132,7 @@ impl Labels {
     /// Returns the label of each row's class.
     pub(super) fn name(&self, call: &Call<'_>, classes: &[Class]) -> Result<Tensor> {
         let shape = [classes.len()];
-        let outside = || invalid(format!("a class is beyond the {} labels", self.len()));
+        let outside = || invalid(format!("a class has an index beyond the {} labels", self.len()));
         match self {
             Labels::Integers(labels) => {
                 let name = |class: &Class| match class {

@@ -61,7 +61,8 @@ fn binarizer(call: &Call<'_>) -> Result {
     Ok(call.allocate(x.element_type(), x.shape())?.bools(ones)?.into())
 }
 
-/// `FeatureVectorizer`: concatenates the columns of all inputs. `inputdimensions` truncates each input, or pads it with zeros.
+/// `FeatureVectorizer`: concatenates the columns of all inputs. `inputdimensions` truncates each input, or pads it with
+/// zeros.
 fn feature_vectorizer(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
@@ -107,7 +108,8 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, shape, joined.stream(Tensor::floats))?.into())
 }
 
-/// `Imputer`: replaces elements equal to one value, where NaN equals NaN. The replacement is one value, or one per feature.
+/// `Imputer`: replaces elements equal to one value, where NaN equals NaN. The replacement is one value, or one per
+/// feature.
 fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
@@ -140,7 +142,7 @@ fn imputer(call: &Call<'_>) -> Result {
     let positions = replaced
         .into_iter()
         .enumerate()
-        .map(|(at, replaced)| if replaced { (1, at % features * stride) } else { (0, at) });
+        .map(|(index, replaced)| if replaced { (1, index % features * stride) } else { (0, index) });
     Ok(call.allocate(element, x.shape())?.gather_from(&[x, &imputed], positions)?.into())
 }
 
@@ -204,13 +206,13 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
         }
     };
     if !call.flag("zeros")?
-        && let Some(at) = places.iter().position(Option::is_none)
+        && let Some(index) = places.iter().position(Option::is_none)
     {
-        return Err(broken("C3", format!("element {at} of the input is in no category, and zeros is 0")));
+        return Err(broken("C3", format!("element {index} of the input is in no category, and zeros is 0")));
     }
     let mut shape = x.shape().to_vec();
     shape.push(count);
-    let ones = places.iter().flat_map(|&place| (0..count).map(move |at| place == Some(at)));
+    let ones = places.iter().flat_map(|&place| (0..count).map(move |index| place == Some(index)));
     Ok(call.allocate(ElementType::Float, &shape)?.bools(ones)?.into())
 }
 
@@ -228,7 +230,7 @@ fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<
 
 /// Returns the index of each item in a list of keys. Of equal keys, the last counts.
 fn places<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
-    let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(at, key)| (key, at)).collect();
+    let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(index, key)| (key, index)).collect();
     call.budget.collect(items.iter().map(|item| table.get(item).copied()))
 }
 
@@ -250,8 +252,8 @@ fn scaler(call: &Call<'_>) -> Result {
             return Err(broken("C2", format!("{name} has {found} elements, but the input has {features} features")));
         }
     }
-    let pick = |values: &[f64], at: usize| values.get(at % values.len()).copied().unwrap_or(0.0);
-    let scaled = |(at, value): (usize, f64)| (value - pick(&offset, at)) * pick(&scale, at);
+    let pick = |values: &[f64], index: usize| values.get(index % values.len()).copied().unwrap_or(0.0);
+    let scaled = |(index, value): (usize, f64)| (value - pick(&offset, index)) * pick(&scale, index);
     Ok(call.floats(ElementType::Float, x.shape(), x.stream(Tensor::floats).enumerate().map(scaled))?.into())
 }
 
@@ -305,7 +307,7 @@ mod tests {
             let y = ml("Normalizer").input(floats(&[1, 3], row)).set("norm", norm).tensor();
             assert_eq!(y.floats(), expected, "{norm} of {row:?}");
         }
-        assert!(ml("Normalizer").input(floats(&[], &[1.0])).error().contains("only [N, C] and [C]"));
+        assert!(ml("Normalizer").input(floats(&[], &[1.0])).error().contains("must be [N, C] or [C]"));
     }
 
     #[test]

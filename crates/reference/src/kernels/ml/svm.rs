@@ -100,8 +100,8 @@ fn svm_regressor(call: &Call<'_>) -> Result {
     }
     let values = call.budget.read_floats(x)?;
     let mut scores: Vec<f64> = call.budget.scratch(rows)?;
-    for (at, score) in scores.iter_mut().enumerate() {
-        let features = values.get(at * columns..(at + 1) * columns).unwrap_or(&[]);
+    for (index, score) in scores.iter_mut().enumerate() {
+        let features = values.get(index * columns..(index + 1) * columns).unwrap_or(&[]);
         *score = bias
             + if supports > 0 {
                 let vectors =
@@ -122,7 +122,7 @@ fn svm_regressor(call: &Call<'_>) -> Result {
 
 /// Iterates over `count` consecutive vectors of `width` elements, even if they are empty.
 fn chunks(values: &[f64], width: usize, count: usize) -> impl Iterator<Item = &[f64]> {
-    (0..count).map(move |at| values.get(at * width..(at + 1) * width).unwrap_or(&[]))
+    (0..count).map(move |index| values.get(index * width..(index + 1) * width).unwrap_or(&[]))
 }
 
 /// Attributes of a classifier, checked against each other and the width of the input.
@@ -258,8 +258,8 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
             let (own, product) = (row.get(t).copied().unwrap_or(1.0), products.get(t).copied().unwrap_or(0.0));
             let step = (total - product) / own;
             total = (total + step * (step * own + 2.0 * product)) / ((1.0 + step) * (1.0 + step));
-            for (at, (p, (product, q))) in p.iter_mut().zip(products.iter_mut().zip(row)).enumerate() {
-                *p = (*p + if at == t { step } else { 0.0 }) / (1.0 + step);
+            for (index, (p, (product, q))) in p.iter_mut().zip(products.iter_mut().zip(row)).enumerate() {
+                *p = (*p + if index == t { step } else { 0.0 }) / (1.0 + step);
                 *product = (*product + step * q) / (1.0 + step);
             }
         }
@@ -267,7 +267,8 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     Ok(p)
 }
 
-/// `SVMClassifier`: the class with the most votes or, without support vectors, the largest score, and the transformed scores.
+/// `SVMClassifier`: the class with the most votes or, without support vectors, the largest score, and the transformed
+/// scores.
 fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_gives_a_sign_and_what_is_amiss_is_named() {
+    fn one_class_gives_a_sign_and_errors_name_the_attribute() {
         assert_eq!(regressor("LINEAR").set("one_class", 1).tensor().floats(), [1.0]);
         assert!(regressor("CUBIC").error().contains("kernel_type is 'CUBIC'"));
         assert!(regressor("RBF").set("n_supports", 3).error().contains("support_vectors has 4 elements"));

@@ -103,8 +103,9 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     Ok(vec![labels.name(call, &decided)?, scores].into())
 }
 
-/// Decides between two classes by one sum of votes, all for one class, which counts for the second class. If all votes are positive they are probabilities: the
-/// threshold is one half, and the first class gets the rest of 1. Else the sign decides, and the first class gets the negative.
+/// Decides between two classes by the sum of votes that are all for one class. The sum counts for the second class. If
+/// all votes are positive they are probabilities: the threshold is one half, and the first class gets the rest of 1.
+/// Else the sign decides, and the first class gets the negative sum.
 fn binary_classifier(call: &Call<'_>, forest: &Forest, labels: &Labels, transform: PostTransform) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();

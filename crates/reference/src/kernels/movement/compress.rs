@@ -57,7 +57,7 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     #[test]
-    fn a_condition_may_be_long_but_not_select_what_is_not_there() {
+    fn a_long_condition_must_not_select_missing_entries() {
         let compressed = |condition: &[f64]| {
             let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
             let condition = typed(ElementType::Bool, &[condition.len()], condition);

@@ -72,7 +72,7 @@ fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Resu
     let size = shape.get(normalize_axis(axis, shape.len())?).copied().unwrap_or(0);
     let count = call.output_count();
     if count == 0 || size % count != 0 {
-        return Err(broken("C5", format!("axis {axis} of shape {shape:?} does not split into {count} equal parts")));
+        return Err(broken("C5", format!("axis {axis} of shape {shape:?} cannot be split into {count} equal parts")));
     }
     Ok(std::iter::repeat_n(size / count, count).collect())
 }

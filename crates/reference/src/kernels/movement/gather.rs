@@ -19,16 +19,17 @@ fn gather(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C5")?;
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let mut picked: Vec<usize> = call.budget.scratch(indices.len())?;
-    for (picked, at) in picked.iter_mut().zip(indices.stream(Tensor::indices)) {
-        *picked = index(at, size).rule("C4")?;
+    let mut entries: Vec<usize> = call.budget.scratch(indices.len())?;
+    for (entry, selected) in entries.iter_mut().zip(indices.stream(Tensor::indices)) {
+        *entry = index(selected, size).rule("C4")?;
     }
     let mut shape = data.shape().to_vec();
     shape.splice(axis..=axis, indices.shape().iter().copied());
     let (outer, inner) = around_axis(data.shape(), axis);
     let buffer = call.allocate(data.element_type(), &shape)?;
-    let runs = (0..outer)
-        .flat_map(|row| picked.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
+    let runs = (0..outer).flat_map(|row| {
+        entries.iter().map(move |entry| (0, (row * size + entry) * inner..(row * size + entry + 1) * inner))
+    });
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
@@ -48,7 +49,7 @@ pub(super) fn element_positions(
     [shapes, within]: [&str; 2],
 ) -> Result<Vec<usize>> {
     let axis = normalize_axis(call.int("axis")?, shape.len())?;
-    let fits = |(at, (own, size)): (usize, (&usize, &usize))| at == axis || own <= size;
+    let fits = |(position, (own, size)): (usize, (&usize, &usize))| position == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
         let own = indices.shape();
@@ -62,8 +63,8 @@ pub(super) fn element_positions(
     let step = steps.get_mut(axis).map_or(0, std::mem::take).cast_unsigned();
     let mut positions: Vec<usize> = call.budget.scratch(indices.len())?;
     let bases = StridedIter::new(indices.shape(), &steps, 0);
-    for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
-        *position = base + index(at, size).rule(within)? * step;
+    for ((position, base), selected) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
+        *position = base + index(selected, size).rule(within)? * step;
     }
     Ok(positions)
 }
@@ -127,9 +128,9 @@ pub(super) fn tuple_positions(
     let per_batch = element_count(outer.get(batch..).unwrap_or(&[]))?;
     let values = call.budget.read_indices(indices)?;
     let volume = element_count(sizes)?;
-    for (at, start) in call.budget.timed(starts.iter_mut().enumerate()) {
-        let own = values.get(at * tuple..(at + 1) * tuple).unwrap_or(&[]);
-        let mut position = (at / per_batch).saturating_mul(volume);
+    for (tuple_index, start) in call.budget.timed(starts.iter_mut().enumerate()) {
+        let own = values.get(tuple_index * tuple..(tuple_index + 1) * tuple).unwrap_or(&[]);
+        let mut position = (tuple_index / per_batch).saturating_mul(volume);
         let mut inside = 0_usize;
         for (&value, &size) in own.iter().zip(sizes) {
             inside = inside.saturating_mul(size).saturating_add(index(value, size).rule(within)?);
@@ -150,11 +151,11 @@ mod tests {
 
     #[test]
     fn indices_outside_are_refused() {
-        for at in [2, -3, i64::MIN, i64::MAX] {
-            assert!(node("Gather", 11).input(matrix()).input(ints(&[], &[at])).error().contains("[-2, 2 - 1]"));
-            let elements = node("GatherElements", 11).input(matrix()).input(ints(&[1, 1], &[at]));
+        for index in [2, -3, i64::MIN, i64::MAX] {
+            assert!(node("Gather", 11).input(matrix()).input(ints(&[], &[index])).error().contains("[-2, 2 - 1]"));
+            let elements = node("GatherElements", 11).input(matrix()).input(ints(&[1, 1], &[index]));
             assert!(elements.error().contains("[-2, 2 - 1]"));
-            let tuples = node("GatherND", 11).input(matrix()).input(ints(&[1], &[at]));
+            let tuples = node("GatherND", 11).input(matrix()).input(ints(&[1], &[index]));
             assert!(tuples.error().contains("[-2, 2 - 1]"));
         }
         assert!(node("Gather", 13).input(floats(&[0], &[])).input(ints(&[1], &[0])).error().contains("index 0"));

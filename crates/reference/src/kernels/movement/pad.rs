@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_go_with_one_element_and_with_removal() {
+    fn modes_support_one_element_and_cropping() {
         let rows: [(&str, u8, [i64; 2], &[f64]); 3] = [
             ("reflect", 1, [2, 1], &[1.0, 1.0, 1.0, 1.0]),
             ("reflect", 3, [1, -1], &[2.0, 1.0, 2.0]),

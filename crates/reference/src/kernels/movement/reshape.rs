@@ -54,7 +54,7 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     let data = call.tensor(0)?;
     let refuse = |why: &str| {
         let (from, elements) = (data.shape(), data.len());
-        invalid(format!("shape {from:?} of {elements} elements does not reshape to {shape:?}: {why}"))
+        invalid(format!("shape {from:?} of {elements} elements cannot be reshaped to {shape:?}: {why}"))
     };
     let mut inferred = None;
     let mut dims = Vec::new();
@@ -138,14 +138,14 @@ mod tests {
     #[test]
     fn a_copied_zero_leaves_the_rest_open() {
         let copies = node("Reshape", 14).input(floats(&[0, 3], &[])).input(ints(&[2], &[0, -1]));
-        assert!(copies.error().contains("-1 beside a 0"));
+        assert!(copies.error().contains("-1 next to a 0"));
     }
 
     #[test]
     fn shapes_without_a_meaning_are_refused() {
         for to in [[-2, 3], [i64::MAX, i64::MAX]] {
             let refused = node("Reshape", 13).input(floats(&[2, 3], &[0.0; 6])).input(ints(&[2], &to)).error();
-            assert!(refused.contains("does not reshape"), "{to:?}: {refused}");
+            assert!(refused.contains("cannot be reshaped"), "{to:?}: {refused}");
         }
     }
 

@@ -125,7 +125,10 @@ fn write_starts(call: &Call<'_>, size: usize, length: usize, circular: bool) -> 
             .ok_or_else(|| {
                 broken(
                     "C3",
-                    format!("{length} entries from {from} on do not fit into a cache of {size}; mode circular would wrap around"),
+                    format!(
+                        "{length} entries from {from} on do not fit into a cache of {size}; mode circular \
+                     would wrap around"
+                    ),
                 )
             })?;
     }
@@ -267,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_that_updates_must_have_is_told() {
+    fn the_error_names_the_shape_that_updates_must_have() {
         let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
         let refused = node("ScatterND", 11).inputs([data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0])]);
         assert!(refused.error().contains("must have shape [1, 2]"));
     }
 
     #[test]
-    fn a_cache_is_not_written_from_before_its_beginning() {
+    fn writing_before_the_start_of_a_cache_is_refused() {
         let cache = floats(&[2, 1, 3, 1], &[0.0; 6]);
         let update = floats(&[2, 1, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
         let before = node("TensorScatter", 24).input(cache).input(update).input(ints(&[2], &[0, -1]));

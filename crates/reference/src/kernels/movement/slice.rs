@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_clamped_to_what_the_direction_reaches() {
+    fn ends_are_clamped_by_direction() {
         let rows: [(i64, i64, i64, &[f64]); 6] = [
             (i64::MIN, i64::MAX, i64::MAX, &[0.0]),
             (9, 20, 1, &[]),

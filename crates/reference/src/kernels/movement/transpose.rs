@@ -181,7 +181,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn a_permutation_that_moves_nothing_gives_the_data_back() {
+    fn an_identity_permutation_returns_the_data() {
         let data = typed(ElementType::Int4, &[1, 2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(node("Transpose", 21).input(data.clone()).set("perm", &[0, 1, 2][..]).tensor(), data);
     }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_tell_how_long_and_how_many_they_may_be() {
+    fn errors_name_the_valid_lengths() {
         let data = || strings(&[3, 2], &["a", "b", "c", "d", "e", "f"]);
         let reversed = |lengths: &[i64]| {
             let lengths = ints(&[lengths.len()], lengths);

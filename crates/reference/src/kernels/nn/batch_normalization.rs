@@ -158,7 +158,8 @@ mod tests {
     use crate::dtype::ElementType as E;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// Two channels with means 3 and 30 and variances 4 and 400. The running means are 1 and 10, the variances 1 and 100.
+    /// Two channels with means 3 and 30 and variances 4 and 400. The running means are 1 and 10, the variances 1 and
+    /// 100.
     fn call(opset: i64) -> OneNode {
         let data = floats(&[2, 2, 1], &[1.0, 10.0, 5.0, 50.0]);
         let pair = |a: f64, b: f64| floats(&[2], &[a, b]);

@@ -95,8 +95,8 @@ impl Fold {
             broken(
                 "C5",
                 format!(
-                    "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} with dilations \
-                 {dilations:?}, pads {pads:?} and strides {strides:?}"
+                    "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} \
+                     with dilations {dilations:?}, pads {pads:?} and strides {strides:?}"
                 ),
             )
         };

@@ -43,8 +43,8 @@ fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Resu
             let mut out: Vec<f64> = budget.scratch(rows.len() * shapes.channels * taps)?;
             let pairs = rows.flat_map(|row| (0..shapes.channels).map(move |channel| (row, channel)));
             for ((feature, channel), out) in pairs.zip(out.chunks_mut(taps.max(1))) {
-                let at = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
-                out.copy_from_slice(&weights[at..at + taps]);
+                let start = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
+                out.copy_from_slice(&weights[start..start + taps]);
             }
             Ok(out)
         },
@@ -66,18 +66,20 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
     let extra = per_axis(call, "output_padding", count, 0)?;
     let outputs = given_outputs(call, count, rules)?;
     (0..count)
-        .map(|at| {
-            let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
-            if rules == Rules::Of11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
-                let extra = extra[at];
+        .map(|index| {
+            let (input, kernel, stride, dilation) =
+                (shapes.input[index], shapes.kernel[index], strides[index], dilations[index]);
+            if rules == Rules::Of11 && extra[index] >= stride.max(dilation) && extra[index] > 0 {
+                let extra = extra[index];
                 return Err(broken(
                     "C9",
                     format!("output_padding is {extra}; it must be less than stride {stride} or dilation {dilation}"),
                 ));
             }
-            let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
-            let given = outputs.as_ref().map(|outputs| outputs[at]);
-            TransposedAxis { axis, extra: extra[at], given }.laid_out(auto_pad, rules)
+            let axis =
+                Axis { input, output: 0, kernel, stride, dilation, before: pads[index], after: pads[count + index] };
+            let given = outputs.as_ref().map(|outputs| outputs[index]);
+            TransposedAxis { axis, extra: extra[index], given }.laid_out(auto_pad, rules)
         })
         .collect()
 }
@@ -126,8 +128,9 @@ mod tests {
     use crate::testing::{floats, node};
 
     #[test]
-    fn an_output_shape_cuts_and_lengthens() {
-        // Kernel [1, 10, 100] on [1, 2] with stride 3 gives 1 10 100 2 20 200. For 5 elements, version 1 drops the last.
+    fn an_output_shape_crops_or_extends() {
+        // Kernel [1, 10, 100] on [1, 2] with stride 3 gives 1 10 100 2 20 200. For 5 elements, version 1 drops the
+        // last.
         let shaped = |opset: i64, auto_pad: &str, shape: &[i64]| {
             let node = node("ConvTranspose", opset)
                 .input(floats(&[1, 1, 2], &[1.0, 2.0]))

@@ -18,11 +18,12 @@ use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
 
-/// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with each.
+/// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with
+/// each.
 const MAX_AXES: usize = 16;
 
-/// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad + offset[n][k][o]) *
-/// mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
+/// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad +
+/// offset[n][k][o]) * mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
 fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(3)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;

@@ -64,8 +64,8 @@ impl ConvGemm<'_> {
         if out.is_empty() {
             return Ok(out);
         }
-        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(at, out)| {
-            let (image, group) = (at / self.groups, at % self.groups);
+        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(index, out)| {
+            let (image, group) = (index / self.groups, index % self.groups);
             if let Some(bias) = &self.bias {
                 let bias = bias.iter().skip(group * self.features);
                 out.chunks_mut(self.windows).zip(bias).for_each(|(row, &bias)| row.fill(bias));
@@ -120,10 +120,10 @@ impl ConvGemm<'_> {
     fn add_product(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
         let max = (CONVERTED / self.depth).max(8);
         let deadline = self.call.budget.deadline();
-        for (at, out) in out.chunks_mut(max * taps.columns).enumerate() {
+        for (index, out) in out.chunks_mut(max * taps.columns).enumerate() {
             let rows = out.len() / taps.columns;
             let budget = self.call.budget.nested();
-            let weights = weights(&budget, at * max..at * max + rows)?;
+            let weights = weights(&budget, index * max..index * max + rows)?;
             let weights = Matrix::row_major(&weights, rows, self.depth);
             if self.compensated {
                 multiply_add_compensated(weights, taps, out, deadline)?;
@@ -242,7 +242,8 @@ impl Patches {
         runs
     }
 
-    /// Returns the offset in a plane for a line of windows, which differ only in the last axis. None if they read padding.
+    /// Returns the offset in a plane for a line of windows, which differ only in the last axis. None if they read
+    /// padding.
     fn line(&self, runs: &[WindowRun], mut line: usize) -> Option<usize> {
         let mut start = 0;
         for ((run, &output), &step) in runs.iter().zip(&self.outputs).zip(&self.steps).rev().skip(1) {

@@ -108,14 +108,19 @@ fn one_per_part(call: &Call<'_>, index: usize, count: usize, part: &str) -> Resu
 }
 
 /// Returns, for each element of `shape`, the element of an input that broadcasts to it.
-fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<impl Iterator<Item = f64> + use<'a>> {
+fn broadcast_values<'a>(
+    tensor: &Tensor,
+    values: &'a [f64],
+    shape: &[usize],
+) -> Result<impl Iterator<Item = f64> + use<'a>> {
     if broadcast(tensor.shape(), shape)? != shape {
         return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
     }
     Ok(StridedIter::broadcast(tensor.shape(), shape).map(|position| values[position]))
 }
 
-/// Instance normalization: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`, over the spatial axes of each channel.
+/// Instance normalization: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`, over the spatial axes of each
+/// channel.
 fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
@@ -162,22 +167,29 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
     let scales = accumulate.apply(call.budget.read_floats(scale)?);
-    values.iter_mut().zip(spread(scale, &scales, shape).rule("C5")?).for_each(|(value, scale)| *value *= scale);
+    values
+        .iter_mut()
+        .zip(broadcast_values(scale, &scales, shape).rule("C5")?)
+        .for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
         let biases = accumulate.apply(call.budget.read_floats(bias)?);
-        values.iter_mut().zip(spread(bias, &biases, shape).rule("C5")?).for_each(|(value, bias)| *value += bias);
+        values
+            .iter_mut()
+            .zip(broadcast_values(bias, &biases, shape).rule("C5")?)
+            .for_each(|(value, bias)| *value += bias);
     }
     let y = call.floats(accumulate.output(element), shape, values)?;
 
-    let reduced: Vec<usize> = shape.iter().enumerate().map(|(at, &dim)| if at < axis { dim } else { 1 }).collect();
+    let reduced: Vec<usize> =
+        shape.iter().enumerate().map(|(index, &dim)| if index < axis { dim } else { 1 }).collect();
     if accumulate == Accumulate::Magnitude {
         statistics = lanes.fold(call, &stash.floats(call, data)?, |lane| {
             let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
             (mean, moments(lane).1)
         })?;
     }
-    let saved = |at: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
-        if !call.wants(at) {
+    let saved = |index: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
+        if !call.wants(index) {
             return Ok(None);
         }
         if !matches!(stash.0, ElementType::Float | ElementType::Bfloat16) {
@@ -236,10 +248,10 @@ impl Groups {
 /// Scales and shifts `count` equal parts of each instance of `[N, count * ..., ...]`.
 fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
     let part = values.len() / batch.saturating_mul(scale.len()).max(1);
-    for (at, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
-        let at = at % scale.len();
+    for (index, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
+        let index = index % scale.len();
         for value in &mut *values {
-            *value = scale[at] * *value + bias[at];
+            *value = scale[index] * *value + bias[index];
         }
     }
 }
@@ -256,7 +268,8 @@ fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by channel.
+/// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by
+/// channel.
 fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::from_call(call)?);
     let groups = Groups::from_call(call, data)?;
@@ -284,7 +297,10 @@ fn root_mean_square(call: &Call<'_>) -> Result {
         }
     })?;
     let scales = call.budget.read_floats(scale)?;
-    values.iter_mut().zip(spread(scale, &scales, shape).rule("C4")?).for_each(|(value, scale)| *value *= scale);
+    values
+        .iter_mut()
+        .zip(broadcast_values(scale, &scales, shape).rule("C4")?)
+        .for_each(|(value, scale)| *value *= scale);
     Ok(call.floats(scale.element_type(), shape, values)?.into())
 }
 
@@ -338,11 +354,12 @@ fn local_response(call: &Call<'_>) -> Result {
     call.budget.count(data.len(), size_of::<f64>())?;
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
-        for (at, value) in lane.iter_mut().enumerate() {
+        for (index, value) in lane.iter_mut().enumerate() {
             if call.budget.count_work(largest).is_err() {
                 return;
             }
-            let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());
+            let region =
+                index.saturating_sub(before)..index.saturating_add(after).saturating_add(1).min(original.len());
             let squares = dot(original[region].iter().map(|&value| (value, value)));
             *value /= libm::pow(bias + alpha / size as f64 * squares, beta);
         }
@@ -358,7 +375,8 @@ mod tests {
 
     #[test]
     fn the_first_stage_rounds_before_the_scale() {
-        // The largest is sqrt(3/2) = 1.22474..., in half precision 1.224609375. The wider scale makes the rounding visible.
+        // The largest is sqrt(3/2) = 1.22474..., in half precision 1.224609375. The wider scale makes the rounding
+        // visible.
         let data = typed(E::Float16, &[3], &[-1.0, 0.0, 1.0]);
         let scaled = node("RMSNormalization", 23).input(data).input(typed(E::Double, &[], &[3.0]));
         let y = scaled.set("epsilon", 0.0f32).tensor();
@@ -398,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn empty_tensors_stay_empty() {
         let empty = || floats(&[2, 0, 3], &[]);
         for op in ["LpNormalization", "LRN"] {
             let y = node(op, 22).input(empty());

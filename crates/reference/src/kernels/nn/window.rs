@@ -160,15 +160,15 @@ pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding:
     let strides = per_axis(call, "strides", count, 1)?;
     let dilations = per_axis(call, "dilations", count, 1)?;
     (0..count)
-        .map(|at| {
+        .map(|index| {
             let axis = Axis {
-                input: input[at],
+                input: input[index],
                 output: 0,
-                kernel: kernel[at],
-                stride: strides[at],
-                dilation: dilations[at],
-                before: pads[at],
-                after: pads[count + at],
+                kernel: kernel[index],
+                stride: strides[index],
+                dilation: dilations[index],
+                before: pads[index],
+                after: pads[count + index],
             };
             axis.laid_out(auto_pad, rounding)
         })
@@ -214,7 +214,8 @@ impl Axis {
     fn too_large(&self) -> KernelError {
         let Axis { input, kernel, dilation, before, after, .. } = self;
         invalid(format!(
-            "a window of {kernel} taps, dilation {dilation}, does not fit an axis of {input} padded by {before} and {after}"
+            "a window of {kernel} taps, dilation {dilation}, does not fit an axis of {input} padded by {before} \
+             and {after}"
         ))
     }
 
@@ -308,12 +309,12 @@ pub(super) fn each_window<T: Clone + Default + Send>(
         for result in results {
             call.budget.count_work(1)?;
             *result = reduce(&Window { axes, steps: &steps, index: &index, start, budget: call.budget });
-            for (at, axis) in axes.iter().enumerate().rev() {
-                index[at] += 1;
-                if index[at] < axis.output {
+            for (dimension, axis) in axes.iter().enumerate().rev() {
+                index[dimension] += 1;
+                if index[dimension] < axis.output {
                     break;
                 }
-                index[at] = 0;
+                index[dimension] = 0;
             }
         }
         Ok::<_, KernelError>(())

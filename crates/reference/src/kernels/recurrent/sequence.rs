@@ -162,7 +162,8 @@ impl Weights<'_> {
         }
     }
 
-    /// Adds the product of a state and `count` gates of R, from `first` on, to `out` of shape `[batch, count * hidden]`.
+    /// Adds the product of a state and `count` gates of R, from `first` on, to `out` of shape
+    /// `[batch, count * hidden]`.
     pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) -> Result<()> {
         let Sizes { batch, hidden, .. } = self.sizes;
         let rows = count * hidden;
@@ -174,7 +175,8 @@ impl Weights<'_> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of `direction`.
+    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of
+    /// `direction`.
     pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
         let rules = Rules::for_operator(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;

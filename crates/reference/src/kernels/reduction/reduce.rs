@@ -130,7 +130,8 @@ fn reduce_linear(call: &Call<'_>, axes: AxesOf, reduction: &Reduction, accumulat
 
 const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
 
-/// Mean. Over no values it is undefined: NaN, or 0 for types without NaN. An integer mean is truncated toward zero, as in `numpy.mean`.
+/// Mean. Over no values it is undefined: NaN, or 0 for types without NaN. An integer mean is truncated toward zero, as
+/// in `numpy.mean`.
 const MEAN: Reduction = Reduction {
     float: |lane| {
         let count = lane.len() as f64;

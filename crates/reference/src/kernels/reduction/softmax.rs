@@ -18,21 +18,21 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// Function that splits a shape into lanes at the axis.
-type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
+type LaneSplit = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
 
 /// Before version 13, the input is a matrix whose rows hold all axes from `axis` on.
-const FROM_AXIS: Cut = Lanes::from_axis;
+const FROM_AXIS: LaneSplit = Lanes::from_axis;
 
 /// From version 13 on, one axis is normalized.
-const ALONG_AXIS: Cut = Lanes::along;
+const ALONG_AXIS: LaneSplit = Lanes::along;
 
 /// Function that rewrites a lane of elements of a type.
 type Change = fn(&mut [f64], ElementType);
 
-fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
+fn normalize(call: &Call<'_>, split: LaneSplit, change: Change) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
-    let lanes = cut(call, data.shape(), axis)?;
+    let lanes = split(call, data.shape(), axis)?;
     let mut values = call.budget.read_floats(data)?;
     let element = data.element_type();
     lanes.change(call, &mut values, |_, lane| change(lane, element))?;

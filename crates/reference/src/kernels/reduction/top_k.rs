@@ -12,9 +12,9 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("TopK", 1, |call| top(call, i128::from(call.int("k")?), true)),
-    Kernel::new("TopK", 10, |call| top(call, k_input(call)?, true)),
-    Kernel::new("TopK", 11, |call| top(call, k_input(call)?, call.flag("largest")?)),
+    Kernel::new("TopK", 1, |call| top_k(call, i128::from(call.int("k")?), true)),
+    Kernel::new("TopK", 10, |call| top_k(call, k_input(call)?, true)),
+    Kernel::new("TopK", 11, |call| top_k(call, k_input(call)?, call.flag("largest")?)),
 ];
 
 fn k_input(call: &Call<'_>) -> Result<i128> {
@@ -25,7 +25,7 @@ fn k_input(call: &Call<'_>) -> Result<i128> {
 /// Returns the `k` largest or smallest elements along the axis and their indices, best first. Ties are in index order.
 ///
 /// A NaN is larger than every number, as in `numpy.sort`. `sorted` 0 leaves the order open; this is one valid order.
-fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
+fn top_k(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
     let available = data.shape()[axis];
@@ -98,7 +98,7 @@ mod tests {
 
     fn both(node: OneNode) -> (Vec<f64>, Vec<f64>) {
         let outputs = node.outputs(2).run().unwrap();
-        let part = |at: usize| outputs[at].as_tensor().unwrap().floats();
+        let part = |index: usize| outputs[index].as_tensor().unwrap().floats();
         (part(0), part(1))
     }
 

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_too_large_is_over_a_limit_and_not_wrong() {
+    fn a_pattern_that_is_too_large_exceeds_a_limit_and_is_not_invalid() {
         let rows = [
             "a".repeat(MAX_PATTERN + 1),
             "[a-z]".repeat(MAX_CLASSES + 1),

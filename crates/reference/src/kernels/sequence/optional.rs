@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_comes_out_of_an_optional_or_as_it_is() {
+    fn a_sequence_is_returned_with_or_without_an_optional_around_it() {
         let get = |opset: i64, value: Value| node("OptionalGetElement", opset).input(value).run().unwrap();
         let items = vec![floats(&[1], &[2.0]).into()];
         let list = Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items));

@@ -19,7 +19,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("StringSplit", 20, string_split),
 ];
 
-/// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a tensor.
+/// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a
+/// tensor.
 fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<()> {
     let budget = call.budget.nested();
     let (mut total, mut longest) = (0usize, 0);
@@ -98,7 +99,8 @@ fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
     parts
 }
 
-/// `StringNormalizer`: removes stop words, then changes the case of the rest. If none remain, the result is one empty string.
+/// `StringNormalizer`: removes stop words, then changes the case of the rest. If none remain, the result is one empty
+/// string.
 fn string_normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     if !matches!(x.shape(), [_] | [1, _]) {
@@ -139,7 +141,8 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
     match language.as_str() {
         "tr" | "az" | "lt" if call.string("case_change_action")? != "NONE" => {
-            let hint = "the reference uses the rules of all other languages; omit the locale, or set case_change_action to NONE";
+            let hint = "the reference uses the rules of all other languages; omit the locale, or set \
+             case_change_action to NONE";
             Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has its own case rules; {hint}")))
         }
         _ => Ok(()),
@@ -163,7 +166,7 @@ mod tests {
     use crate::testing::{OneNode, node, strings};
 
     #[test]
-    fn joining_keeps_within_limits() {
+    fn joining_respects_the_limits() {
         let long = || strings(&[], &[&"x".repeat(600)]);
         let limits = ExecutionLimits { bytes: 1000, ..ExecutionLimits::default() };
         let refused = node("StringConcat", 20).input(long()).input(long()).limits(limits);

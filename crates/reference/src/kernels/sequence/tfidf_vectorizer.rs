@@ -68,8 +68,8 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         budget.count_work(found.len())?;
         found.fill(0);
         pool.count(call, &tokens, &mut found)?;
-        for (at, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
-            let weight = weights.as_ref().and_then(|weights| weights.get(at)).copied().unwrap_or(1.0);
+        for (index, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
+            let weight = weights.as_ref().and_then(|weights| weights.get(index)).copied().unwrap_or(1.0);
             let slot = usize::try_from(coordinate).ok().and_then(|coordinate| out.get_mut(row * width + coordinate));
             if let (Some(slot), true) = (slot, found > 0) {
                 *slot += match weighting {
@@ -198,7 +198,7 @@ mod tests {
         let x = || ints(&[1], &[1]);
         assert!(vectorizer(x(), 0).set("ngram_counts", &[0, 1][..]).error().contains("into 2-grams"));
         assert!(vectorizer(x(), 0).set("ngram_counts", &[0, 9][..]).error().contains("into 1-grams"));
-        assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1][..]).error().contains("holds 3 n-grams"));
+        assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1][..]).error().contains("has 3 n-grams"));
         assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1, -1][..]).error().contains("negative"));
         assert!(vectorizer(x(), 0).set("weights", &[1.0f32][..]).error().contains("weights has 1"));
         assert!(vectorizer(strings(&[1], &["1"]), 0).error().contains("no pool is set for string"));

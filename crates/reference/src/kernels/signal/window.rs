@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn the_output_has_a_type_that_the_version_allows() {
         let bools = node("HannWindow", 17).input(ints(&[], &[4])).set("output_datatype", 9);
-        assert!(bools.error().contains("HannWindow-17 gives no output of type tensor(bool)"));
+        assert!(bools.error().contains("HannWindow-17 has no output of type tensor(bool)"));
     }
 
     #[test]

@@ -46,7 +46,8 @@ const DERIVATIVES: &[(&str, Derivative)] = &[
     ("Tanh", Derivative::Unary(|_, y| 1.0 - y * y)),
 ];
 
-/// Gradient: the derivative of the sum of `y` with respect to each of `xs`. The inputs are the values of `xs`, then of `zs`.
+/// Gradient: the derivative of the sum of `y` with respect to each of `xs`. The inputs are the values of `xs`, then of
+/// `zs`.
 fn gradient(call: &Call<'_>) -> Result {
     let xs = call.optional_strings("xs").unwrap_or_default();
     let zs = call.optional_strings("zs").unwrap_or_default();

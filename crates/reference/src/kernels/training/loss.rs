@@ -126,7 +126,7 @@ mod tests {
     use crate::testing::{floats, ints, node};
 
     #[test]
-    fn the_classes_are_told_and_the_mean_of_ignored_labels_is_nan() {
+    fn the_error_names_the_classes_and_the_mean_of_ignored_labels_is_nan() {
         let scores = || floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
         let loss = |label: i64| {
             let call = node("NegativeLogLikelihoodLoss", 12).input(scores()).input(ints(&[2], &[label, 0]));

@@ -1,9 +1,10 @@
 //! Random numbers: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
 //!
-//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are reproducible
-//! everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a number in [0, 1).
-//! Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of its `f64`, an integer seed
-//! its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that runs.
+//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are
+//! reproducible everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a
+//! number in [0, 1). Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of
+//! its `f64`, an integer seed its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that
+//! runs.
 //!
 //! [`Budget::fresh_seed`]: crate::kernels::framework::budget::Budget::fresh_seed
 
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_scaled_as_the_mask_says() {
+    fn kept_elements_are_scaled_and_marked_in_the_mask() {
         let data = floats(&[1000], &(1..=1000).map(f64::from).collect::<Vec<_>>());
         let training = node("Dropout", 12).input(data.clone()).input(floats(&[], &[0.75]));
         let training = training.input(typed(E::Bool, &[], &[1.0])).set("seed", 3);

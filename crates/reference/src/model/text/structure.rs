@@ -379,14 +379,14 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_their_place() {
         let rows = [
-            ("y = Op <t = float[3] {1, 2}> ()", 13 + 9, "does not take the 2 values"),
-            ("y = Op <t = int8 {300}> ()", 19, "300 is no int8"),
-            ("y = Op <t = float16 {-1}> ()", 22, "no pattern of 16 bits"),
-            ("y = Op <t = float {1e40}> ()", 20, "beyond the greatest float"),
+            ("y = Op <t = float[3] {1, 2}> ()", 13 + 9, "does not match the 2 values"),
+            ("y = Op <t = int8 {300}> ()", 19, "300 is not a value of int8"),
+            ("y = Op <t = float16 {-1}> ()", 22, "not a pattern of 16 bits"),
+            ("y = Op <t = float {1e40}> ()", 20, "exceeds the largest float"),
             ("y = Op <a = [1, 2.0]> ()", 17, "the type is INT, but the value is FLOAT"),
             ("y = Op <a = []> ()", 11, "needs a type"),
             ("y = Op <a: int = [1]> ()", 10, "the type of a list"),
-            ("y = Op <a: number = 1> ()", 12, "'number' is no attribute type"),
+            ("y = Op <a: number = 1> ()", 12, "'number' is not an attribute type"),
             ("y = Op <> (x)", 9, "expected the name of an attribute"),
             ("y = Op <a = 99999999999999999999> (x)", 13, "does not fit 64 bits"),
             ("Op (x)", 4, "expected '=', found '('"),

@@ -102,8 +102,8 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
     }
     let outside = outside(call, &shape, &lines)?;
     let finish = |values: Vec<f64>| {
-        values.into_iter().enumerate().map(|(at, value)| {
-            let value = if outside.get(at).is_some_and(|&outside| outside) { plan.extrapolation } else { value };
+        values.into_iter().enumerate().map(|(index, value)| {
+            let value = if outside.get(index).is_some_and(|&outside| outside) { plan.extrapolation } else { value };
             if element.is_float() || element.kind() == Kind::Complex { value } else { value.round_ties_even() }
         })
     };
@@ -113,7 +113,8 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
             let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
             let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
             let (re, im) = (interpolated(call, x, re, &lines)?, interpolated(call, x, im, &lines)?);
-            let im = im.into_iter().enumerate().map(|(at, im)| if outside.get(at) == Some(&true) { 0.0 } else { im });
+            let im =
+                im.into_iter().enumerate().map(|(index, im)| if outside.get(index) == Some(&true) { 0.0 } else { im });
             let parts = finish(re).zip(im).map(|(re, im)| num_complex::Complex::new(re, im));
             Ok(call.allocate(element, &shape)?.complexes(parts)?)
         }
@@ -129,8 +130,8 @@ fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Re
     let mut outside: Vec<bool> = call.budget.scratch(element_count(shape)?)?;
     let steps = strides(shape);
     for (axis, line) in lines {
-        for (at, outside) in outside.iter_mut().enumerate() {
-            *outside |= line[at / steps[*axis] % shape[*axis]].is_empty();
+        for (index, outside) in outside.iter_mut().enumerate() {
+            *outside |= line[index / steps[*axis] % shape[*axis]].is_empty();
         }
     }
     Ok(outside)
@@ -165,12 +166,12 @@ fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f6
     let inner = out.len();
     if compensated {
         for (column, out) in out.iter_mut().enumerate() {
-            *out = dot(taps.iter().map(|&(at, weight)| (weight, values[at * inner + column])));
+            *out = dot(taps.iter().map(|&(index, weight)| (weight, values[index * inner + column])));
         }
         return;
     }
-    for &(at, weight) in taps {
-        let row = &values[at * inner..(at + 1) * inner];
+    for &(index, weight) in taps {
+        let row = &values[index * inner..(index + 1) * inner];
         out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
     }
 }
@@ -222,8 +223,8 @@ impl Plan {
     /// Returns the elements and weights of each output index along one axis.
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
-        for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
-            let place = self.input_coordinate(at as f64, extent);
+        for (output, taps) in call.budget.timed(line.iter_mut().enumerate()) {
+            let place = self.input_coordinate(output as f64, extent);
             let last = extent.input as f64 - 1.0;
             if self.coordinates == Coordinates::TfCropAndResize && !(place >= 0.0 && place <= last) {
                 continue;
@@ -244,21 +245,24 @@ impl Plan {
     }
 
     /// Returns the input coordinate of an output index.
-    fn input_coordinate(&self, at: f64, extent: &Extent) -> f64 {
+    fn input_coordinate(&self, index: f64, extent: &Extent) -> f64 {
         let Extent { input, output, scale, target, region: [start, end], .. } = *extent;
         let (input, last) = (input as f64, input as f64 - 1.0);
         match self.coordinates {
-            Coordinates::HalfPixel => (at + 0.5) / scale - 0.5,
-            Coordinates::HalfPixelSymmetric => input / 2.0 * (1.0 - output as f64 / target) + (at + 0.5) / scale - 0.5,
-            Coordinates::PytorchHalfPixel if output > 1 => (at + 0.5) / scale - 0.5,
+            Coordinates::HalfPixel => (index + 0.5) / scale - 0.5,
+            Coordinates::HalfPixelSymmetric => {
+                input / 2.0 * (1.0 - output as f64 / target) + (index + 0.5) / scale - 0.5
+            }
+            Coordinates::PytorchHalfPixel if output > 1 => (index + 0.5) / scale - 0.5,
             Coordinates::PytorchHalfPixel => 0.0,
-            // The text divides by the output length minus one. Upstream's own cases use the length before rounding instead.
-            Coordinates::AlignCorners if at == 0.0 => 0.0,
-            Coordinates::AlignCorners => at * last / (target - 1.0),
-            Coordinates::Asymmetric => at / scale,
-            Coordinates::TfHalfPixelForNn => (at + 0.5) / scale,
+            // The text divides by the output length minus one. Upstream's own cases use the length before rounding
+            // instead.
+            Coordinates::AlignCorners if index == 0.0 => 0.0,
+            Coordinates::AlignCorners => index * last / (target - 1.0),
+            Coordinates::Asymmetric => index / scale,
+            Coordinates::TfHalfPixelForNn => (index + 0.5) / scale,
             Coordinates::TfCropAndResize if output > 1 => {
-                start * last + at * (end - start) * last / (output as f64 - 1.0)
+                start * last + index * (end - start) * last / (output as f64 - 1.0)
             }
             Coordinates::TfCropAndResize => 0.5 * (start + end) * last,
         }

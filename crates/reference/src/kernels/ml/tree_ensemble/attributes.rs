@@ -14,12 +14,12 @@ pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
     let votes = votes_by_node(call, prefix)?;
     let mut forest = Forest { nodes: Vec::new(), roots: Vec::new(), votes: Vec::new() };
     let mut trees = std::collections::HashSet::new();
-    for (at, &key) in lists.keys.iter().enumerate() {
+    for (index, &key) in lists.keys.iter().enumerate() {
         if trees.insert(key.0) {
-            forest.roots.push(at);
+            forest.roots.push(index);
         }
-        let node = if let Some(test) = lists.test(at)? {
-            Node::Branch(lists.branch(at, key.0, test)?)
+        let node = if let Some(test) = lists.test(index)? {
+            Node::Branch(lists.branch(index, key.0, test)?)
         } else {
             let start = forest.votes.len();
             forest.votes.extend(votes.get(&key).into_iter().flatten());
@@ -52,7 +52,7 @@ impl<'a> NodeLists<'a> {
         let ids = required(call, "nodes_nodeids")?;
         let keys: Vec<Key> = trees.iter().copied().zip(ids.iter().copied()).collect();
         let lists = NodeLists {
-            places: keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
+            places: keys.iter().enumerate().map(|(index, &key)| (key, index)).collect(),
             features: required(call, "nodes_featureids")?,
             modes: call.optional_strings("nodes_modes").ok_or_else(|| invalid("nodes_modes is not set"))?,
             values: floats_or_tensor(call, "nodes_values")?.ok_or_else(|| invalid("nodes_values is not set"))?,
@@ -81,8 +81,8 @@ impl<'a> NodeLists<'a> {
     }
 
     /// Returns the test of a node, or `None` for a leaf.
-    fn test(&self, at: usize) -> Result<Option<Test>> {
-        let comparison = match self.modes.get(at).map(|mode| &**mode) {
+    fn test(&self, index: usize) -> Result<Option<Test>> {
+        let comparison = match self.modes.get(index).map(|mode| &**mode) {
             Some("LEAF") | None => return Ok(None),
             Some("BRANCH_LEQ") => Comparison::LessOrEqual,
             Some("BRANCH_LT") => Comparison::Less,
@@ -95,20 +95,20 @@ impl<'a> NodeLists<'a> {
                 return Err(broken("C3", format!("nodes_modes contains '{other}'; allowed are {names}")));
             }
         };
-        Ok(Some(Test::Compare(comparison, self.values.get(at).copied().unwrap_or(0.0))))
+        Ok(Some(Test::Compare(comparison, self.values.get(index).copied().unwrap_or(0.0))))
     }
 
-    fn branch(&self, at: usize, tree: i64, test: Test) -> Result<Branch> {
+    fn branch(&self, index: usize, tree: i64, test: Test) -> Result<Branch> {
         let child = |ids: &[i64]| {
-            let id = element(ids, at);
+            let id = element(ids, index);
             let missing =
                 || broken("C1", format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
             self.places.get(&(tree, id)).copied().ok_or_else(missing)
         };
         Ok(Branch {
-            feature: natural("nodes_featureids", element(self.features, at))?,
+            feature: natural("nodes_featureids", element(self.features, index))?,
             test,
-            missing_is_true: element(self.missing, at) != 0,
+            missing_is_true: element(self.missing, index) != 0,
             if_true: child(self.if_true)?,
             if_false: child(self.if_false)?,
         })
@@ -163,12 +163,12 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
     optional_length("nodes_missing_value_tracks_true", missing.len(), count).rule("C6")?;
     same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())]).rule("C6")?;
     let mut members = member_sets(call, &modes)?.into_iter();
-    let child = |name: &str, ids: &[i64], leafs: &[i64], at: usize| match element(leafs, at) {
-        0 => place(name, element(ids, at), count),
-        _ => Ok(count + place(name, element(ids, at), weights.len())?),
+    let child = |name: &str, ids: &[i64], leafs: &[i64], index: usize| match element(leafs, index) {
+        0 => place(name, element(ids, index), count),
+        _ => Ok(count + place(name, element(ids, index), weights.len())?),
     };
     let mut nodes = Vec::new();
-    for (at, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
+    for (index, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
         let test = match mode {
             0 => Test::Compare(Comparison::LessOrEqual, split),
             1 => Test::Compare(Comparison::Less, split),
@@ -180,14 +180,14 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
             other => return Err(broken("C3", format!("nodes_modes contains {other}; allowed are 0 to 6"))),
         };
         nodes.push(Node::Branch(Branch {
-            feature: natural("nodes_featureids", element(features, at))?,
+            feature: natural("nodes_featureids", element(features, index))?,
             test,
-            missing_is_true: element(missing, at) != 0,
-            if_true: child("nodes_truenodeids", if_true, true_is_leaf, at)?,
-            if_false: child("nodes_falsenodeids", if_false, false_is_leaf, at)?,
+            missing_is_true: element(missing, index) != 0,
+            if_true: child("nodes_truenodeids", if_true, true_is_leaf, index)?,
+            if_false: child("nodes_falsenodeids", if_false, false_is_leaf, index)?,
         }));
     }
-    nodes.extend((0..weights.len()).map(|at| Node::Leaf(at..at + 1)));
+    nodes.extend((0..weights.len()).map(|index| Node::Leaf(index..index + 1)));
     let target = |&target: &i64| natural("leaf_targetids", target);
     let targets = targets.iter().map(target).collect::<Result<Vec<_>>>()?;
     let votes = targets.into_iter().zip(weights).collect();
@@ -277,8 +277,8 @@ fn tensor<'a>(call: &Call<'a>, name: &str) -> Result<&'a Tensor> {
     call.tensor_attribute(name).ok_or_else(|| invalid(format!("{name} is not set")))
 }
 
-fn element(list: &[i64], at: usize) -> i64 {
-    list.get(at).copied().unwrap_or(0)
+fn element(list: &[i64], index: usize) -> i64 {
+    list.get(index).copied().unwrap_or(0)
 }
 
 /// Converts a number of an attribute to an index below `count`.
