@@ -67,7 +67,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
 /// Checks that no function calls itself, directly or indirectly, and that inlining does not grow the model beyond
 /// `MAX_NODES`.
 ///
-/// A function is settled once all functions it calls are settled. One that never settles calls itself or one that does.
+/// A function is acyclic if all functions that it calls are. Any other calls itself, or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
     let mut calls: BTreeMap<&FunctionKey, BTreeSet<&FunctionKey>> = BTreeMap::new();
     let mut callers: BTreeMap<&FunctionKey, Vec<&FunctionKey>> = BTreeMap::new();
@@ -78,10 +78,10 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
             callers.entry(other).or_default().push(key);
         }
     }
-    let mut settled: Vec<&FunctionKey> =
+    let mut acyclic: Vec<&FunctionKey> =
         calls.iter().filter(|(_, called)| called.is_empty()).map(|(key, _)| *key).collect();
     let mut nodes: BTreeMap<&FunctionKey, u64> = BTreeMap::new();
-    while let Some(key) = settled.pop() {
+    while let Some(key) = acyclic.pop() {
         calls.remove(key);
         if let Some(function) = model.functions.get(key) {
             nodes.insert(key, expanded(model, &function.body, &nodes));
@@ -91,7 +91,7 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
                 && called.remove(key)
                 && called.is_empty()
             {
-                settled.push(caller);
+                acyclic.push(caller);
             }
         }
     }
@@ -113,12 +113,12 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
 
 /// The number of nodes of a graph after inlining; `known` holds the counts of the functions.
 fn expanded(model: &Model, graph: &Graph, known: &BTreeMap<&FunctionKey, u64>) -> u64 {
-    let of_node = |node: &Node| {
+    let node_count = |node: &Node| {
         let called = model.function_of(node).and_then(|(key, _)| known.get(key)).copied().unwrap_or(0);
         let graphs = node.attributes.values().flat_map(Attribute::graphs);
         graphs.map(|graph| expanded(model, graph, known)).fold(called.saturating_add(1), u64::saturating_add)
     };
-    graph.nodes.iter().map(of_node).fold(0, u64::saturating_add)
+    graph.nodes.iter().map(node_count).fold(0, u64::saturating_add)
 }
 
 fn collect_calls<'a>(model: &'a Model, graph: &'a Graph, calls: &mut BTreeSet<&'a FunctionKey>) {

@@ -281,8 +281,8 @@ impl Specs {
     /// Suggests an operator that differs only in case, or one of the same name in another domain.
     fn hint(&self, domain: &str, name: &str) -> String {
         let all = || self.domains.iter().flat_map(|(d, operators)| operators.keys().map(move |operator| (d, operator)));
-        let alike = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
-        match alike.max_by_key(|(d, _)| *d == domain) {
+        let similar = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
+        match similar.max_by_key(|(d, _)| *d == domain) {
             Some((d, operator)) if d == domain => format!("; it has '{operator}'"),
             Some((d, operator)) => format!("; {d} has '{operator}'"),
             None => String::new(),
@@ -311,12 +311,12 @@ impl Specs {
             "since:"
         };
         let line = text.lines().position(|line| line.starts_with(key)).map_or(1, |index| index + 1);
-        let home = path_of(found);
+        let correct_path = path_of(found);
         let help = match self.text(found) {
             Some(_) => {
-                format!("{found} is already in {}; correct the line or remove this file", self.display(&home))
+                format!("{found} is already in {}; correct the line or remove this file", self.display(&correct_path))
             }
-            None => format!("correct the line, or move the file to {}", self.display(&home)),
+            None => format!("correct the line, or move the file to {}", self.display(&correct_path)),
         };
         let name = |version: &OperatorVersion| {
             if found.domain == expected.domain { version.to_string() } else { version.qualified() }

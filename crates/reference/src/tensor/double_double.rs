@@ -32,8 +32,8 @@ impl DoubleDouble {
     /// The sum of any two `f64`, exact if finite.
     fn exact_sum(a: f64, b: f64) -> DoubleDouble {
         let high = a + b;
-        let of_b = high - a;
-        DoubleDouble::finite(high, (a - (high - of_b)) + (b - of_b))
+        let part_of_b = high - a;
+        DoubleDouble::finite(high, (a - (high - part_of_b)) + (b - part_of_b))
     }
 
     fn finite(high: f64, low: f64) -> DoubleDouble {

@@ -45,10 +45,10 @@ fn position_of(shape: &[usize], index: &[usize]) -> usize {
 fn check<T: Native + bytemuck::AnyBitPattern>(values: &[T], bytes: &[u8], floats: &[f64]) -> Result<(), TestCaseError> {
     let tensor = Tensor::from_vec(vec![1, values.len()], values.to_vec()).unwrap();
     prop_assert_eq!(tensor.bytes(), bytes);
-    let again = Tensor::from_vec(vec![values.len()], tensor.to_vec::<T>().unwrap()).unwrap();
-    prop_assert_eq!(again.bytes(), bytes);
-    prop_assert_eq!(&again, &tensor.with_shape(vec![values.len()]).unwrap());
-    prop_assert!(again.as_slice::<T>().is_none_or(|slice| slice.len() == values.len()));
+    let copied = Tensor::from_vec(vec![values.len()], tensor.to_vec::<T>().unwrap()).unwrap();
+    prop_assert_eq!(copied.bytes(), bytes);
+    prop_assert_eq!(&copied, &tensor.with_shape(vec![values.len()]).unwrap());
+    prop_assert!(copied.as_slice::<T>().is_none_or(|slice| slice.len() == values.len()));
     let elements = tensor.elements();
     for (index, value) in floats.iter().enumerate() {
         let found = elements.float(index);

@@ -32,8 +32,8 @@ fn flex_attention(call: &Call<'_>) -> Result {
 /// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else
 /// float.
 fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
-    let usual = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
-    let precision = call.element_type("softmax_precision")?.unwrap_or(usual);
+    let default = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
+    let precision = call.element_type("softmax_precision")?.unwrap_or(default);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
         other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),

@@ -57,6 +57,6 @@ pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Te
         let old = (0..old_block).map(move |position| (0, index * old_block + position));
         old.chain((0..new_block).map(move |position| (1, index * new_block + position)))
     });
-    let room = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
-    Ok(room.gather_from(&[past, &new], positions)?)
+    let output = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
+    Ok(output.gather_from(&[past, &new], positions)?)
 }

@@ -180,8 +180,8 @@ fn scan(call: &Call<'_>, allowed: Axes) -> Result {
 /// length. The outputs after it are unspecified; here they are zeros. A backward scan of a short sequence starts at its
 /// own end.
 fn scan_batches(call: &Call<'_>) -> Result {
-    let whole = Scan::from_call(call, 1, "directions")?;
-    let tensors = || whole.states.iter().copied().chain(whole.inputs.iter().map(|input| input.tensor));
+    let batched = Scan::from_call(call, 1, "directions")?;
+    let tensors = || batched.states.iter().copied().chain(batched.inputs.iter().map(|input| input.tensor));
     let batches = tensors().map(|tensor| tensor.shape().first().copied()).collect::<Option<Vec<usize>>>();
     let batch_count = match batches.as_deref() {
         Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
@@ -193,18 +193,18 @@ fn scan_batches(call: &Call<'_>) -> Result {
         }
     };
     let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();
-    let Some(longest) = whole.inputs.first().and_then(along) else {
+    let Some(longest) = batched.inputs.first().and_then(along) else {
         return Err(invalid("a scanned tensor must have a batch axis and a sequence axis"));
     };
     let lengths = sequence_lengths(call, batch_count, longest)?;
-    let mut results: Vec<ScanOutputs<'_>> = whole.body.outputs.iter().map(ScanOutputs::new).collect();
+    let mut results: Vec<ScanOutputs<'_>> = batched.body.outputs.iter().map(ScanOutputs::new).collect();
     for (batch, length) in lengths.into_iter().enumerate() {
         let part = |tensor: &Tensor| slice(call, tensor, 0, batch);
-        let states = whole.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;
-        let inputs = whole.inputs.iter().map(|input| part(input.tensor)).collect::<Result<Vec<_>, _>>()?;
-        let inputs = inputs.iter().zip(&whole.inputs);
+        let states = batched.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = batched.inputs.iter().map(|input| part(input.tensor)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = inputs.iter().zip(&batched.inputs);
         let inputs = inputs.map(|(tensor, input)| ScanInput { tensor, axis: 0, backward: input.backward }).collect();
-        let scan = Scan { body: whole.body, states: Vec::new(), inputs };
+        let scan = Scan { body: batched.body, states: Vec::new(), inputs };
         scan.length()?;
         let (states, stacks) = scan.run(call, states, length)?;
         let stacked = stacks.into_iter().map(|stack| stack.padded(call, 0, longest).map(Value::from));

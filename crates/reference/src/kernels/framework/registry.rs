@@ -107,7 +107,7 @@ pub fn all() -> impl Iterator<Item = &'static Kernel> {
 
 /// Returns the field of an operator, such as `image`.
 pub fn field(domain: &str, name: &str) -> Option<&'static str> {
-    let has = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
+    let matches = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
     let mut fields = crate::kernels::FAMILIES.iter();
-    fields.find(|(_, families)| families.iter().copied().flatten().any(has)).map(|(field, _)| *field)
+    fields.find(|(_, families)| families.iter().copied().flatten().any(matches)).map(|(field, _)| *field)
 }

@@ -61,8 +61,8 @@ fn affine_grid(call: &Call<'_>) -> Result {
     }
     let element = theta.element_type();
     let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
-    let room = call.allocate(element, &shape)?;
-    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let output = call.allocate(element, &shape)?;
+    let mut results: Vec<f64> = call.budget.scratch(output.len())?;
     let is_depth = |axis: usize| rank == 3 && axis == 0;
     let line = |(axis, &dim): (usize, &usize)| even_places(call, element, dim, is_depth(axis));
     let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
@@ -77,7 +77,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
             *coordinate = dot(row.iter().copied().zip(even.clone().chain([1.0])));
         }
     }
-    Ok(room.floats(results)?.into())
+    Ok(output.floats(results)?.into())
 }
 
 /// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with
@@ -246,15 +246,15 @@ impl Sampler {
     }
 
     /// Returns the element at an integer point. `None` means zero.
-    fn element(&self, whole: f64, axis: usize) -> Option<usize> {
+    fn element(&self, point: f64, axis: usize) -> Option<usize> {
         let (length, (first, last)) = (self.dims[axis] as f64, self.ends(axis));
-        let whole = match self.padding {
-            Padding::Zeros => whole,
-            Padding::Border => whole.max(0.0).min(length - 1.0),
-            Padding::Reflection => reflect(whole, first, last),
+        let point = match self.padding {
+            Padding::Zeros => point,
+            Padding::Border => point.max(0.0).min(length - 1.0),
+            Padding::Reflection => reflect(point, first, last),
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
-        (whole >= 0.0 && whole < length).then_some(whole as usize)
+        (point >= 0.0 && point < length).then_some(point as usize)
     }
 
     /// Returns the position in a plane of the element nearest to a point. Ties round to even.
@@ -262,8 +262,8 @@ impl Sampler {
         let round = |value: f64| self.grid.round(value);
         let mut position = 0;
         for (axis, normal) in place.enumerate() {
-            let whole = self.place(normal, axis, round).round_ties_even();
-            position += self.element(self.inside(whole, axis).trunc(), axis)? * self.steps[axis];
+            let point = self.place(normal, axis, round).round_ties_even();
+            position += self.element(self.inside(point, axis).trunc(), axis)? * self.steps[axis];
         }
         Some(position)
     }

@@ -86,12 +86,12 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let bins = [call.int("output_height")?, call.int("output_width")?];
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];
-    let room = call.allocate(x.element_type(), &shape)?;
+    let output = call.allocate(x.element_type(), &shape)?;
     let values = call.budget.read_floats(x)?;
-    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let mut results: Vec<f64> = call.budget.scratch(output.len())?;
     let sampling = Sampling { call, shift, bins, plane: [height, width] };
-    if !room.is_empty() {
-        let region_bins = room.len() / batches.len();
+    if !output.is_empty() {
+        let region_bins = output.len() / batches.len();
         for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(region_bins)) {
             let budget = call.budget.nested();
             let samples = sampling.samples(&budget, region)?;
@@ -103,7 +103,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
             }
         }
     }
-    Ok(room.floats(results)?.into())
+    Ok(output.floats(results)?.into())
 }
 
 /// Computes one value per bin from its samples.
@@ -233,9 +233,9 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     };
     let bins = [size(call, "pooled_shape", rows)?, size(call, "pooled_shape", columns)?];
     let shape = [rois.shape()[0], channels, bins[0], bins[1]];
-    let room = call.allocate(x.element_type(), &shape)?;
+    let output = call.allocate(x.element_type(), &shape)?;
     let values = call.budget.read_floats(x)?;
-    let mut best: Vec<usize> = call.budget.scratch(room.len())?;
+    let mut best: Vec<usize> = call.budget.scratch(output.len())?;
     let mut slots = best.iter_mut();
     for region in regions.chunks(5).filter(|_| channels > 0) {
         let image = batch(region[0], count).rule("C3")? * channels;
@@ -257,7 +257,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     }
     let zero = Tensor::zero(x.element_type())?;
     let positions = best.into_iter().map(|index| index.checked_sub(1).map_or((1, 0), |index| (0, index)));
-    Ok(room.gather_from(&[x, &zero], positions)?.into())
+    Ok(output.gather_from(&[x, &zero], positions)?.into())
 }
 
 /// Returns the pixels of each bin along one axis. Both ends of the region are rounded to a pixel, half away from zero,

@@ -252,8 +252,8 @@ fn scaler(call: &Call<'_>) -> Result {
             return Err(broken("C2", format!("{name} has {found} elements, but the input has {features} features")));
         }
     }
-    let pick = |values: &[f64], index: usize| values.get(index % values.len()).copied().unwrap_or(0.0);
-    let scaled = |(index, value): (usize, f64)| (value - pick(&offset, index)) * pick(&scale, index);
+    let parameter = |values: &[f64], index: usize| values.get(index % values.len()).copied().unwrap_or(0.0);
+    let scaled = |(index, value): (usize, f64)| (value - parameter(&offset, index)) * parameter(&scale, index);
     Ok(call.floats(ElementType::Float, x.shape(), x.stream(Tensor::floats).enumerate().map(scaled))?.into())
 }
 

@@ -210,13 +210,15 @@ impl Machine {
 
     /// Returns the probability of each class, from the scores of the pairs.
     fn probabilities(&self, budget: &Budget, scores: &[f64]) -> Result<Vec<f64>> {
-        const LEAST: f64 = 1e-7;
+        const MIN: f64 = 1e-7;
         let classes = self.classes;
         let mut pairs: Vec<f64> = budget.scratch(classes * classes)?;
         let each = (0..classes).flat_map(|first| (first + 1..classes).map(move |second| (first, second)));
         for ((first, second), (score, (a, b))) in each.zip(scores.iter().zip(&self.probability)) {
-            let wins = (1.0 - sigmoid(score * a + b)).clamp(LEAST, 1.0 - LEAST);
-            for (slot, value) in [(first * classes + second, wins), (second * classes + first, 1.0 - wins)] {
+            let probability = (1.0 - sigmoid(score * a + b)).clamp(MIN, 1.0 - MIN);
+            for (slot, value) in
+                [(first * classes + second, probability), (second * classes + first, 1.0 - probability)]
+            {
                 if let Some(slot) = pairs.get_mut(slot) {
                     *slot = value;
                 }
@@ -293,10 +295,10 @@ fn svm_classifier(call: &Call<'_>) -> Result {
         }
         let ballot = ballot.as_deref().unwrap_or(&row);
         let best = largest(ballot);
-        let most = ballot.get(best).copied().unwrap_or(0.0);
+        let votes = ballot.get(best).copied().unwrap_or(0.0);
         decided.push(match (machine.rho.len(), labels.len()) {
-            (1, 2) if machine.probability.is_empty() && all_positive && most >= 0.5 => Class::At(1),
-            (1, count) if count != 2 && most > 0.0 => Class::Positive,
+            (1, 2) if machine.probability.is_empty() && all_positive && votes >= 0.5 => Class::At(1),
+            (1, count) if count != 2 && votes > 0.0 => Class::Positive,
             (1, count) if count != 2 => Class::Negative,
             _ => Class::At(best),
         });

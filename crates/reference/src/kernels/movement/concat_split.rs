@@ -43,13 +43,13 @@ pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize, rule: &str
     let mut shape = first.shape().to_vec();
     let mut length = 0_usize;
     for tensor in tensors {
-        let own = tensor.shape();
-        let agrees =
-            own.len() == shape.len() && (0..own.len()).all(|index| index == axis || own.get(index) == shape.get(index));
+        let other = tensor.shape();
+        let agrees = other.len() == shape.len()
+            && (0..other.len()).all(|index| index == axis || other.get(index) == shape.get(index));
         if !agrees {
-            return Err(broken(rule, format!("shapes {shape:?} and {own:?} differ along another axis than {axis}")));
+            return Err(broken(rule, format!("shapes {shape:?} and {other:?} differ along another axis than {axis}")));
         }
-        length = length.saturating_add(own.get(axis).copied().unwrap_or(0));
+        length = length.saturating_add(other.get(axis).copied().unwrap_or(0));
     }
     if let Some(size) = shape.get_mut(axis) {
         *size = length;

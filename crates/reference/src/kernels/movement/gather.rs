@@ -52,10 +52,10 @@ pub(super) fn element_positions(
     let fits = |(position, (own, size)): (usize, (&usize, &usize))| position == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
-        let own = indices.shape();
+        let found = indices.shape();
         return Err(broken(
             shapes,
-            format!("indices of shape {own:?} do not fit shape {shape:?} along another axis than {axis}"),
+            format!("indices of shape {found:?} do not fit shape {shape:?} along another axis than {axis}"),
         ));
     }
     let size = shape.get(axis).copied().unwrap_or(0);
@@ -107,9 +107,9 @@ pub(super) fn tuple_positions(
 ) -> Result<Tuples> {
     let batch_dims = call.optional_int("batch_dims").unwrap_or(0);
     let refuse = |why: &str| {
-        let own = indices.shape();
+        let found = indices.shape();
         invalid(format!(
-            "indices of shape {own:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
+            "indices of shape {found:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
         ))
     };
     let (&tuple, outer) = indices.shape().split_last().ok_or_else(|| refuse("they have no axis"))?;
@@ -129,10 +129,10 @@ pub(super) fn tuple_positions(
     let values = call.budget.read_indices(indices)?;
     let volume = element_count(sizes)?;
     for (tuple_index, start) in call.budget.timed(starts.iter_mut().enumerate()) {
-        let own = values.get(tuple_index * tuple..(tuple_index + 1) * tuple).unwrap_or(&[]);
+        let components = values.get(tuple_index * tuple..(tuple_index + 1) * tuple).unwrap_or(&[]);
         let mut position = (tuple_index / per_batch).saturating_mul(volume);
         let mut inside = 0_usize;
-        for (&value, &size) in own.iter().zip(sizes) {
+        for (&value, &size) in components.iter().zip(sizes) {
             inside = inside.saturating_mul(size).saturating_add(index(value, size).rule(within)?);
         }
         position = position.saturating_add(inside);

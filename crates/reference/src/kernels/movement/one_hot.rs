@@ -47,8 +47,8 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let chosen = &chosen;
     let positions = (0..outer).flat_map(|row| {
         (0..classes).flat_map(move |class| {
-            let own = chosen.get(row * inner..(row + 1) * inner).unwrap_or(&[]);
-            own.iter().map(move |&chosen| usize::from(chosen == class as i128))
+            let classes = chosen.get(row * inner..(row + 1) * inner).unwrap_or(&[]);
+            classes.iter().map(move |&chosen| usize::from(chosen == class as i128))
         })
     });
     Ok(buffer.gather(values, positions)?.into())

@@ -52,8 +52,8 @@ impl Mode {
             Mode::Wrap => place.rem_euclid(size),
             Mode::Reflect => {
                 let period = (2 * (size - 1)).max(1);
-                let turned = place.rem_euclid(period);
-                turned.min(period - turned)
+                let offset = place.rem_euclid(period);
+                offset.min(period - offset)
             }
         };
         usize::try_from(entry).ok()

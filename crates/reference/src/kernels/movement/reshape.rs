@@ -105,14 +105,14 @@ fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
     let named: Option<Vec<usize>> = list.map(from_zero).transpose()?;
     let mut dims = Vec::new();
     for (axis, &size) in data.shape().iter().enumerate() {
-        let goes = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
-        if goes && size != 1 {
+        let is_removed = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
+        if is_removed && size != 1 {
             return Err(broken(
                 "C2",
                 format!("axis {axis} of shape {:?} is squeezed, but its size is not 1", data.shape()),
             ));
         }
-        if !goes {
+        if !is_removed {
             dims.push(size);
         }
     }

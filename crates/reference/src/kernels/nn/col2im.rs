@@ -82,8 +82,8 @@ impl Fold {
             let list =
                 call.optional_ints(name).map_or_else(|| std::iter::repeat_n(default, count).collect(), <[_]>::to_vec);
             let list = dimensions(&list, name).rule((name == "pads").then_some("C3"))?;
-            let sound = list.len() == count && (default == 0 || !list.contains(&0));
-            if sound {
+            let is_valid = list.len() == count && (default == 0 || !list.contains(&0));
+            if is_valid {
                 Ok(list)
             } else {
                 Err(invalid(format!("{name} {list:?} does not fit an image with {rank} axes")))

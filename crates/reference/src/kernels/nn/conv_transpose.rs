@@ -87,9 +87,9 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
 /// Reads the attribute `output_shape`.
 fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<Vec<usize>>> {
     let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
-    let whole = rules == Rules::Of1 && given.len() == count + 2;
-    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0)?;
-    Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
+    let includes_batch = rules == Rules::Of1 && given.len() == count + 2;
+    let outputs = per_axis(call, "output_shape", if includes_batch { count + 2 } else { count }, 0)?;
+    Ok(Some(if includes_batch { outputs[2..].to_vec() } else { outputs }))
 }
 
 /// Axis of a transposed convolution, whose output length is not known yet.

@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_kernel_shape_is_needed_where_it_is_optional() {
-        let unsaid = node("LpPool", 1).input(floats(&[1, 1, 2], &[1.0, 1.0])).error();
-        assert!(unsaid.contains("kernel_shape"), "{unsaid}");
+        let without_kernel_shape = node("LpPool", 1).input(floats(&[1, 1, 2], &[1.0, 1.0])).error();
+        assert!(without_kernel_shape.contains("kernel_shape"), "{without_kernel_shape}");
     }
 
     #[test]

@@ -131,13 +131,13 @@ fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
 /// activation functions": by those that use one or, if there is a value for every function, by all.
 fn parameters(call: &Call<'_>, name: &str, takes: &[bool]) -> Result<Vec<Option<f64>>> {
     let values = call.optional_floats(name).unwrap_or_default();
-    let takers = takes.iter().filter(|&&takes| takes).count();
+    let expected = takes.iter().filter(|&&takes| takes).count();
     if values.len() == takes.len() {
         return Ok(values.into_iter().map(Some).collect());
     }
-    if values.len() > takers {
+    if values.len() > expected {
         let given = values.len();
-        return Err(invalid(format!("{name} has {given} values, but the activations take {takers}")));
+        return Err(invalid(format!("{name} has {given} values, but the activations take {expected}")));
     }
     let mut values = values.into_iter();
     Ok(takes.iter().map(|&takes| if takes { values.next() } else { None }).collect())

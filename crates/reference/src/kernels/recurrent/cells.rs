@@ -110,14 +110,14 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
                     + weights.input_bias(gate, index)
                     + weights.recurrence_bias(gate, index)
             };
-            let seeing = |gate: usize, cell: f64| match &peepholes {
+            let sum_with_peephole = |gate: usize, cell: f64| match &peepholes {
                 Some(_) => sum(gate) + peephole(gate, index) * cell,
                 None => sum(gate),
             };
-            let input_gate = f.apply(weights.clip(seeing(0, *cell)));
-            let forget = if coupled { 1.0 - input_gate } else { f.apply(weights.clip(seeing(2, *cell))) };
+            let input_gate = f.apply(weights.clip(sum_with_peephole(0, *cell)));
+            let forget = if coupled { 1.0 - input_gate } else { f.apply(weights.clip(sum_with_peephole(2, *cell))) };
             *cell = forget * *cell + input_gate * g.apply(weights.clip(sum(3)));
-            let output = f.apply(weights.clip(seeing(1, *cell)));
+            let output = f.apply(weights.clip(sum_with_peephole(1, *cell)));
             *state = output * h.apply(weights.clip(*cell));
         }
         Ok(())

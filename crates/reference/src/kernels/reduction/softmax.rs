@@ -41,9 +41,9 @@ fn normalize(call: &Call<'_>, split: LaneSplit, change: Change) -> Result {
 
 /// Subtracts the largest element, so that no exponential overflows.
 fn shift(lane: &mut [f64]) {
-    let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let max = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for value in &mut *lane {
-        *value -= most;
+        *value -= max;
     }
 }
 

@@ -42,11 +42,11 @@ fn top_k(call: &Call<'_>, k: i128, largest: bool) -> Result {
     };
 
     // The chosen places are ordered by lane. The outputs need the order of their own shape.
-    let own = Lanes::along(call, &shape, axis)?;
+    let output_lanes = Lanes::along(call, &shape, axis)?;
     let mut from: Vec<usize> = call.budget.scratch(places.len())?;
     let mut index: Vec<i128> = call.budget.scratch(places.len())?;
     for (lane, chosen) in places.chunks_exact(k).enumerate() {
-        for (to, &(place, position)) in own.positions(lane).zip(chosen) {
+        for (to, &(place, position)) in output_lanes.positions(lane).zip(chosen) {
             from[to] = position;
             index[to] = place as i128;
         }

@@ -87,7 +87,7 @@ impl Rows {
 /// and complex numbers by their real part first.
 fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     let element = data.element_type();
-    let place = |of: ElementType, bits: u64| of.ordered(bits).unwrap_or(i128::from(i64::MAX));
+    let place = |element: ElementType, bits: u64| element.ordered(bits).unwrap_or(i128::from(i64::MAX));
     match element.kind() {
         Kind::String => string_keys(call, data),
         Kind::Complex => {

@@ -50,10 +50,10 @@ impl<'b> FullMatch<'b> {
         let internal =
             |error: &dyn std::fmt::Display| KernelError::Internal(format!("the pattern '{pattern}': {error}"));
         let min = config.get_minimum_cache_capacity(&nfa).map_err(|error| internal(&error))?;
-        let room = CACHE.min(max / 4).max(min);
-        budget.count(room, 1)?;
+        let capacity = CACHE.min(max / 4).max(min);
+        budget.count(capacity, 1)?;
         let states = nfa.states().len();
-        let config = config.cache_capacity(room);
+        let config = config.cache_capacity(capacity);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|error| internal(&error))?;
         Ok(FullMatch { cache: dfa.create_cache(), dfa, states, budget })
     }

@@ -49,11 +49,11 @@ fn get_element(call: &Call<'_>) -> Result {
 
 /// `OptionalHasElement`: true if there is a value, false if the input is omitted or absent.
 fn has_element(call: &Call<'_>) -> Result {
-    let has = match call.optional_value(0) {
+    let has_value = match call.optional_value(0) {
         Some(Value::Optional(optional)) => optional.item.is_some(),
         other => other.is_some(),
     };
-    Ok(call.allocate(ElementType::Bool, &[])?.bools([has])?.into())
+    Ok(call.allocate(ElementType::Bool, &[])?.bools([has_value])?.into())
 }
 
 #[cfg(test)]

@@ -60,9 +60,9 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     };
     check_parts(parts, sides, "C6")?;
     let size = input.shape()[axis];
-    let usual = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
+    let default = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
     let asked = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
-    let length = transform_length(call, asked, usual).rule(asked.map(|_| "C3"))?;
+    let length = transform_length(call, asked, default).rule(asked.map(|_| "C3"))?;
 
     let mut shape = input.shape().to_vec();
     let (before, after) = (&input.shape()[..axis], &input.shape()[axis + 1..input.rank() - 1]);
@@ -101,9 +101,9 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let step = usize::try_from(step).ok().filter(|&step| step > 0);
     let step = step.ok_or_else(|| invalid("frame_step must be positive"))?;
     let window = call.optional_tensor(2)?;
-    let usual = window.map_or(samples, Tensor::len);
+    let default = window.map_or(samples, Tensor::len);
     let length = call.optional_tensor(3)?.map(|length| integer(length, "frame_length")).transpose()?;
-    let length = transform_length(call, length, usual)?;
+    let length = transform_length(call, length, default)?;
     if let Some(shape) = window.map(Tensor::shape).filter(|&shape| shape != [length]) {
         return Err(broken("C4", format!("window has shape {shape:?}; it must be [{length}], the frame length")));
     }
@@ -178,7 +178,7 @@ impl Transform {
 
 /// Returns the number of one or two parts at a position, or zero outside.
 fn number(values: &[f64], index: usize, parts: usize) -> Complex<f64> {
-    let part = |of: usize| if of < parts { values.get(index + of).copied().unwrap_or(0.0) } else { 0.0 };
+    let part = |part: usize| if part < parts { values.get(index + part).copied().unwrap_or(0.0) } else { 0.0 };
     Complex::new(part(0), part(1))
 }
 
@@ -203,9 +203,9 @@ fn check_parts(parts: usize, sides: Sides, rule: &str) -> Result<()> {
     }
 }
 
-/// Returns the requested length of the transform, or else the usual one.
-fn transform_length(call: &Call<'_>, asked: Option<i64>, usual: usize) -> Result<usize> {
-    let length = asked.map_or(Some(usual), |asked| usize::try_from(asked).ok());
+/// Returns the requested length of the transform, or else the default one.
+fn transform_length(call: &Call<'_>, asked: Option<i64>, default: usize) -> Result<usize> {
+    let length = asked.map_or(Some(default), |asked| usize::try_from(asked).ok());
     length
         .filter(|length| (1..=call.budget.limits().elements).contains(length))
         .ok_or_else(|| invalid(format!("a transform of {} points is not possible", asked.unwrap_or_default())))

@@ -25,7 +25,7 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
         ((length as f64 + 1.0) * hertz / rate as f64).floor()
     };
     let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
-    let room = call.allocate(element, &[bins, filters])?;
+    let output = call.allocate(element, &[bins, filters])?;
     let mut corners: Vec<f64> = call.budget.scratch(filters + 2)?;
     for (index, slot) in corners.iter_mut().enumerate() {
         *slot = corner(index);
@@ -34,7 +34,7 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
         let bin = bin as f64;
         corners.windows(3).map(move |corners| weight(bin, corners))
     });
-    Ok(room.floats(weights)?.into())
+    Ok(output.floats(weights)?.into())
 }
 
 /// Returns the weight of a bin in a filter with these three corners.

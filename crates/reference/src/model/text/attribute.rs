@@ -105,13 +105,13 @@ fn single(scanner: &mut Scanner<'_>, expected: AttributeType) -> Result<Attribut
         return Ok(proto);
     }
     let found = if next_is_type(scanner) {
-        let of = value_type(scanner)?;
+        let declared = value_type(scanner)?;
         let name = scanner.take_name()?;
         if scanner.take('=') || name.is_some() || scanner.peek() == Some('{') {
-            proto.t = Some(tensor(scanner, name.unwrap_or_default(), &of)?);
+            proto.t = Some(tensor(scanner, name.unwrap_or_default(), &declared)?);
             AttributeType::Tensor
         } else {
-            proto.tp = Some(of);
+            proto.tp = Some(declared);
             AttributeType::TypeProto
         }
     } else if scanner.peek_identifier().is_some() && !scanner.next_is_float_word() {

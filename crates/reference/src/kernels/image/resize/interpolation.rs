@@ -179,12 +179,12 @@ fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f6
 impl Plan {
     /// True if an axis is unchanged.
     fn leaves_unchanged(&self, extent: &Extent) -> bool {
-        let whole = match self.coordinates {
+        let covers_input = match self.coordinates {
             Coordinates::TfHalfPixelForNn => false,
             Coordinates::TfCropAndResize => extent.region == [0.0, 1.0],
             _ => true,
         };
-        extent.input == extent.output && extent.scale == 1.0 && whole
+        extent.input == extent.output && extent.scale == 1.0 && covers_input
     }
 
     /// Selects the nearest elements, bit by bit.
@@ -195,7 +195,7 @@ impl Plan {
         shape: &[usize],
         lines: &[(usize, Vec<Taps>)],
     ) -> Result<Tensor> {
-        let own = strides(x.shape());
+        let strides = strides(x.shape());
         let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
         let mut after = 1usize;
         for axis in (0..shape.len()).rev() {
@@ -206,18 +206,18 @@ impl Plan {
                     Some(line) => line[index].first().map(|&(at, _)| at),
                     None => Some(index),
                 };
-                *position = read.map_or(usize::MAX, |read| position.saturating_add(read * own[axis]));
+                *position = read.map_or(usize::MAX, |read| position.saturating_add(read * strides[axis]));
             }
             after = after.saturating_mul(shape[axis]);
         }
         let outside = call.floats(x.element_type(), &[1], [self.extrapolation]);
-        let room = call.allocate(x.element_type(), shape)?;
+        let output = call.allocate(x.element_type(), shape)?;
         if positions.contains(&usize::MAX) {
             let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
             let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
-            return Ok(room.gather_from(&[x, &outside], positions)?);
+            return Ok(output.gather_from(&[x, &outside], positions)?);
         }
-        Ok(room.gather(x, positions)?)
+        Ok(output.gather(x, positions)?)
     }
 
     /// Returns the elements and weights of each output index along one axis.
@@ -285,10 +285,10 @@ impl Plan {
         let count = (((place + reach).ceil() - first).max(0.0)) as usize;
         let mut taps: Taps = call.budget.scratch(count)?;
         for (at, (position, weight)) in taps.iter_mut().enumerate() {
-            let whole = first + at as f64;
-            let outside = whole < 0.0 || whole >= extent.input as f64;
-            *position = index(whole, extent.input);
-            let distance = (whole - place).abs() * scale;
+            let coordinate = first + at as f64;
+            let outside = coordinate < 0.0 || coordinate >= extent.input as f64;
+            *position = index(coordinate, extent.input);
+            let distance = (coordinate - place).abs() * scale;
             *weight = if outside && self.exclude_outside { 0.0 } else { (filter.weight)(distance) };
         }
         let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
