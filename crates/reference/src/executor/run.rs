@@ -245,7 +245,7 @@ impl<'a> Frame<'a> {
             }
             let missing = || {
                 let rule = format!("input '{name}' was omitted by the node that computes it");
-                at(node, None, &[], invalid(rule))
+                error_at_node(node, None, &[], invalid(rule))
             };
             self.get(name).cloned().map(Some).ok_or_else(missing)
         };
@@ -263,7 +263,7 @@ impl<'a> Frame<'a> {
             trace(&Step { depth: self.context.depth, node, outputs: &outputs.0 });
         }
         let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
-        result.map_err(|error| at(node, operator(), inputs, error))
+        result.map_err(|error| error_at_node(node, operator(), inputs, error))
     }
 
     /// The node's attributes; inside a function, references are replaced by the attributes of the call.
@@ -336,7 +336,10 @@ impl<'a> Frame<'a> {
         mut attributes: BTreeMap<String, Attribute>,
     ) -> Result {
         if attributes.values().any(|attribute| !attribute.graphs().is_empty()) {
-            return Err(unsupported(Missing::Attribute, "a graph passed to a model-local function as an attribute"));
+            return Err(unsupported(
+                Missing::Attribute,
+                "a graph as an attribute of a call of a model-local function is not supported",
+            ));
         }
         if inputs.len() > function.body.inputs.len() || node.outputs.len() > function.body.outputs.len() {
             return Err(invalid(format!(
@@ -376,7 +379,7 @@ impl<'a> Frame<'a> {
         Ok(depth)
     }
 
-    /// Converts a sparse value to a dense tensor; operators take no other.
+    /// Converts a sparse value to a dense tensor, since no operator takes a sparse one.
     fn dense(&self, value: Value) -> Result<Value> {
         match value {
             Value::Sparse(sparse) => densify(&sparse, self.context.budget).map(Value::Tensor),
@@ -466,7 +469,12 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
     }
 }
 
-fn at(node: &Node, operator: Option<OperatorVersion>, inputs: &[Option<Value>], source: KernelError) -> KernelError {
+fn error_at_node(
+    node: &Node,
+    operator: Option<OperatorVersion>,
+    inputs: &[Option<Value>],
+    source: KernelError,
+) -> KernelError {
     let shown = inputs.iter().take(SHOWN).map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string));
     let more = inputs.len().checked_sub(SHOWN + 1).map(|more| format!("and {} more", more + 1));
     let shown: Vec<String> = shown.chain(more).collect();

@@ -173,7 +173,7 @@ impl Scope<'_> {
             }
             for name in node.inputs.iter().filter(|name| !name.is_empty()) {
                 if !defined.contains(name.as_str()) && !self.sees(name) {
-                    return Err(broken(format!("{place}, {node}"), undefined(graph, index, name)));
+                    return Err(broken(format!("{place}, {node}"), undefined_name(graph, index, name)));
                 }
             }
             self.check_node(place, node, &defined)?;
@@ -193,7 +193,7 @@ impl Scope<'_> {
         if self.model.function_of(node).is_none() {
             self.check_signature(place, node)?;
         } else if self.opsets.version(&node.domain).is_none() {
-            return Err(at(place, not_imported(node)));
+            return Err(error_at(place, not_imported(node)));
         }
         let is_reference = |(_, value): &(&String, &Attribute)| matches!(value, Attribute::Reference(..));
         if let Some((name, _)) = node.attributes.iter().find(is_reference).filter(|_| !self.is_function) {
@@ -215,13 +215,13 @@ impl Scope<'_> {
     }
 
     fn check_signature(&self, place: &str, node: &Node) -> Result<(), ModelError> {
-        let spec = find_spec(self.opsets, node).map_err(|error| at(place, error))?;
+        let spec = find_spec(self.opsets, node).map_err(|error| error_at(place, error))?;
         let signature = |source| ModelError::Signature { node: format!("{place}, {node}"), source };
         validate_node(spec, node, &node.attributes, &unknown_types(&node.inputs)).map(drop).map_err(signature)
     }
 }
 
-fn at(place: &str, error: ModelError) -> ModelError {
+fn error_at(place: &str, error: ModelError) -> ModelError {
     match error {
         ModelError::Operator { node, source } => ModelError::Operator { node: format!("{place}, {node}"), source },
         ModelError::Rule { place: node, rule } => ModelError::Rule { place: format!("{place}, {node}"), rule },
@@ -259,21 +259,21 @@ fn not_imported(node: &Node) -> ModelError {
 }
 
 /// Explains why a name is undefined at a node.
-fn undefined(graph: &Graph, index: usize, name: &str) -> String {
+fn undefined_name(graph: &Graph, index: usize, name: &str) -> String {
     let nodes = graph.nodes.iter().enumerate();
     let producers: HashMap<&str, usize> =
         nodes.flat_map(|(index, node)| node.outputs.iter().map(move |output| (output.as_str(), index))).collect();
     let Some(&producer) = producers.get(name) else {
         return format!("input '{name}' is not a graph input, an initializer or the output of a node");
     };
-    if reaches(graph, &producers, producer, index) {
+    if depends_on(graph, &producers, producer, index) {
         return format!("input '{name}' depends on this node's own output: the graph has a cycle");
     }
     format!("input '{name}' is computed by a later node; nodes must be in topological order")
 }
 
 /// True if the node at `from` depends, directly or indirectly, on the node at `to`.
-fn reaches(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
+fn depends_on(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
     let (mut stack, mut seen) = (vec![from], BTreeSet::new());
     while let Some(index) = stack.pop() {
         if index == to {

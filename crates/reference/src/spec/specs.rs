@@ -57,7 +57,7 @@ pub enum SpecError {
     /// No file belongs at this path.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        "specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.

@@ -84,7 +84,11 @@ impl<'de> Visitor<'de> for TypeList {
         while let Some(next) = access.next_element_seed(After(types.last().map(ValueType::to_string)))? {
             types.push(next);
         }
-        if types.is_empty() { Err(A::Error::custom("no type is allowed; list some")) } else { Ok(SortedTypes(types)) }
+        if types.is_empty() {
+            Err(A::Error::custom("the list of types is empty; list at least one"))
+        } else {
+            Ok(SortedTypes(types))
+        }
     }
 }
 

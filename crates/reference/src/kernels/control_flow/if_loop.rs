@@ -13,15 +13,15 @@ use crate::types::ValueType;
 use crate::value::{Optional, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("If", 1, |call| choose(call, true)),
-    Kernel::new("If", 11, |call| choose(call, false)),
+    Kernel::new("If", 1, |call| run_branch(call, true)),
+    Kernel::new("If", 11, |call| run_branch(call, false)),
     Kernel::new("Loop", 1, repeat),
     Kernel::new("SequenceMap", 17, map),
 ];
 
 /// If: the outputs of one of two branches. Both must declare the same number of outputs with the same types and, before
 /// version 11, the same shapes.
-fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
+fn run_branch(call: &Call<'_>, same_shapes: bool) -> Result {
     let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
     check_branches(call, yes, no, same_shapes)?;
     let branch = if single_bool(call.tensor(0)?, "the condition").rule("C5")? { yes } else { no };
@@ -211,7 +211,7 @@ mod tests {
         outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect()
     }
 
-    fn truth() -> Tensor {
+    fn true_condition() -> Tensor {
         typed(ElementType::Bool, &[], &[1.0])
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let model = "g (bool c) => (float[] y) { y = If <
             then_branch = t () => (float[2] a) { a = Constant <value = float[2] {1, 2}> () },
             else_branch = e () => (float[1, 2] b) { b = Constant <value = float[1, 2] {3, 4}> () }> (c) }";
-        assert!(run(1, model, &[("c", truth())]).is_err());
+        assert!(run(1, model, &[("c", true_condition())]).is_err());
     }
 
     #[test]
@@ -229,9 +229,9 @@ mod tests {
         let model = format!(
             "g (bool c) => (seq(float[]) y) {{ y = If <then_branch = t {branch}, else_branch = e {branch}> (c) }}"
         );
-        let error = run(12, &model, &[("c", truth())]).unwrap_err().to_string();
+        let error = run(12, &model, &[("c", true_condition())]).unwrap_err().to_string();
         assert!(error.contains("If-11 has no output of type seq(tensor(float))"), "{error}");
-        assert!(run(13, &model, &[("c", truth())]).is_ok());
+        assert!(run(13, &model, &[("c", true_condition())]).is_ok());
         let model = "g (int64 m) => (seq(float[]) y) { y = Loop <
             body = b (int64 i, bool before, int64 k) => (bool after, seq(float[]) list) {
                 after = Identity (before)
@@ -266,7 +266,7 @@ mod tests {
     /// Returns the outputs for some of these inputs: 2 trips, a true condition, and a value of 1.
     fn doubled(inputs: &str) -> Result<Vec<Vec<f64>>, RunError> {
         let model = DOUBLING.replace("INPUTS", inputs);
-        let inputs = [("m", ints(&[], &[2])), ("c", truth()), ("v", floats(&[], &[1.0]))];
+        let inputs = [("m", ints(&[], &[2])), ("c", true_condition()), ("v", floats(&[], &[1.0]))];
         run(16, &model, &inputs).map(|outputs| tensors(&outputs))
     }
 

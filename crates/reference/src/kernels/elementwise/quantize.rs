@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_quotient_is_rounded_to_the_scales_type_or_to_precision() {
-        // 131.125 / 2 = 65.5625 is no tie. But bfloat16 rounds 131.125 to 131, and 65.5 is one.
+        // 131.125 / 2 = 65.5625 is not a tie. But bfloat16 rounds 131.125 to 131, and 65.5 is a tie.
         let (x, scale) = (floats(&[1], &[131.125]), 2.0);
         let at = |scale: Tensor| quantize(23, x.clone(), scale, scalar(E::Uint8, 0.0));
         assert_eq!(at(scalar(E::Float, scale)).tensor().floats(), [66.0]);
@@ -333,7 +333,7 @@ mod tests {
             let node = node("DynamicQuantizeLinear", 11).input(floats(&[values.len()], values)).outputs(3);
             node.run().unwrap().iter().filter_map(Value::as_tensor).map(Tensor::floats).collect::<Vec<_>>()
         };
-        // The quotient by the float scale is 6.5000002, and in float a tie.
+        // The quotient by the float scale is 6.5000002, which float rounds to a tie.
         assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
         assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
         assert!(run(&[])[0].is_empty());

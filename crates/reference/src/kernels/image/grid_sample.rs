@@ -223,7 +223,7 @@ impl Sampler {
     }
 
     /// Converts a coordinate from `[-1, 1]` to elements, with each step rounded by `round`.
-    fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
+    fn denormalize(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
         let length = self.dims[axis] as f64;
         if self.align_corners {
             round(round(round(normal + 1.0) / 2.0) * (length - 1.0))
@@ -262,7 +262,7 @@ impl Sampler {
         let round = |value: f64| self.grid.round(value);
         let mut position = 0;
         for (axis, normal) in place.enumerate() {
-            let point = self.place(normal, axis, round).round_ties_even();
+            let point = self.denormalize(normal, axis, round).round_ties_even();
             position += self.element(self.inside(point, axis).trunc(), axis)? * self.steps[axis];
         }
         Some(position)
@@ -270,7 +270,7 @@ impl Sampler {
 
     /// Returns the elements and weights along one axis for a point.
     fn taps(&self, normal: f64, axis: usize) -> Taps {
-        let place = self.inside(self.place(normal, axis, |value| value), axis);
+        let place = self.inside(self.denormalize(normal, axis, |value| value), axis);
         let low = place.floor();
         let over = place - low;
         let weights = match self.mode {

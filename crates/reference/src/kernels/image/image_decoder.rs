@@ -57,7 +57,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
     let (channels, pixels) = match format {
         PixelFormat::Rgb => (3, picture.pixels),
         PixelFormat::Bgr => (3, reversed(picture.pixels)),
-        PixelFormat::Grayscale => (1, luma(&picture.pixels)),
+        PixelFormat::Grayscale => (1, brightness(&picture.pixels)),
     };
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
@@ -158,7 +158,7 @@ fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
 }
 
 /// Returns the brightness of each pixel by ITU-R BT.601, as in JPEG: 0.299 red, 0.587 green, 0.114 blue.
-fn luma(pixels: &[u8]) -> Vec<u8> {
+fn brightness(pixels: &[u8]) -> Vec<u8> {
     let (groups, _) = pixels.as_chunks::<3>();
     #[expect(clippy::cast_possible_truncation, reason = "a weighted mean of bytes, with weights that sum to 2^16")]
     let brightness = |&[red, green, blue]: &[u8; 3]| {

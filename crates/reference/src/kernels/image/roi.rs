@@ -13,7 +13,7 @@ use crate::tensor::sum::sum;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MaxRoiPool", 1, max_roi_pool),
     Kernel::new("RoiAlign", 10, |call| roi_align(call, 0.0)),
-    Kernel::new("RoiAlign", 16, |call| roi_align(call, shift(call)?)),
+    Kernel::new("RoiAlign", 16, |call| roi_align(call, pixel_shift(call)?)),
 ];
 
 /// Rounds to the type of the input. Coordinates and counts are computed in it, step by step.
@@ -54,7 +54,7 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
 // RoiAlign.
 
 /// Returns the offset of coordinates from the index of their pixel.
-fn shift(call: &Call<'_>) -> Result<f64> {
+fn pixel_shift(call: &Call<'_>) -> Result<f64> {
     call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)]).rule("C7")
 }
 

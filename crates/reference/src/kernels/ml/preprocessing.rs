@@ -196,7 +196,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
             return Err(broken("C5", "cats_int64s and cats_strings are both set; only one may be"));
         }
         (None, Some(categories)) if x.element_type() == ElementType::String => {
-            (places(call, x.strings(), &categories)?, categories.len())
+            (category_indices(call, x.strings(), &categories)?, categories.len())
         }
         (Some(categories), None) if x.element_type() != ElementType::String => {
             (categories_of(call, x, categories)?, categories.len())
@@ -219,7 +219,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
 /// Returns the index of each number, truncated to an integer, among the categories.
 fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<Option<usize>>> {
     let categories: Vec<i128> = categories.iter().map(|&category| i128::from(category)).collect();
-    let mut found = places(call, &call.budget.read_integers(x)?, &categories)?;
+    let mut found = category_indices(call, &call.budget.read_integers(x)?, &categories)?;
     if x.element_type().is_float() {
         for (place, value) in found.iter_mut().zip(x.stream(Tensor::floats)) {
             place.take_if(|_| !value.is_finite());
@@ -229,7 +229,7 @@ fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<
 }
 
 /// Returns the index of each item in a list of keys. Of equal keys, the last counts.
-fn places<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
+fn category_indices<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
     let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(index, key)| (key, index)).collect();
     call.budget.collect(items.iter().map(|item| table.get(item).copied()))
 }

@@ -178,13 +178,13 @@ impl Machine {
     }
 
     /// Returns one score per pair of classes, and the number of pairs that each class wins.
-    fn pairwise(&self, features: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn pair_scores(&self, features: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let total = self.starts.last().copied().unwrap_or(0);
         let near: Vec<f64> = chunks(&self.vectors, self.columns, total)
             .map(|vector| self.similarity.between(features, vector))
             .collect();
         let part = |sum: &mut CompensatedSum, row: usize, class: usize| {
-            let (from, to) = (at(&self.starts, class), at(&self.starts, class + 1));
+            let (from, to) = (entry(&self.starts, class), entry(&self.starts, class + 1));
             let weights = self.coefficients.iter().skip(row * total).take(total);
             for (&weight, &near) in weights.zip(&near).skip(from).take(to - from) {
                 sum.add_product(weight, near);
@@ -224,17 +224,17 @@ impl Machine {
                 }
             }
         }
-        couple(budget, &pairs, classes)
+        combine_pairwise(budget, &pairs, classes)
     }
 }
 
-fn at(list: &[usize], place: usize) -> usize {
+fn entry(list: &[usize], place: usize) -> usize {
     list.get(place).copied().unwrap_or(0)
 }
 
 /// Combines pairwise probabilities into one per class, by the second method of Wu, Lin and Weng (2004). Iterates like
 /// LIBSVM until the error is below 0.005 / k.
-fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
+fn combine_pairwise(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let r = |row: usize, column: usize| pairs.get(row * classes + column).copied().unwrap_or(0.0);
     let mut q: Vec<f64> = budget.scratch(classes * classes)?;
     for (place, slot) in q.iter_mut().enumerate() {
@@ -287,7 +287,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
         let (mut row, ballot) = if machine.starts.is_empty() {
             (machine.linear(features), None)
         } else {
-            let (scores, votes) = machine.pairwise(features);
+            let (scores, votes) = machine.pair_scores(features);
             (scores, Some(votes))
         };
         if !machine.probability.is_empty() {

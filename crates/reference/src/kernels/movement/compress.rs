@@ -21,7 +21,7 @@ fn compress(call: &Call<'_>) -> Result {
 
 fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor) -> Result {
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let kept = places_of(call, condition.stream(Tensor::bools))?;
+    let kept = true_indices(call, condition.stream(Tensor::bools))?;
     if let Some(outside) = kept.last().filter(|last| **last >= size) {
         return Err(broken(
             "C5",
@@ -32,7 +32,7 @@ fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor
 }
 
 /// Returns the indices at which a condition is true.
-pub(crate) fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
+pub(crate) fn true_indices(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
     call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(index, _)| index))
 }
 

@@ -137,7 +137,7 @@ fn max_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
     let x = call.tensor(0)?;
     let (shape, planes) = pooled_shape(x, axes)?;
     let best = maxima(call, axes, planes, &call.budget.read_floats(x)?)?;
-    let greatest = greatest(call, x, &shape, &best)?;
+    let greatest = gather_maxima(call, x, &shape, &best)?;
     if !call.wants(1) {
         return Ok(greatest.into());
     }
@@ -154,11 +154,11 @@ fn global_max_pool(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let axes = global_window(call)?;
     let (shape, planes) = pooled_shape(x, &axes)?;
-    Ok(greatest(call, x, &shape, &maxima(call, &axes, planes, &call.budget.read_floats(x)?)?)?.into())
+    Ok(gather_maxima(call, x, &shape, &maxima(call, &axes, planes, &call.budget.read_floats(x)?)?)?.into())
 }
 
 /// Returns the elements at the positions, bit by bit, or the lowest value of the type if there is none.
-fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Result<Tensor> {
+fn gather_maxima(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Result<Tensor> {
     let element = x.element_type();
     let lowest =
         call.floats(element, &[1], [if element.kind() == Kind::Unsigned { 0.0 } else { f64::NEG_INFINITY }])?;

@@ -1,7 +1,7 @@
 //! Shared parts of RNN, GRU and LSTM: inputs, directions, and the walk along the sequences.
 //!
-//! W is used in one product per direction and read in blocks of rows. R is used in every step. That of a direction is
-//! read whole, and counted while the direction runs.
+//! W is used in one product per direction and read in blocks of rows. R is used in every step. The part of a direction
+//! is read whole, and counted while the direction runs.
 
 #![expect(
     clippy::indexing_slicing,
@@ -191,7 +191,7 @@ impl<'a> Inputs<'a> {
         b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows])).rule(rules.biases)?;
         let x = match layout {
             Layout::TimeFirst => call.budget.read_floats(x)?,
-            Layout::BatchFirst => swap(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
+            Layout::BatchFirst => transpose(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
         };
         let clip = call.optional_float("clip");
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
@@ -213,7 +213,7 @@ impl<'a> Inputs<'a> {
             }
             (Some(state), Layout::BatchFirst) => {
                 check(name, state, &[batch, directions, hidden]).rule(Rules::for_operator(call).states)?;
-                swap(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
+                transpose(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
             }
         }
     }
@@ -324,7 +324,7 @@ impl<'a> Inputs<'a> {
             let (values, shape) = match self.layout {
                 Layout::TimeFirst => (values, shape.to_vec()),
                 Layout::BatchFirst => (
-                    swap(call, &values, shape, order)?,
+                    transpose(call, &values, shape, order)?,
                     order.iter().filter_map(|&axis| shape.get(axis).copied()).collect(),
                 ),
             };
@@ -367,6 +367,6 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
 }
 
 /// Transposes values of `shape` to the given order of axes.
-fn swap(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
+fn transpose(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
     call.budget.collect(StridedIter::transposed(shape, order).filter_map(|position| values.get(position).copied()))
 }

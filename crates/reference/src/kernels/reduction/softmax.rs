@@ -40,7 +40,7 @@ fn normalize(call: &Call<'_>, split: LaneSplit, change: Change) -> Result {
 }
 
 /// Subtracts the largest element, so that no exponential overflows.
-fn shift(lane: &mut [f64]) {
+fn subtract_max(lane: &mut [f64]) {
     let max = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for value in &mut *lane {
         *value -= max;
@@ -49,7 +49,7 @@ fn shift(lane: &mut [f64]) {
 
 /// Replaces a lane with its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
 pub(crate) fn softmax(lane: &mut [f64]) {
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = libm::exp(*value);
     }
@@ -71,7 +71,7 @@ pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
 fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     let mut exponentials = lane.to_vec();
     let total = element.round(libm::log(staged_exponentials(&mut exponentials, element)));
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = element.round(element.round(*value) - total);
     }
@@ -79,7 +79,7 @@ fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
 
 /// Replaces a lane with its exponentials, each step rounded to the type, and returns their rounded sum.
 fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = element.round(libm::exp(element.round(*value)));
     }
@@ -88,7 +88,7 @@ fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
 
 /// Replaces a lane with the logarithms of its softmax.
 pub(crate) fn log_softmax(lane: &mut [f64]) {
-    shift(lane);
+    subtract_max(lane);
     let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));
     for value in &mut *lane {
         *value -= total;

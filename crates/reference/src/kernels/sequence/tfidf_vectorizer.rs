@@ -110,7 +110,7 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
 }
 
 /// Returns a length or count, which must not be negative.
-fn natural(call: &Call<'_>, name: &str) -> Result<usize> {
+fn non_negative(call: &Call<'_>, name: &str) -> Result<usize> {
     let value = call.int(name)?;
     usize::try_from(value).map_err(|_| invalid(format!("{name} is {value}; it cannot be negative")))
 }
@@ -146,8 +146,8 @@ impl<'a> Pool<'a> {
 
     /// Counts the n-grams in a row of tokens for every number of skips. Single tokens do not depend on it.
     fn count(&self, call: &Call<'_>, tokens: &[Option<usize>], found: &mut [u32]) -> Result<()> {
-        let (min, max) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
-        let skips = natural(call, "max_skip_count")?;
+        let (min, max) = (non_negative(call, "min_gram_length")?.max(1), non_negative(call, "max_gram_length")?);
+        let skips = non_negative(call, "max_skip_count")?;
         let mut ngram = Vec::new();
         for n in min..=max.min(tokens.len()) {
             let steps = if n == 1 { 1 } else { skips.saturating_add(1).min(tokens.len()) };

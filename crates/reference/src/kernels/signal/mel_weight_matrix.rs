@@ -21,7 +21,7 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
     let [low, high] = [edge(call, 3, "lower_edge_hertz")?, edge(call, 4, "upper_edge_hertz")?];
     let step = (high - low) / (filters as f64 + 2.0);
     let corner = |index: usize| {
-        let hertz = hertz(low + index as f64 * step);
+        let hertz = mel_to_hertz(low + index as f64 * step);
         ((length as f64 + 1.0) * hertz / rate as f64).floor()
     };
     let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
@@ -55,7 +55,7 @@ fn mel(hertz: f64) -> f64 {
     2595.0 * libm::log1p(hertz / 700.0) / std::f64::consts::LN_10
 }
 
-fn hertz(mel: f64) -> f64 {
+fn mel_to_hertz(mel: f64) -> f64 {
     700.0 * libm::expm1(mel / 2595.0 * std::f64::consts::LN_10)
 }
 

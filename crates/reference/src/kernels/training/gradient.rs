@@ -221,7 +221,7 @@ fn no_derivative(node: &Node) -> KernelError {
     let names = names.join(", ");
     unsupported(
         Missing::Attribute,
-        format!("the derivative of {}, {node}, is not known; those of {names} are", node.op_type),
+        format!("the derivative of {}, {node}, is not supported; those of {names} are", node.op_type),
     )
 }
 
@@ -231,7 +231,10 @@ fn check_broadcast(node: &Node, inputs: &[Tensor], y: &Tensor) -> Result<()> {
     let otherwise = matches!(node.attributes.get("broadcast"), Some(Attribute::Int(1..)));
     match shape {
         Ok(shape) if shape == y.shape() && !otherwise => Ok(()),
-        _ => Err(unsupported(Missing::Attribute, format!("the derivative of {node} with broadcasting along an axis"))),
+        _ => Err(unsupported(
+            Missing::Attribute,
+            format!("the derivative of {node} with broadcasting along an axis is not supported"),
+        )),
     }
 }
 

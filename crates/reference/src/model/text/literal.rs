@@ -42,7 +42,7 @@ pub(super) fn value_type(scanner: &mut Scanner<'_>) -> Result<TypeProto, TextErr
             scanner.expect(')')?;
             Value::SparseTensorType(type_proto::SparseTensor { elem_type, shape })
         }
-        "opaque" => Value::OpaqueType(opaque(scanner)?),
+        "opaque" => Value::OpaqueType(opaque_type(scanner)?),
         name => {
             let element: ElementType =
                 name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is not a type")))?;
@@ -67,7 +67,7 @@ fn element(scanner: &mut Scanner<'_>) -> Result<ElementType, TextError> {
 }
 
 /// Parses `(domain, name)`, `(name)` or `()`.
-fn opaque(scanner: &mut Scanner<'_>) -> Result<type_proto::Opaque, TextError> {
+fn opaque_type(scanner: &mut Scanner<'_>) -> Result<type_proto::Opaque, TextError> {
     scanner.expect('(')?;
     let mut parts = Vec::new();
     while scanner.peek() != Some(')') && parts.len() < 2 {

@@ -51,11 +51,11 @@ fn model(scanner: &mut Scanner<'_>) -> Result<ModelProto, TextError> {
         match key {
             "ir_version" => model.ir_version = Some(scanner.integer("a version")?),
             "opset_import" => model.opset_import = opset_imports(scanner)?,
-            "producer_name" => model.producer_name = Some(scanner.string("a text in quotes")?),
-            "producer_version" => model.producer_version = Some(scanner.string("a text in quotes")?),
-            "domain" => model.domain = Some(scanner.string("a text in quotes")?),
+            "producer_name" => model.producer_name = Some(scanner.string("a string in quotes")?),
+            "producer_version" => model.producer_version = Some(scanner.string("a string in quotes")?),
+            "domain" => model.domain = Some(scanner.string("a string in quotes")?),
             "model_version" => model.model_version = Some(scanner.integer("a version")?),
-            "doc_string" => model.doc_string = Some(scanner.string("a text in quotes")?),
+            "doc_string" => model.doc_string = Some(scanner.string("a string in quotes")?),
             "metadata_props" => {
                 scanner.expect('[')?;
                 model.metadata_props = string_pairs(scanner)?;
@@ -112,9 +112,9 @@ fn function(scanner: &mut Scanner<'_>) -> Result<FunctionProto, TextError> {
     properties(scanner, |scanner, key| {
         match key {
             "opset_import" => function.opset_import = opset_imports(scanner)?,
-            "domain" => function.domain = Some(scanner.string("a text in quotes")?),
-            "overload" => function.overload = Some(scanner.string("a text in quotes")?),
-            "doc_string" => function.doc_string = Some(scanner.string("a text in quotes")?),
+            "domain" => function.domain = Some(scanner.string("a string in quotes")?),
+            "overload" => function.overload = Some(scanner.string("a string in quotes")?),
+            "doc_string" => function.doc_string = Some(scanner.string("a string in quotes")?),
             _ => return Ok(false),
         }
         Ok(true)

@@ -54,7 +54,7 @@ pub(super) struct Plan {
     pub(super) antialias: bool,
     /// True if elements outside the ends have weight 0. Otherwise the last one repeats.
     pub(super) exclude_outside: bool,
-    /// Value where [`Coordinates::TfCropAndResize`] leaves the input.
+    /// Value of points outside the input, for [`Coordinates::TfCropAndResize`].
     pub(super) extrapolation: f64,
 }
 

@@ -106,7 +106,7 @@ impl<'a> NodeLists<'a> {
             self.places.get(&(tree, id)).copied().ok_or_else(missing)
         };
         Ok(Branch {
-            feature: natural("nodes_featureids", element(self.features, index))?,
+            feature: non_negative_index("nodes_featureids", element(self.features, index))?,
             test,
             missing_is_true: element(self.missing, index) != 0,
             if_true: child(self.if_true)?,
@@ -132,7 +132,7 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
     let mut votes: HashMap<Key, Vec<(usize, f64)>> = HashMap::new();
     let keys = trees.iter().copied().zip(nodes.iter().copied());
     for (key, (&id, weight)) in keys.zip(ids.iter().zip(weights)) {
-        votes.entry(key).or_default().push((natural(&name("ids"), id)?, weight));
+        votes.entry(key).or_default().push((non_negative_index(&name("ids"), id)?, weight));
     }
     Ok(votes)
 }
@@ -164,8 +164,8 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
     same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())]).rule("C6")?;
     let mut members = member_sets(call, &modes)?.into_iter();
     let child = |name: &str, ids: &[i64], leafs: &[i64], index: usize| match element(leafs, index) {
-        0 => place(name, element(ids, index), count),
-        _ => Ok(count + place(name, element(ids, index), weights.len())?),
+        0 => bounded_index(name, element(ids, index), count),
+        _ => Ok(count + bounded_index(name, element(ids, index), weights.len())?),
     };
     let mut nodes = Vec::new();
     for (index, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
@@ -180,7 +180,7 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
             other => return Err(broken("C3", format!("nodes_modes contains {other}; allowed are 0 to 6"))),
         };
         nodes.push(Node::Branch(Branch {
-            feature: natural("nodes_featureids", element(features, index))?,
+            feature: non_negative_index("nodes_featureids", element(features, index))?,
             test,
             missing_is_true: element(missing, index) != 0,
             if_true: child("nodes_truenodeids", if_true, true_is_leaf, index)?,
@@ -188,10 +188,10 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
         }));
     }
     nodes.extend((0..weights.len()).map(|index| Node::Leaf(index..index + 1)));
-    let target = |&target: &i64| natural("leaf_targetids", target);
+    let target = |&target: &i64| non_negative_index("leaf_targetids", target);
     let targets = targets.iter().map(target).collect::<Result<Vec<_>>>()?;
     let votes = targets.into_iter().zip(weights).collect();
-    let root = |&root: &i64| place("tree_roots", root, count);
+    let root = |&root: &i64| bounded_index("tree_roots", root, count);
     let roots = required(call, "tree_roots")?.iter().map(root).collect::<Result<_>>()?;
     let forest = Forest { nodes, roots, votes };
     refuse_cycles(&forest)?;
@@ -282,7 +282,7 @@ fn element(list: &[i64], index: usize) -> i64 {
 }
 
 /// Converts a number of an attribute to an index below `count`.
-fn place(name: &str, value: i64, count: usize) -> Result<usize> {
+fn bounded_index(name: &str, value: i64, count: usize) -> Result<usize> {
     usize::try_from(value)
         .ok()
         .filter(|&place| place < count)
@@ -290,7 +290,7 @@ fn place(name: &str, value: i64, count: usize) -> Result<usize> {
 }
 
 /// Converts a number of an attribute to an index whose limit is checked later.
-fn natural(name: &str, value: i64) -> Result<usize> {
+fn non_negative_index(name: &str, value: i64) -> Result<usize> {
     usize::try_from(value).map_err(|_| invalid(format!("{name} contains {value}, which is negative")))
 }
 
