@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_the_sign_of_zero_to_what_underflows() {
+    fn underflow_keeps_the_sign_of_zero() {
         for (element, format) in narrow_types() {
             let zero = element.encode(-1e-300);
             assert_eq!(zero, if format.has_negative_zero() { 1 << (element.bits() - 1) } else { 0 }, "{element}");

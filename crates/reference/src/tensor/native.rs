@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_back_as_they_were() {
+    fn elements_round_trip() {
         check(&[1.5_f32, f32::MIN_POSITIVE, f32::INFINITY], "float");
         check(&[-0.1_f64], "double");
         check(&[f16::from_f32(0.1), f16::MAX], "float16");

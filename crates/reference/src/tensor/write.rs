@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bytes_come_back_with_the_last_tensor() {
+    fn reserved_bytes_are_released_with_the_last_tensor() {
         let in_use = Arc::new(AtomicUsize::new(0));
         let reservation = Reservation::new(8, &in_use, 8).unwrap();
         assert!(Reservation::new(1, &in_use, 8).is_none());

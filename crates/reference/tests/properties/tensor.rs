@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn a_broadcast_walk_is_at_the_index_without_what_is_repeated((source, target) in broadcasting()) {
+    fn a_broadcast_walk_ignores_repeated_axes((source, target) in broadcasting()) {
         prop_assert_eq!(broadcast(&source, &target), Ok(target.clone()));
         prop_assert_eq!(broadcast(&target, &source), Ok(target.clone()));
         let lead = target.len() - source.len();
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn skipping_gives_what_visiting_gives(
+    fn skipping_equals_visiting(
         axes in vec((1_usize..5, -40_isize..40), 0..5),
         taken in 0_usize..9,
         skipped in 0_usize..40,

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_text_excludes_is_refused() {
+    fn invalid_axes_directions_and_states_are_refused() {
         let inputs = [("s", floats(&[2], &[0.0, 0.0])), ("x", floats(&[3, 2], &[1.0; 6]))];
         for (opset, attributes) in
             [(9, ", scan_output_axes = [-1]"), (11, ", scan_output_axes = [2]"), (11, ", scan_input_directions = [2]")]

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cast_like_a_string() {
+    fn an_empty_tensor_is_cast_like_a_string() {
         let empty = node("CastLike", 15).input(floats(&[0, 2], &[])).input(strings(&[], &["x"])).tensor();
         assert_eq!((empty.element_type(), empty.shape()), (E::String, &[0, 2][..]));
     }

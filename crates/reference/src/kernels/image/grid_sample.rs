@@ -324,7 +324,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn borders_that_meet_take_every_place() {
+    fn reflecting_between_equal_ends_gives_the_end() {
         assert_eq!(reflect(5.0, 0.0, 0.0), 0.0);
     }
 

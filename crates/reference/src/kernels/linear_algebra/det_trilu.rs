@@ -96,7 +96,7 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     #[test]
-    fn a_triangle_of_nothing_keeps_its_shape() {
+    fn an_empty_triangle_keeps_its_shape() {
         assert_eq!(node("Trilu", 14).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
     }
 

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_values_and_defaults_go_together() {
+    fn keys_values_and_defaults_must_match() {
         let encode =
             |x| ml("LabelEncoder", 4).input(x).set("keys_tensor", typed(ElementType::Int16, &[2], &[3.0, 3.0]));
         let x = typed(ElementType::Int16, &[2], &[3.0, 4.0]);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_of_a_map_are_cut_and_written_short() {
+    fn fractions_in_a_map_are_truncated_or_written_briefly() {
         let map = floats_by_integer(&[(3, 2.5), (0, -1.0)]);
         let cast = || ml("CastMap", 1).input(map.clone());
         assert_eq!(cast().set("cast_to", "TO_INT64").tensor().integers(), [-1, 2]);

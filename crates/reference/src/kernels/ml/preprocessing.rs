@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn vectorized_inputs_are_cut_and_filled_up() {
+    fn vectorized_inputs_are_truncated_or_padded() {
         let join = || ml("FeatureVectorizer").input(ints(&[2, 2], &[1, 2, 3, 4])).input(ints(&[2, 1], &[5, 6]));
         let y = join().set("inputdimensions", &[1, 2][..]).tensor();
         assert_eq!((y.shape(), y.floats()), (&[2, 3][..], vec![1.0, 5.0, 0.0, 3.0, 6.0, 0.0]));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_is_in_no_category_and_strings_need_categories_of_theirs() {
+    fn nan_is_in_no_category_and_strings_need_string_categories() {
         let encode = |x| ml("OneHotEncoder").input(x).set("cats_int64s", &[4, 0][..]);
         assert_eq!(encode(floats(&[1], &[f64::NAN])).tensor().floats(), [0.0, 0.0]);
         assert!(encode(strings(&[1], &["a"])).error().contains("no categories"));

@@ -137,7 +137,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn outputs_of_types_that_a_version_has_not_are_refused() {
+    fn output_types_of_other_versions_are_refused() {
         let text = node("Constant", 1).set("value", strings(&[], &["a"])).error();
         assert!(text.contains("no output of type tensor(string)"), "{text}");
         let filled = node("ConstantOfShape", 25).input(ints(&[1], &[1])).set("value", strings(&[1], &["a"]));

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn pads_without_a_meaning_are_refused() {
+    fn invalid_pads_are_refused() {
         assert!(padded(18, "wrap", 2, [1, 1]).error().contains("constant, reflect, edge"));
         assert!(padded(19, "edge", 0, [1, 0]).error().contains("only mode constant"));
         assert!(padded(19, "constant", 2, [-2, -1]).error().contains("leave a negative size"));

@@ -136,13 +136,13 @@ mod tests {
     use crate::testing::{floats, ints, node, typed};
 
     #[test]
-    fn a_copied_zero_leaves_the_rest_open() {
+    fn minus_one_next_to_a_copied_zero_is_ambiguous() {
         let copies = node("Reshape", 14).input(floats(&[0, 3], &[])).input(ints(&[2], &[0, -1]));
         assert!(copies.error().contains("-1 next to a 0"));
     }
 
     #[test]
-    fn shapes_without_a_meaning_are_refused() {
+    fn invalid_shapes_are_refused() {
         for to in [[-2, 3], [i64::MAX, i64::MAX]] {
             let refused = node("Reshape", 13).input(floats(&[2, 3], &[0.0; 6])).input(ints(&[2], &to)).error();
             assert!(refused.contains("cannot be reshaped"), "{to:?}: {refused}");

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_modes_that_there_are_not_are_refused() {
+    fn invalid_blocks_and_modes_are_refused() {
         let image = || floats(&[1, 2, 2, 2], &[0.0; 8]);
         assert!(node("DepthToSpace", 1).input(image()).set("blocksize", 2).error().contains("2 channels"));
         for block in [-1, i64::MAX] {

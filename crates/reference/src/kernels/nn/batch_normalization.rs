@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn from_7_to_13_more_outputs_than_one_mean_training() {
+    fn from_7_to_13_several_outputs_select_training() {
         for opset in [7, 9, 13] {
             let outputs = parts(call(opset), 5);
             assert_eq!(outputs[0], TRAINED);

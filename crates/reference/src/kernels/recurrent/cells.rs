@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_end_where_their_lengths_say() {
+    fn sequences_end_at_their_lengths() {
         let lengths = typed(ElementType::Int32, &[2], &[2.0, 0.0]);
         let rnn = |direction: &str| {
             node("RNN", 14)

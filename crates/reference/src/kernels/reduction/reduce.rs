@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_of_nothing_is_not_a_number() {
+    fn the_mean_of_an_empty_axis_is_nan() {
         assert!(whole("ReduceMean", 20, floats(&[2, 0], &[])).is_nan());
     }
 

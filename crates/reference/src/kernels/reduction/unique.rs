@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_nothing_are_equal() {
+    fn empty_slices_are_equal() {
         let [values, _, inverse, counts] = unique(floats(&[2, 0], &[]), Some(0), 1);
         assert_eq!((values.shape(), inverse, counts), (&[1, 0][..], ints(&[2], &[0, 0]), ints(&[1], &[2])));
     }

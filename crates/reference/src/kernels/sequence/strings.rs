@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_before_the_case_changes() {
+    fn stop_words_are_removed_before_the_case_changes() {
         let normalize = |words: &[&str]| node("StringNormalizer", 10).input(strings(&[words.len()], words));
         let y = normalize(&["The", "the", "ß", ""]).set("stopwords", &["THE"][..]).set("case_change_action", "UPPER");
         assert_eq!(y.tensor().strings().join("|"), "SS|");

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_may_be_more_than_there_are_tokens() {
+    fn skips_may_exceed_the_number_of_tokens() {
         let skipped = vectorizer(ints(&[4], &[1, 1, 2, 2]), i64::MAX).tensor();
         assert_eq!(skipped.floats(), [2.0, 4.0, 0.0, 2.0]);
     }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_imaginary_parts_of_the_first_and_the_middle_bin_mean_nothing() {
+    fn the_imaginary_parts_of_the_first_and_the_middle_bin_are_ignored() {
         let half = node("DFT", 20).input(floats(&[3, 2], &[4.0, 9.0, 0.0, 0.0, 0.0, 9.0]));
         let signal = half.set("onesided", 1).set("inverse", 1).tensor();
         assert_eq!(signal, floats(&[4, 1], &[1.0; 4]));

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn below_12_the_mask_of_what_is_copied_is_full_too() {
+    fn below_12_the_mask_of_copied_data_is_all_ones() {
         let data = floats(&[3], &[1.0, -2.0, 3.0]);
         let rows = [
             (node("Dropout", 1).input(data.clone()).set("is_test", 1), E::Float),
