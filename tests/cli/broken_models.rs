@@ -91,9 +91,9 @@ fn an_opset_newer_than_any_is_refused() {
 fn external_data_stays_in_the_models_folder() {
     let outside = Folder::new();
     let secret = outside.write("secret", [0; 12]);
-    refuses(&with_initializer(external(&secret)), "must lie in the model's folder");
-    refuses(&with_initializer(external("../secret")), "leaves it with '..'");
-    refuses(&with_initializer(external("a/../../secret")), "leaves it with '..'");
+    refuses(&with_initializer(external(&secret)), "must be in the model's folder");
+    refuses(&with_initializer(external("../secret")), "leaves the model's folder with '..'");
+    refuses(&with_initializer(external("a/../../secret")), "leaves the model's folder with '..'");
     refuses(&with_initializer(external("none")), "none");
 }
 
@@ -105,10 +105,10 @@ fn a_link_that_leaves_the_folder_is_refused() {
     let folder = Folder::new();
     let case = folder.add("case", &with_initializer(external("link")).encode_to_vec());
     std::os::unix::fs::symlink(&secret, case.join("link")).unwrap();
-    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves it");
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link out of the model's folder");
     let case = folder.add("case", &with_initializer(external("folder/secret")).encode_to_vec());
     std::os::unix::fs::symlink(outside.path(), case.join("folder")).unwrap();
-    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves it");
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link out of the model's folder");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     let data = case.join("data");
     // A sparse file. Only 12 of its bytes are elements.
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
-    let message = "gives it 1099511627776 bytes, but its elements take 12";
+    let message = "provides 1099511627776 bytes, but the elements take 12";
     let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);
     assert!(told.err.contains("data: is larger than the 2147483648 bytes that are copied"), "{told:?}");
     fs::remove_file(&data).unwrap();

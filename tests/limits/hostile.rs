@@ -32,7 +32,7 @@ struct Row {
     error: &'static str,
 }
 
-const TIMES_OUT: &str = "the time for this run is over";
+const TIMES_OUT: &str = "the time limit of the run is exceeded";
 const OVER: &str = "over the limit of";
 
 const ROWS: &[Row] = &[

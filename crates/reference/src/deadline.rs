@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_over_together() {
+    fn copies_share_the_deadline() {
         let flag = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&flag);
         let deadline = Deadline::new(move || seen.load(Ordering::Relaxed));

@@ -49,6 +49,11 @@ impl OneNode {
         self
     }
 
+    /// Adds several inputs.
+    pub(crate) fn inputs(self, tensors: impl IntoIterator<Item = Tensor>) -> OneNode {
+        tensors.into_iter().fold(self, OneNode::input)
+    }
+
     /// Omits an optional input.
     pub(crate) fn absent(mut self) -> OneNode {
         self.node.inputs.push(String::new());

@@ -96,14 +96,14 @@ impl Value {
 
     /// The approximate memory of the value in bytes.
     pub fn size(&self) -> usize {
-        let of_all =
+        let total_size =
             |values: &mut dyn Iterator<Item = &Value>| values.map(|item| size_of::<Value>() + item.size()).sum();
         match self {
             Value::Tensor(tensor) => tensor.size(),
             Value::Sparse(sparse) => sparse.values.size() + sparse.indices.size(),
-            Value::Sequence(sequence) => of_all(&mut sequence.items.iter()),
+            Value::Sequence(sequence) => total_size(&mut sequence.items.iter()),
             Value::Optional(optional) => optional.item.as_ref().map_or(0, |item| item.size()),
-            Value::Map(map) => of_all(&mut map.entries.values()),
+            Value::Map(map) => total_size(&mut map.entries.values()),
         }
     }
 

@@ -26,8 +26,8 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
     Ok(format!(
         "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions; in \
          {meanings} of them the meaning changed, in our words behind the version's name. In {silent}, nodes that both \
-         versions take mean something else: \"without a sign in the model\", with the condition, and with a case of the suite \
-         that gives another result at the other version. All else is compared by machine.\n\n\
+         versions take mean something else: \"silently (the model stays valid)\", with the condition, and with a case \
+         of the suite that gives another result at the other version. All else is compared by machine.\n\n\
          | domain | from | to | changes |\n|---|---|---|---|\n{rows}"
     ))
 }

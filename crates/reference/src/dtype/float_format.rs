@@ -271,17 +271,17 @@ mod tests {
     }
 
     /// The finite values from zero up, so that a value's index is its pattern.
-    fn ladder(element: ElementType, format: FloatFormat) -> Vec<f64> {
+    fn finite_values(element: ElementType, format: FloatFormat) -> Vec<f64> {
         let values = (0..1_u64 << (element.bits() - 1)).map(|bits| element.decode_f64(bits));
         values.take_while(|v| v.is_finite()).inspect(|v| assert!(*v <= format.max_finite())).collect()
     }
 
     /// The index of the value nearest to `x`, ties to the even index, by search: `f64` represents every midpoint
     /// exactly.
-    fn nearest(ladder: &[f64], x: f64) -> usize {
-        let above = ladder.partition_point(|v| *v < x).min(ladder.len() - 1);
+    fn nearest(finite_values: &[f64], x: f64) -> usize {
+        let above = finite_values.partition_point(|v| *v < x).min(finite_values.len() - 1);
         let below = above.saturating_sub(1);
-        let middle = f64::midpoint(ladder[below], ladder[above]);
+        let middle = f64::midpoint(finite_values[below], finite_values[above]);
         if x < middle || (x == middle && below % 2 == 0) { below } else { above }
     }
 
@@ -290,17 +290,17 @@ mod tests {
     }
 
     /// The expected rounding of `x`, derived from the list of values and from Cast's tables.
-    fn expected(element: ElementType, ladder: &[f64], x: f64, saturate: bool) -> f64 {
-        let mut unbounded = ladder.to_vec();
-        let top = ladder.len() - 1;
-        unbounded.push(2.0 * ladder[top] - ladder[top - 1]);
+    fn expected(element: ElementType, finite_values: &[f64], x: f64, saturate: bool) -> f64 {
+        let mut unbounded = finite_values.to_vec();
+        let top = finite_values.len() - 1;
+        unbounded.push(2.0 * finite_values[top] - finite_values[top - 1]);
         let place = nearest(&unbounded, x.abs());
-        let magnitude = match ladder.get(place) {
+        let magnitude = match finite_values.get(place) {
             Some(value) => *value,
             None => match element {
                 E::Float16 | E::Bfloat16 => INFINITY,
-                E::Float4e2m1 | E::Float6e2m3 | E::Float6e3m2 => ladder[top],
-                _ if saturate => ladder[top],
+                E::Float4e2m1 | E::Float6e2m3 | E::Float6e3m2 => finite_values[top],
+                _ if saturate => finite_values[top],
                 E::Float8e5m2 => INFINITY,
                 _ => f64::NAN,
             },
@@ -308,10 +308,10 @@ mod tests {
         magnitude.copysign(x)
     }
 
-    fn check(element: ElementType, ladder: &[f64], x: f64) {
+    fn check(element: ElementType, finite_values: &[f64], x: f64) {
         for x in [x, -x] {
             for (bits, saturate) in [(element.encode(x), false), (element.encode_saturating(x), true)] {
-                let expected = expected(element, ladder, x, saturate);
+                let expected = expected(element, finite_values, x, saturate);
                 let actual = element.decode_f64(bits);
                 let same = actual == expected || (actual.is_nan() && expected.is_nan());
                 assert!(same, "{x:e} as {element}, saturate {saturate}: {actual:e}, not {expected:e}");
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(element.decode_f64(bits), value, "{element} {bits:#x}");
         }
         let float4 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-        assert_eq!(ladder(E::Float4e2m1, E::Float4e2m1.float_format().unwrap()), float4);
+        assert_eq!(finite_values(E::Float4e2m1, E::Float4e2m1.float_format().unwrap()), float4);
     }
 
     #[test]
@@ -390,9 +390,9 @@ mod tests {
         for element in ElementType::ALL.into_iter().filter(|t| t.is_float() && t.bits() <= 16) {
             for bits in 0..1_u64 << element.bits() {
                 let value = element.decode_f64(bits);
-                let again = element.encode(value);
-                assert!(again == bits || value.is_nan(), "{element} {bits:#x} is {value:e} is {again:#x}");
-                assert_eq!(element.decode_f64(again).is_nan(), value.is_nan(), "{element} {bits:#x}");
+                let reencoded = element.encode(value);
+                assert!(reencoded == bits || value.is_nan(), "{element} {bits:#x} is {value:e} is {reencoded:#x}");
+                assert_eq!(element.decode_f64(reencoded).is_nan(), value.is_nan(), "{element} {bits:#x}");
                 let saturated =
                     if value.is_infinite() { value } else { element.decode_f64(element.encode_saturating(value)) };
                 assert!(saturated == value || value.is_nan(), "{element} {bits:#x}");
@@ -403,12 +403,12 @@ mod tests {
     #[test]
     fn rounds_to_nearest_even_around_every_midpoint() {
         for (element, format) in narrow_types().filter(|(t, _)| t.bits() <= 8) {
-            let ladder = ladder(element, format);
-            for pair in ladder.windows(2) {
+            let finite_values = finite_values(element, format);
+            for pair in finite_values.windows(2) {
                 let middle = f64::midpoint(pair[0], pair[1]);
                 for x in [pair[0], pair[0].next_up(), middle.next_down(), middle, middle.next_up(), pair[1].next_down()]
                 {
-                    check(element, &ladder, x);
+                    check(element, &finite_values, x);
                 }
             }
         }
@@ -417,13 +417,13 @@ mod tests {
     #[test]
     fn rounds_sixteen_bits_to_nearest_even_around_every_midpoint() {
         for (element, format) in narrow_types().filter(|(t, _)| t.bits() == 16) {
-            let ladder = ladder(element, format);
-            for (low, pair) in ladder.windows(2).enumerate() {
+            let finite_values = finite_values(element, format);
+            for (low, pair) in finite_values.windows(2).enumerate() {
                 let middle = f64::midpoint(pair[0], pair[1]);
                 let even = low + low % 2;
                 for (x, place) in [(middle.next_down(), low), (middle, even), (middle.next_up(), low + 1)] {
-                    assert_eq!(element.round(x), ladder[place], "{x:e} as {element}");
-                    assert_eq!(element.round(-x), -ladder[place], "-{x:e} as {element}");
+                    assert_eq!(element.round(x), finite_values[place], "{x:e} as {element}");
+                    assert_eq!(element.round(-x), -finite_values[place], "-{x:e} as {element}");
                     assert_eq!(element.encode_saturating(x), element.encode(x), "{x:e} as {element}");
                 }
             }
@@ -433,14 +433,14 @@ mod tests {
     #[test]
     fn leaves_the_range_half_a_step_past_the_largest_number() {
         for (element, format) in narrow_types() {
-            let ladder = ladder(element, format);
-            let [.., second, top] = ladder[..] else { unreachable!("every type has two numbers") };
+            let finite_values = finite_values(element, format);
+            let [.., second, top] = finite_values[..] else { unreachable!("every type has two numbers") };
             let edge = top + (top - second) / 2.0;
             for x in [top.next_up(), edge.next_down(), edge, edge.next_up(), 2.0 * top, 1e300, INFINITY] {
-                check(element, &ladder, x);
+                check(element, &finite_values, x);
             }
             for x in [f64::MIN_POSITIVE, f64::from_bits(1)] {
-                check(element, &ladder, x);
+                check(element, &finite_values, x);
             }
         }
     }
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_the_sign_of_zero_to_what_underflows() {
+    fn underflow_keeps_the_sign_of_zero() {
         for (element, format) in narrow_types() {
             let zero = element.encode(-1e-300);
             assert_eq!(zero, if format.has_negative_zero() { 1 << (element.bits() - 1) } else { 0 }, "{element}");

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_between_every_two_powers_as_the_mode_says() {
+    fn rounds_between_every_two_powers_by_the_mode() {
         for code in 0..0xFE_u64 {
             let low = ElementType::Float8e8m0.decode_f64(code);
             let next = code + 1;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn makes_nan_of_what_has_no_place() {
+    fn values_without_a_representation_become_nan() {
         for x in [-1.0, -f64::MIN_POSITIVE, f64::NEG_INFINITY, -f64::NAN] {
             assert_eq!(round_e8m0(x, Up, true), 0xFF, "{x:e}");
         }

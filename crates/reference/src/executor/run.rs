@@ -94,7 +94,7 @@ enum Mode<'a> {
     /// The same accumulations over absolute terms.
     Magnitudes,
     /// Results of defective kernels.
-    #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels wrong"))]
+    #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels defective"))]
     Faulty(Fault<'a>),
 }
 
@@ -141,7 +141,7 @@ fn evaluate(
     }
     if let Some(name) = inputs.into_keys().next() {
         let names: Vec<&str> = model.graph.inputs.iter().map(|input| input.name.as_str()).collect();
-        let rule = format!("is none of the model's, which are {}", names.join(", "));
+        let rule = format!("is not an input of the model; its inputs are {}", names.join(", "));
         return Err(RunError::Input { name, rule });
     }
     Ok(frame.run_graph()?)
@@ -153,10 +153,12 @@ fn check_input<'a>(
     value: &Value,
     sizes: &mut BTreeMap<&'a str, usize>,
 ) -> Result<(), RunError> {
-    let wrong = |rule: String| Err(RunError::Input { name: parameter.name.clone(), rule });
+    let mismatch = |rule: String| Err(RunError::Input { name: parameter.name.clone(), rule });
     let actual = value.value_type();
     match &parameter.value_type {
-        Some(declared) if *declared != actual => return wrong(format!("is declared {declared}, but is {actual}")),
+        Some(declared) if *declared != actual => {
+            return mismatch(format!("has type {actual}, but is declared as {declared}"));
+        }
         _ => {}
     }
     let (Some(declared), Some(tensor)) = (&parameter.shape, value.as_tensor()) else { return Ok(()) };
@@ -169,7 +171,7 @@ fn check_input<'a>(
     if fits {
         Ok(())
     } else {
-        wrong(format!("has shape {:?}, which the declared {declared:?} excludes", tensor.shape()))
+        mismatch(format!("has shape {:?}, which does not match the declared shape {declared:?}", tensor.shape()))
     }
 }
 
@@ -231,7 +233,7 @@ impl<'a> Frame<'a> {
         }
         let output = |parameter: &Parameter| {
             let name = &parameter.name;
-            self.get(name).cloned().ok_or_else(|| invalid(format!("output '{name}' was left out by its node")))
+            self.get(name).cloned().ok_or_else(|| invalid(format!("output '{name}' was omitted by its node")))
         };
         graph.outputs.iter().map(output).collect()
     }
@@ -242,8 +244,8 @@ impl<'a> Frame<'a> {
                 return Ok(None);
             }
             let missing = || {
-                let rule = format!("input '{name}' was left out by the node that computes it");
-                at(node, None, &[], invalid(rule))
+                let rule = format!("input '{name}' was omitted by the node that computes it");
+                error_at_node(node, None, &[], invalid(rule))
             };
             self.get(name).cloned().map(Some).ok_or_else(missing)
         };
@@ -261,7 +263,7 @@ impl<'a> Frame<'a> {
             trace(&Step { depth: self.context.depth, node, outputs: &outputs.0 });
         }
         let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
-        result.map_err(|error| at(node, operator(), inputs, error))
+        result.map_err(|error| error_at_node(node, operator(), inputs, error))
     }
 
     /// The node's attributes; inside a function, references are replaced by the attributes of the call.
@@ -334,7 +336,10 @@ impl<'a> Frame<'a> {
         mut attributes: BTreeMap<String, Attribute>,
     ) -> Result {
         if attributes.values().any(|attribute| !attribute.graphs().is_empty()) {
-            return Err(unsupported(Missing::Attribute, "a graph passed to a model-local function as an attribute"));
+            return Err(unsupported(
+                Missing::Attribute,
+                "a graph as an attribute of a call of a model-local function is not supported",
+            ));
         }
         if inputs.len() > function.body.inputs.len() || node.outputs.len() > function.body.outputs.len() {
             return Err(invalid(format!(
@@ -374,7 +379,7 @@ impl<'a> Frame<'a> {
         Ok(depth)
     }
 
-    /// Converts a sparse value to a dense tensor; operators take no other.
+    /// Converts a sparse value to a dense tensor, since no operator takes a sparse one.
     fn dense(&self, value: Value) -> Result<Value> {
         match value {
             Value::Sparse(sparse) => densify(&sparse, self.context.budget).map(Value::Tensor),
@@ -387,7 +392,7 @@ impl Subgraphs for Frame<'_> {
     fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>> {
         if inputs.len() != graph.inputs.len() {
             return Err(invalid(format!(
-                "subgraph '{}' takes {} inputs, but is given {}",
+                "subgraph '{}' takes {} inputs, but was given {}",
                 graph.name,
                 graph.inputs.len(),
                 inputs.len()
@@ -428,8 +433,8 @@ fn no_kernel(spec: &OpSpec) -> KernelError {
 
 /// All types that each type parameter has in this call; a heterogeneous list may have several.
 fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
-    let inputs = call.inputs.iter().enumerate().map(|(at, value)| (call.spec.input_at(at), value));
-    let outputs = outputs.0.iter().enumerate().map(|(at, value)| (call.spec.output_at(at), value));
+    let inputs = call.inputs.iter().enumerate().map(|(index, value)| (call.spec.input_at(index), value));
+    let outputs = outputs.0.iter().enumerate().map(|(index, value)| (call.spec.output_at(index), value));
     let pair = |(formal, value): (Option<&FormalParameter>, &Option<Value>)| match &formal?.kind {
         FormalType::Parameter(name) => Some((name.clone(), value.as_ref()?.value_type())),
         FormalType::Literal(_) => None,
@@ -440,8 +445,8 @@ fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
 /// Checks a kernel's outputs against the types of the signature: a self-test.
 fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
     let mut types = call.types.clone();
-    for (at, value) in outputs.0.iter().enumerate() {
-        let (Some(value), Some(formal)) = (value, call.spec.output_at(at)) else { continue };
+    for (index, value) in outputs.0.iter().enumerate() {
+        let (Some(value), Some(formal)) = (value, call.spec.output_at(index)) else { continue };
         let actual = value.value_type();
         let allowed = call.spec.allowed(&formal.kind).contains(&actual);
         let agrees = match &formal.kind {
@@ -451,20 +456,25 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
             _ => true,
         };
         if !(allowed && agrees) {
-            let message = format!("{} gave {actual} for output {at} '{}'", call.spec.version, formal.name);
+            let message = format!("{} returned {actual} for output {index} '{}'", call.spec.version, formal.name);
             return Err(KernelError::Internal(message));
         }
     }
     if let Some(observer) = &call.budget.limits().observer {
         observer(call.spec, &observed(call, outputs));
     }
-    match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
-        Some(at) => Err(KernelError::Internal(format!("{} gave no output {at}", call.spec.version))),
+    match (0..call.wanted.len()).find(|&index| call.wants(index) && outputs.0.get(index).is_none_or(Option::is_none)) {
+        Some(index) => Err(KernelError::Internal(format!("{} returned no output {index}", call.spec.version))),
         None => Ok(()),
     }
 }
 
-fn at(node: &Node, operator: Option<OperatorVersion>, inputs: &[Option<Value>], source: KernelError) -> KernelError {
+fn error_at_node(
+    node: &Node,
+    operator: Option<OperatorVersion>,
+    inputs: &[Option<Value>],
+    source: KernelError,
+) -> KernelError {
     let shown = inputs.iter().take(SHOWN).map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string));
     let more = inputs.len().checked_sub(SHOWN + 1).map(|more| format!("and {} more", more + 1));
     let shown: Vec<String> = shown.chain(more).collect();

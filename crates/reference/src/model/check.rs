@@ -56,7 +56,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
         Some(name) => Err(broken(
             place,
             format!(
-                "initializer '{name}' is no graph input, which IR version {} asks for; 4 does not",
+                "initializer '{name}' is not a graph input, which IR version {} requires; IR version 4 does not",
                 model.ir_version
             ),
         )),
@@ -67,7 +67,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
 /// Checks that no function calls itself, directly or indirectly, and that inlining does not grow the model beyond
 /// `MAX_NODES`.
 ///
-/// A function is settled once all functions it calls are settled. One that never settles calls itself or one that does.
+/// A function is acyclic if all functions that it calls are. Any other calls itself, or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
     let mut calls: BTreeMap<&FunctionKey, BTreeSet<&FunctionKey>> = BTreeMap::new();
     let mut callers: BTreeMap<&FunctionKey, Vec<&FunctionKey>> = BTreeMap::new();
@@ -78,10 +78,10 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
             callers.entry(other).or_default().push(key);
         }
     }
-    let mut settled: Vec<&FunctionKey> =
+    let mut acyclic: Vec<&FunctionKey> =
         calls.iter().filter(|(_, called)| called.is_empty()).map(|(key, _)| *key).collect();
     let mut nodes: BTreeMap<&FunctionKey, u64> = BTreeMap::new();
-    while let Some(key) = settled.pop() {
+    while let Some(key) = acyclic.pop() {
         calls.remove(key);
         if let Some(function) = model.functions.get(key) {
             nodes.insert(key, expanded(model, &function.body, &nodes));
@@ -91,7 +91,7 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
                 && called.remove(key)
                 && called.is_empty()
             {
-                settled.push(caller);
+                acyclic.push(caller);
             }
         }
     }
@@ -106,22 +106,19 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
     }
     if expanded(model, &model.graph, &nodes) > MAX_NODES {
         let place = format!("graph '{}'", model.graph.name);
-        return Err(broken(
-            place,
-            format!("calls of functions stand for more than {MAX_NODES} nodes, the limit; call fewer"),
-        ));
+        return Err(broken(place, format!("function calls expand to more than {MAX_NODES} nodes, the limit")));
     }
     Ok(())
 }
 
 /// The number of nodes of a graph after inlining; `known` holds the counts of the functions.
 fn expanded(model: &Model, graph: &Graph, known: &BTreeMap<&FunctionKey, u64>) -> u64 {
-    let of_node = |node: &Node| {
+    let node_count = |node: &Node| {
         let called = model.function_of(node).and_then(|(key, _)| known.get(key)).copied().unwrap_or(0);
         let graphs = node.attributes.values().flat_map(Attribute::graphs);
         graphs.map(|graph| expanded(model, graph, known)).fold(called.saturating_add(1), u64::saturating_add)
     };
-    graph.nodes.iter().map(of_node).fold(0, u64::saturating_add)
+    graph.nodes.iter().map(node_count).fold(0, u64::saturating_add)
 }
 
 fn collect_calls<'a>(model: &'a Model, graph: &'a Graph, calls: &mut BTreeSet<&'a FunctionKey>) {
@@ -166,31 +163,28 @@ impl Scope<'_> {
         let mut defined: HashSet<&str> = HashSet::new();
         for input in &graph.inputs {
             if input.name.is_empty() || !defined.insert(&input.name) {
-                return Err(broken(place, format!("input '{}' is unnamed or stands twice", input.name)));
+                return Err(broken(place, format!("input '{}' is unnamed or a duplicate", input.name)));
             }
         }
         defined.extend(graph.initializers.keys().map(String::as_str));
-        for (at, node) in graph.nodes.iter().enumerate() {
+        for (index, node) in graph.nodes.iter().enumerate() {
             if self.deadline.is_over() {
                 return Err(MeasureError::Deadline.into());
             }
             for name in node.inputs.iter().filter(|name| !name.is_empty()) {
                 if !defined.contains(name.as_str()) && !self.sees(name) {
-                    return Err(broken(format!("{place}, {node}"), undefined(graph, at, name)));
+                    return Err(broken(format!("{place}, {node}"), undefined_name(graph, index, name)));
                 }
             }
             self.check_node(place, node, &defined)?;
             for output in node.outputs.iter().filter(|name| !name.is_empty()) {
                 if self.sees(output) || !defined.insert(output) {
-                    return Err(broken(
-                        format!("{place}, {node}"),
-                        format!("'{output}' has a value already; every name is assigned once"),
-                    ));
+                    return Err(broken(format!("{place}, {node}"), format!("'{output}' is assigned twice")));
                 }
             }
         }
         match graph.outputs.iter().find(|output| !defined.contains(output.name.as_str()) && !self.sees(&output.name)) {
-            Some(output) => Err(broken(place, format!("output '{}' is computed by no node", output.name))),
+            Some(output) => Err(broken(place, format!("no node computes output '{}'", output.name))),
             None => Ok(()),
         }
     }
@@ -199,7 +193,7 @@ impl Scope<'_> {
         if self.model.function_of(node).is_none() {
             self.check_signature(place, node)?;
         } else if self.opsets.version(&node.domain).is_none() {
-            return Err(at(place, not_imported(node)));
+            return Err(error_at(place, not_imported(node)));
         }
         let is_reference = |(_, value): &(&String, &Attribute)| matches!(value, Attribute::Reference(..));
         if let Some((name, _)) = node.attributes.iter().find(is_reference).filter(|_| !self.is_function) {
@@ -221,13 +215,13 @@ impl Scope<'_> {
     }
 
     fn check_signature(&self, place: &str, node: &Node) -> Result<(), ModelError> {
-        let spec = find_spec(self.opsets, node).map_err(|error| at(place, error))?;
+        let spec = find_spec(self.opsets, node).map_err(|error| error_at(place, error))?;
         let signature = |source| ModelError::Signature { node: format!("{place}, {node}"), source };
         validate_node(spec, node, &node.attributes, &unknown_types(&node.inputs)).map(drop).map_err(signature)
     }
 }
 
-fn at(place: &str, error: ModelError) -> ModelError {
+fn error_at(place: &str, error: ModelError) -> ModelError {
     match error {
         ModelError::Operator { node, source } => ModelError::Operator { node: format!("{place}, {node}"), source },
         ModelError::Rule { place: node, rule } => ModelError::Rule { place: format!("{place}, {node}"), rule },
@@ -261,32 +255,32 @@ pub(crate) fn find_spec(opsets: &Opsets, node: &Node) -> Result<&'static OpSpec,
 
 fn not_imported(node: &Node) -> ModelError {
     let domain = if node.domain.is_empty() { "ai.onnx" } else { model_domain(&node.domain) };
-    broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the version meant"))
+    broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the intended version"))
 }
 
 /// Explains why a name is undefined at a node.
-fn undefined(graph: &Graph, at: usize, name: &str) -> String {
+fn undefined_name(graph: &Graph, index: usize, name: &str) -> String {
     let nodes = graph.nodes.iter().enumerate();
     let producers: HashMap<&str, usize> =
-        nodes.flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at))).collect();
+        nodes.flat_map(|(index, node)| node.outputs.iter().map(move |output| (output.as_str(), index))).collect();
     let Some(&producer) = producers.get(name) else {
-        return format!("input '{name}' is no graph input, no initializer, and no node's output");
+        return format!("input '{name}' is not a graph input, an initializer or the output of a node");
     };
-    if reaches(graph, &producers, producer, at) {
+    if depends_on(graph, &producers, producer, index) {
         return format!("input '{name}' depends on this node's own output: the graph has a cycle");
     }
-    format!("input '{name}' is computed by a later node; nodes stand in topological order")
+    format!("input '{name}' is computed by a later node; nodes must be in topological order")
 }
 
 /// True if the node at `from` depends, directly or indirectly, on the node at `to`.
-fn reaches(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
+fn depends_on(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
     let (mut stack, mut seen) = (vec![from], BTreeSet::new());
-    while let Some(at) = stack.pop() {
-        if at == to {
+    while let Some(index) = stack.pop() {
+        if index == to {
             return true;
         }
-        if seen.insert(at) {
-            let inputs = graph.nodes.get(at).map_or(&[][..], |node| &node.inputs);
+        if seen.insert(index) {
+            let inputs = graph.nodes.get(index).map_or(&[][..], |node| &node.inputs);
             stack.extend(inputs.iter().filter_map(|name| producers.get(name.as_str())));
         }
     }
@@ -318,8 +312,8 @@ mod tests {
             g (float x) => (float y) { y = f.f0 (x) }"
             .to_owned();
         let head = "<domain: \"f\", opset_import: [\"\" : 21, \"f\" : 1]>";
-        for at in 1..functions {
-            write!(text, "{head} f{} (x) => (y) {{ y = f.f{at} (x) }}", at - 1).unwrap();
+        for index in 1..functions {
+            write!(text, "{head} f{} (x) => (y) {{ y = f.f{index} (x) }}", index - 1).unwrap();
         }
         write!(text, "{head} f{} (x) => (y) {{ y = {last} (x) }}", functions - 1).unwrap();
         parse_model(&text).unwrap()
@@ -374,7 +368,7 @@ mod tests {
     #[test]
     fn calls_that_double_beyond_the_limit_are_refused_while_loading() {
         let error = read(&doubling(60), &LoadLimits::default()).unwrap_err().to_string();
-        assert!(error.contains("stand for more than 16777216 nodes"), "{error}");
+        assert!(error.contains("expand to more than 16777216 nodes"), "{error}");
         assert!(read(&doubling(20), &LoadLimits::default()).is_ok());
         let mut unused = doubling(60);
         unused.graph.as_mut().unwrap().node[0].op_type = Some("Abs".to_owned());
@@ -383,7 +377,7 @@ mod tests {
     }
 
     fn names(count: usize) -> Vec<String> {
-        (0..count).map(|at| format!("n{at}")).collect()
+        (0..count).map(|index| format!("n{index}")).collect()
     }
 
     fn model(ir_version: i64, graph: GraphProto) -> ModelProto {

@@ -68,7 +68,7 @@ fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelErr
         let domain = plain_domain(proto.domain());
         if opsets.0.insert(domain.to_owned(), proto.version()).is_some_and(|other| other != proto.version()) {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
-            return Err(broken(place, format!("opset_import names domain '{domain}' with two versions")));
+            return Err(broken(place, format!("opset_import lists domain '{domain}' with two versions")));
         }
     }
     if opsets.0.is_empty() {
@@ -93,7 +93,7 @@ impl Loader<'_> {
     fn model(&self, proto: ModelProto) -> Result<Model, ModelError> {
         let ir_version = proto.ir_version.ok_or_else(|| broken("model", "ir_version is missing"))?;
         check_ir_version(ir_version)?;
-        let graph = proto.graph.ok_or_else(|| broken("model", "there is no graph"))?;
+        let graph = proto.graph.ok_or_else(|| broken("model", "the graph is missing"))?;
         let mut functions = BTreeMap::new();
         for proto in proto.functions {
             let key = FunctionKey {
@@ -141,7 +141,7 @@ impl Loader<'_> {
                 return Err(broken(&place, "an initializer has no name"));
             }
             match initializers.insert(name.to_owned(), value) {
-                Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
+                Some(_) => Err(broken(&place, format!("duplicate initializer '{name}'"))),
                 None => Ok(()),
             }
         };
@@ -199,7 +199,7 @@ impl Loader<'_> {
             let name = proto.name.take().unwrap_or_default();
             let value = self.attribute(&format_args!("{place}, attribute '{name}'"), proto)?;
             if attributes.contains_key(&name) {
-                return Err(broken(format!("{place}, attribute '{name}'"), "stands twice"));
+                return Err(broken(format!("{place}, attribute '{name}'"), "is a duplicate"));
             }
             attributes.insert(name, value);
         }
@@ -216,7 +216,7 @@ impl Loader<'_> {
         // A proto3 writer omits a number of 0 and an empty string.
         let left_out = || if holds_anything(&proto) { Err(missing()) } else { Ok(()) };
         let text = |bytes: &Bytes| {
-            let rule = |_| broken(place.to_string(), "holds a string that is not UTF-8");
+            let rule = |_| broken(place.to_string(), "contains a string that is not UTF-8");
             std::str::from_utf8(bytes).map(Arc::from).map_err(rule)
         };
         let tensor = |proto: &TensorProto| self.tensor(proto).map(Value::Tensor);

@@ -60,17 +60,17 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     if proto.segment.is_some() {
         return Err(broken(&place, "segments are not supported by any ONNX release; store the tensor whole"));
     }
-    one_field_only(&place, proto)?;
+    check_single_field(&place, proto)?;
     let count = element_count(&shape).map_err(|error| broken(&place, error.to_string()))?;
     let result = if element == ElementType::String {
         strings(&place, proto, shape)?
     } else if proto.data_location() == onnx::tensor_proto::DataLocation::External {
         let bytes = external_bytes(&place, proto, packed_len(element, count), external)?;
-        from_raw(element, shape, count, &bytes)
+        from_raw(Contents { element, shape, count }, &bytes)
     } else if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty() || typed_entries(proto) == 0) {
-        from_raw(element, shape, count, raw)
+        from_raw(Contents { element, shape, count }, raw)
     } else {
-        from_fields(&place, proto, element, shape, count)?
+        from_fields(&place, proto, Contents { element, shape, count })?
     };
     result.map_err(|error| broken(&place, error.to_string()))
 }
@@ -97,7 +97,7 @@ fn dimensions(place: &str, dims: &[i64]) -> Result<Vec<usize>, DecodeError> {
 }
 
 /// Checks that at most one of the fields for elements is used.
-fn one_field_only(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
+fn check_single_field(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
     let used = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
         ("float_data", !proto.float_data.is_empty()),
@@ -110,19 +110,29 @@ fn one_field_only(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
     let names: Vec<&str> = used.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
     match names.len() {
         0 | 1 => Ok(()),
-        _ => Err(broken(place, format!("elements stand in {}; one field may hold them", names.join(" and ")))),
+        _ => Err(broken(place, format!("elements are in {}; only one field may hold them", names.join(" and ")))),
     }
 }
 
 fn strings(place: &str, proto: &TensorProto, shape: Vec<usize>) -> Result<Result<Tensor, TensorError>, DecodeError> {
     let text = |bytes: &Bytes| {
-        std::str::from_utf8(bytes).map(Arc::from).map_err(|_| broken(place, "string_data holds what is not UTF-8"))
+        std::str::from_utf8(bytes)
+            .map(Arc::from)
+            .map_err(|_| broken(place, "string_data contains bytes that are not UTF-8"))
     };
     let strings: Arc<[Arc<str>]> = proto.string_data.iter().map(text).collect::<Result<_, _>>()?;
     Ok(Tensor::from_strings(shape, strings))
 }
 
-fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) -> Result<Tensor, TensorError> {
+/// Declared contents of a tensor.
+struct Contents {
+    element: ElementType,
+    shape: Vec<usize>,
+    /// The number of elements of the shape.
+    count: usize,
+}
+
+fn from_raw(Contents { element, shape, count }: Contents, raw: &Bytes) -> Result<Tensor, TensorError> {
     if element.bits() >= 8 {
         return Tensor::from_bytes(element, shape, raw.clone());
     }
@@ -138,9 +148,7 @@ fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) 
 fn from_fields(
     place: &str,
     proto: &TensorProto,
-    element: ElementType,
-    shape: Vec<usize>,
-    count: usize,
+    Contents { element, shape, count }: Contents,
 ) -> Result<Result<Tensor, TensorError>, DecodeError> {
     use ElementType as E;
     let (field, entries, bytes): (&str, usize, Vec<u8>) = match element {
@@ -164,7 +172,7 @@ fn from_fields(
         _ => ("int32_data", proto.int32_data.len(), int32_bytes(element, &proto.int32_data, count)),
     };
     if entries == 0 && typed_entries(proto) > 0 {
-        return Err(broken(place, format!("elements of {element} stand in {field}, which is empty")));
+        return Err(broken(place, format!("elements of {element} must be in {field}, which is empty")));
     }
     Ok(Tensor::from_bytes(element, shape, bytes.into()))
 }
@@ -215,7 +223,7 @@ fn external_bytes(
             .map(Some)
             .map_err(|_| broken(place, format!("external_data {key} '{text}' is not a number of bytes"))),
     };
-    let location = entry("location").ok_or_else(|| broken(place, "external_data names no location"))?;
+    let location = entry("location").ok_or_else(|| broken(place, "external_data has no location"))?;
     let failed = |source: ExternalDataError| DecodeError::External { place: place.to_owned(), source };
     check_location(location).map_err(failed)?;
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
@@ -229,8 +237,8 @@ fn external_bytes(
         return Err(broken(place, rule));
     }
     if needed.and_then(|needed| u64::try_from(needed).ok()) != Some(length) {
-        let needed = needed.map_or_else(|| "more than can be".to_owned(), |needed| needed.to_string());
-        let rule = format!("external data '{location}' gives it {length} bytes, but its elements take {needed}");
+        let needed = needed.map_or_else(|| "too many to count".to_owned(), |needed| needed.to_string());
+        let rule = format!("external data '{location}' provides {length} bytes, but the elements take {needed}");
         return Err(broken(place, rule));
     }
     external.read(location, offset, length).map_err(failed)
@@ -266,7 +274,7 @@ fn check_sparse(place: &str, sparse: &SparseTensor) -> Result<(), DecodeError> {
     let mut last = None;
     for position in sparse.positions() {
         let position =
-            position.filter(|&at| at < count).ok_or_else(|| broken(place, "an index lies outside the shape"))?;
+            position.filter(|&index| index < count).ok_or_else(|| broken(place, "an index is outside the shape"))?;
         if last.is_some_and(|last| position <= last) {
             return Err(broken(place, "indices are not in ascending order"));
         }
@@ -281,8 +289,8 @@ impl SparseTensor {
         let width = if self.indices.rank() == 2 { self.shape.len() } else { 1 };
         let indices = self.indices.indices();
         let linear = self.indices.rank() != 2;
-        (0..self.values.len()).map(move |at| {
-            let row = indices.get(at * width..(at + 1) * width)?;
+        (0..self.values.len()).map(move |value| {
+            let row = indices.get(value * width..(value + 1) * width)?;
             if linear {
                 return row.first().and_then(|&index| usize::try_from(index).ok());
             }
@@ -299,11 +307,11 @@ pub fn value_type(proto: &TypeProto) -> Result<ValueType, DecodeError> {
     use onnx::type_proto::Value as V;
     let element = |code: i32| {
         ElementType::from_code(code)
-            .ok_or_else(|| broken("type", format!("element type {code} is not one of ONNX 1.23's")))
+            .ok_or_else(|| broken("type", format!("element type {code} is not an element type of ONNX 1.23 (1 to 28)")))
     };
     let inner = |inner: &Option<Box<TypeProto>>| match inner {
         Some(inner) => value_type(inner).map(Box::new),
-        None => Err(broken("type", "a container names no type of its items")),
+        None => Err(broken("type", "a container has no type for its items")),
     };
     match &proto.value {
         Some(V::TensorType(tensor)) => Ok(ValueType::Tensor(element(tensor.elem_type())?)),
@@ -401,7 +409,7 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
         let text = |bytes: &Bytes| {
             std::str::from_utf8(bytes)
                 .map(|text| MapKey::String(Arc::from(text)))
-                .map_err(|_| broken(&place, "string_keys holds what is not UTF-8"))
+                .map_err(|_| broken(&place, "string_keys contains bytes that are not UTF-8"))
         };
         proto.string_keys.iter().map(text).collect::<Result<_, _>>()?
     } else {
@@ -413,12 +421,12 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
         None => return Err(broken(&place, "values are missing")),
     };
     if keys.len() != values.items.len() {
-        return Err(broken(&place, format!("{} keys have {} values", keys.len(), values.items.len())));
+        return Err(broken(&place, format!("there are {} keys, but {} values", keys.len(), values.items.len())));
     }
     let count = keys.len();
     let entries: BTreeMap<MapKey, Value> = keys.into_iter().zip(values.items.iter().cloned()).collect();
     if entries.len() != count {
-        return Err(broken(&place, "a key stands twice"));
+        return Err(broken(&place, "a key appears twice"));
     }
     Ok(Map { key_type, value_type: values.item_type, entries: Arc::new(entries) })
 }

@@ -37,7 +37,7 @@ pub enum ExternalDataError {
         location: String,
     },
     /// The location is not a path in the model's folder.
-    #[error("external data location '{location}' {fault}; it must lie in the model's folder")]
+    #[error("external data location '{location}' {fault}; it must be in the model's folder")]
     Location {
         /// The location that the tensor names.
         location: String,
@@ -53,7 +53,7 @@ pub enum ExternalDataError {
         source: io::Error,
     },
     /// The deadline has passed.
-    #[error("external data '{location}': the time for loading is over")]
+    #[error("external data '{location}': the time limit of loading is exceeded")]
     Deadline {
         /// The location that the tensor names.
         location: String,
@@ -70,10 +70,10 @@ pub enum LocationFault {
     #[error("is not a relative POSIX path")]
     NotRelative,
     /// The path has a part `..`.
-    #[error("leaves it with '..'")]
+    #[error("leaves the model's folder with '..'")]
     Parent,
     /// A link leads to a file elsewhere.
-    #[error("is a link that leaves it")]
+    #[error("is a link out of the model's folder")]
     Link,
 }
 

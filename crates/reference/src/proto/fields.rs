@@ -22,8 +22,8 @@ impl Kind {
         }
     }
 
-    /// True if ONNX has a field of this number in messages of this kind. `holder` is the enclosing message and the number of the
-    /// field there. It distinguishes the small messages that share one kind.
+    /// True if ONNX has a field of this number in messages of this kind. `holder` is the enclosing message and the
+    /// number of the field there. It distinguishes the small messages that share one kind.
     pub const fn has_field(self, holder: Option<(Kind, u64)>, number: u64) -> bool {
         match (self, number) {
             (_, 0)

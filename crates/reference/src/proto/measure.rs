@@ -1,5 +1,5 @@
-//! Memory use of a decoded message, computed from its encoding without decoding it: two bytes of a file can encode an empty
-//! message of several hundred bytes.
+//! Memory use of a decoded message, computed from its encoding without decoding it: two bytes of a file can encode an
+//! empty message of several hundred bytes.
 
 use crate::deadline::Deadline;
 use crate::proto::onnx;
@@ -20,13 +20,13 @@ const BLOCK: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
     /// The message exceeds the limit.
-    #[error("the messages would take over {0} bytes once decoded, which is the limit")]
+    #[error("the decoded messages would exceed the limit of {0} bytes")]
     Limit(usize),
     /// Messages nest deeper than any decoder accepts.
     #[error("the messages nest deeper than the limit of {DEEPEST}")]
     Depth,
     /// The deadline has passed.
-    #[error("the time for loading is over")]
+    #[error("the time limit of loading is exceeded")]
     Deadline,
 }
 
@@ -59,8 +59,8 @@ pub enum Kind {
     MapType,
     /// `TensorShapeProto`.
     Shape,
-    /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size, which hold only
-    /// strings and numbers.
+    /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size, which hold
+    /// only strings and numbers.
     Entry,
     /// `TensorAnnotation`.
     Annotation,
@@ -154,7 +154,8 @@ impl Kind {
         })
     }
 
-    /// The kind of a field's content by its number in a message of this kind; numbers and unknown fields count as strings.
+    /// The kind of a field's content by its number in a message of this kind; numbers and unknown fields count as
+    /// strings.
     #[must_use]
     #[expect(clippy::match_same_arms, clippy::too_many_lines, reason = "a table, in the order of the messages")]
     pub const fn field(self, number: u64) -> Kind {
@@ -232,8 +233,8 @@ impl Kind {
     }
 }
 
-/// Upper bound of the memory of a decoded message of this kind, in bytes, without the bytes that it shares with its encoding. A
-/// malformed encoding is measured up to the error, where decoding ends, too.
+/// Upper bound of the memory of a decoded message of this kind, in bytes, without the bytes that it shares with its
+/// encoding. A malformed encoding is measured up to the error, where decoding ends, too.
 pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline) -> Result<usize, MeasureError> {
     let mut total = kind.size();
     // The open messages, each with its remaining bytes.
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_the_limits_is_refused() {
+    fn values_over_the_limits_are_refused() {
         let graph = GraphProto { node: vec![NodeProto::default(); 1 << 17], ..GraphProto::default() };
         let bytes = model(graph).encode_to_vec();
         let size = |limit, deadline: Deadline| decoded_size(Kind::Model, &bytes, limit, &deadline);

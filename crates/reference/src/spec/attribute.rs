@@ -200,10 +200,10 @@ enum Literal {
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeFileError {
     /// A required attribute has a default.
-    #[error("a required attribute has no default; remove one of the two")]
+    #[error("a required attribute cannot have a default; remove one of the two")]
     RequiredWithDefault,
     /// The default has another type than the attribute.
-    #[error("{literal} is not a default of type {kind}; floats have a point, strings quotes")]
+    #[error("{literal} is not a default of type {kind}; write floats with a point, strings in quotes")]
     Default {
         /// The default.
         literal: String,

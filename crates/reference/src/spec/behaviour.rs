@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::unique::unique_map;
 use crate::dtype::ElementType;
 
-/// Silent change of meaning: the version and the one before it both accept such a node, but compute different results. It applies
-/// to the nodes that meet all conditions.
+/// Silent change of meaning: the version and the one before it both accept such a node, but compute different results.
+/// It applies to the nodes that meet all conditions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -99,7 +99,8 @@ impl<T: fmt::Display> fmt::Display for OneOf<T> {
     }
 }
 
-/// Value of an attribute: an integer, a string, or one of the words `absent` (omitted) and `last` (the last axis of input 0).
+/// Value of an attribute: an integer, a string, or one of the words `absent` (omitted) and `last` (the last axis of
+/// input 0).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

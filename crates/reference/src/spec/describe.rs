@@ -15,7 +15,7 @@ impl fmt::Display for Change {
         match self {
             Change::Semantics { version, text } => write!(f, "{version}: {text}"),
             Change::Behaviour { version, behaviour } => {
-                write!(f, "{version}, without a sign in the model: {behaviour}")
+                write!(f, "{version}, silently (the model stays valid): {behaviour}")
             }
             Change::Deprecated { now } => f.write_str(if *now { "deprecated" } else { "no longer deprecated" }),
             Change::Experimental { now } => f.write_str(if *now { "experimental" } else { "no longer experimental" }),

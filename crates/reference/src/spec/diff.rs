@@ -322,7 +322,7 @@ fn type_parameters_of<'a>(pair: &Pair<'a>) -> Option<(&'a str, &'a str)> {
 fn compare_formals(side: Side, pairs: &[Pair], renamed: &BTreeMap<&str, &str>, changes: &mut Vec<Change>) {
     for pair in pairs {
         match (pair.before, pair.after) {
-            (Some(before), Some(after)) => compare_formal(side, before, after, renamed, changes),
+            (Some(before), Some(after)) => changes.extend(compare_formal(side, before, after, renamed)),
             (Some((position, formal)), None) => {
                 changes.push(Change::ParameterRemoved { side, position, name: formal.name.clone() });
             }
@@ -340,8 +340,8 @@ fn compare_formal(
     (place, before): (usize, &FormalParameter),
     (position, after): (usize, &FormalParameter),
     renamed: &BTreeMap<&str, &str>,
-    changes: &mut Vec<Change>,
-) {
+) -> Vec<Change> {
+    let mut changes = Vec::new();
     let name = || after.name.clone();
     if before.name != after.name {
         changes.push(Change::ParameterRenamed { side, position, from: before.name.clone(), to: name() });
@@ -352,15 +352,16 @@ fn compare_formal(
     if before.presence != after.presence {
         changes.push(Change::ParameterPresence { side, name: name(), from: before.presence, to: after.presence });
     }
-    let kept = match (&before.kind, &after.kind) {
+    let unchanged = match (&before.kind, &after.kind) {
         (FormalType::Parameter(earlier), FormalType::Parameter(later)) => {
             renamed.get(earlier.as_str()) == Some(&later.as_str())
         }
         (earlier, later) => earlier == later,
     };
-    if !kept {
+    if !unchanged {
         changes.push(Change::ParameterType { side, name: name(), from: before.kind.clone(), to: after.kind.clone() });
     }
+    changes
 }
 
 fn compare_types(before: &OpSpec, after: &OpSpec, pairs: &BTreeMap<&str, &str>, changes: &mut Vec<Change>) {

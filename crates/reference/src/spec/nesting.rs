@@ -1,5 +1,5 @@
-//! Nesting depth of the flow collections of a YAML text, checked before parsing: for every token, a parser visits each open
-//! collection, so a text of brackets takes quadratic time.
+//! Nesting depth of the flow collections of a YAML text, checked before parsing: for every token, a parser visits each
+//! open collection, so a text of brackets takes quadratic time.
 
 /// Maximum nesting depth of `[` and `{`.
 pub(super) const DEEPEST: usize = 64;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_or_only_text_does_not_count() {
+    fn closed_and_quoted_brackets_do_not_count() {
         let many = "[".repeat(65);
         for text in [
             "[[a], {b: [c]}]\n".repeat(100),

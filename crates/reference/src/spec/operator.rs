@@ -220,15 +220,15 @@ pub enum VersionFileError {
     Domain,
     #[error("since is 0; opsets count from 1")]
     Since,
-    #[error("two {side}s are called '{name}'")]
+    #[error("two {side}s are named '{name}'")]
     Repeated { side: Side, name: String },
     #[error("the variadic {side} '{name}' is not the last")]
     VariadicNotLast { side: Side, name: String },
     #[error("{side} '{name}' has type {parameter}, which is not under types; add it there")]
     UnknownType { side: Side, name: String, parameter: String },
-    #[error("'{0}' is not variadic, so it has neither min nor heterogeneous")]
+    #[error("'{0}' is not variadic, so min and heterogeneous do not apply to it")]
     NotVariadic(String),
-    #[error("behaviour names '{0}', which the version has not")]
+    #[error("behaviour names '{0}', which the version does not have")]
     UnknownInBehaviour(String),
 }
 

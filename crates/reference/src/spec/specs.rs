@@ -57,7 +57,7 @@ pub enum SpecError {
     /// No file belongs at this path.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        "specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -87,7 +87,7 @@ pub enum LookupError {
         hint: String,
     },
     /// The opset is older than the operator.
-    #[error("{domain} {opset} has no operator '{name}'; it came with opset {first}")]
+    #[error("{domain} {opset} has no operator '{name}'; it was added in opset {first}")]
     NotYet {
         /// The domain in its canonical spelling.
         domain: String,
@@ -131,7 +131,7 @@ impl Specs {
                 clippy::expect_used,
                 reason = "the embedded files are fixed at build time, and a test reads them all"
             )]
-            Specs::new("specs", files).expect("the embedded files stand where they belong, as a test checks")
+            Specs::new("specs", files).expect("the paths of the embedded files are correct, as a test checks")
         });
         &SPECS
     }
@@ -147,9 +147,9 @@ impl Specs {
     }
 
     fn add(&mut self, path: Text, text: Text) -> Result<(), SpecError> {
-        match place(&path) {
-            Some(Place::Other) => {}
-            Some(Place::Version(version)) => {
+        match expected_file(&path) {
+            Some(ExpectedFile::Other) => {}
+            Some(ExpectedFile::Version(version)) => {
                 let operator = self.domains.entry(version.domain.clone()).or_default().entry(version.name.clone());
                 let entry = Entry { path: path.clone(), spec: OnceLock::new() };
                 if let Some(first) = operator.or_default().insert(version.since, entry) {
@@ -281,8 +281,8 @@ impl Specs {
     /// Suggests an operator that differs only in case, or one of the same name in another domain.
     fn hint(&self, domain: &str, name: &str) -> String {
         let all = || self.domains.iter().flat_map(|(d, operators)| operators.keys().map(move |operator| (d, operator)));
-        let alike = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
-        match alike.max_by_key(|(d, _)| *d == domain) {
+        let similar = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
+        match similar.max_by_key(|(d, _)| *d == domain) {
             Some((d, operator)) if d == domain => format!("; it has '{operator}'"),
             Some((d, operator)) => format!("; {d} has '{operator}'"),
             None => String::new(),
@@ -311,17 +311,17 @@ impl Specs {
             "since:"
         };
         let line = text.lines().position(|line| line.starts_with(key)).map_or(1, |index| index + 1);
-        let home = path_of(found);
+        let correct_path = path_of(found);
         let help = match self.text(found) {
             Some(_) => {
-                format!("{found} already stands in {}; correct the line or remove this file", self.display(&home))
+                format!("{found} is already in {}; correct the line or remove this file", self.display(&correct_path))
             }
-            None => format!("correct the line, or move the file to {}", self.display(&home)),
+            None => format!("correct the line, or move the file to {}", self.display(&correct_path)),
         };
         let name = |version: &OperatorVersion| {
             if found.domain == expected.domain { version.to_string() } else { version.qualified() }
         };
-        let message = format!("this is the place of {}, but the file describes {}", name(expected), name(found));
+        let message = format!("the path is that of {}, but the file describes {}", name(expected), name(found));
         let place = (line, key.len() + 2);
         SpecError::Misplaced(Box::new(YamlError::new(&self.display(path), text, place, message, Some(help))))
     }
@@ -333,20 +333,24 @@ fn path_of(version: &OperatorVersion) -> String {
 }
 
 /// Kind of file expected at a path under the folder.
-enum Place {
+enum ExpectedFile {
     Version(OperatorVersion),
     Other,
 }
 
-fn place(path: &str) -> Option<Place> {
+fn expected_file(path: &str) -> Option<ExpectedFile> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
-        | [_, _, "op.yaml"] => Some(Place::Other),
+        | [_, _, "op.yaml"] => Some(ExpectedFile::Other),
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
-            Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))
+            Some(ExpectedFile::Version(OperatorVersion {
+                domain: (*domain).to_owned(),
+                name: (*name).to_owned(),
+                since,
+            }))
         }
         _ => None,
     }

@@ -73,7 +73,7 @@ fn an_opset_means_the_greatest_version_up_to_it() {
 }
 
 #[test]
-fn a_failed_lookup_says_what_there_is() {
+fn a_failed_lookup_lists_the_alternatives() {
     let message = |domain, name, opset| Specs::embedded().find(domain, name, opset).unwrap_err().to_string();
     assert_eq!(
         message("com.microsoft", "Sum", 1),
@@ -83,9 +83,9 @@ fn a_failed_lookup_says_what_there_is() {
     assert_eq!(message("", "sum", 13), "ai.onnx has no operator 'sum'; it has 'Sum'");
     assert_eq!(message("", "Scaler", 13), "ai.onnx has no operator 'Scaler'; ai.onnx.ml has 'Scaler'");
     assert_eq!(message("", "Nonsense", 13), "ai.onnx has no operator 'Nonsense'");
-    assert_eq!(message("", "Mish", 17), "ai.onnx 17 has no operator 'Mish'; it came with opset 18");
+    assert_eq!(message("", "Mish", 17), "ai.onnx 17 has no operator 'Mish'; it was added in opset 18");
     assert_eq!(message("", "Sum", 29), "opset 29 of ai.onnx is unknown; the newest known is 28");
-    assert_eq!(message("", "Sum", -1), "ai.onnx -1 has no operator 'Sum'; it came with opset 1");
+    assert_eq!(message("", "Sum", -1), "ai.onnx -1 has no operator 'Sum'; it was added in opset 1");
     let exact = Specs::embedded().get(&OperatorVersion::new("", "Sum", 9)).unwrap_err();
     assert!(matches!(exact, LookupError::NoSuchVersion { .. }));
     assert_eq!(exact.to_string(), "Sum-9 is not a version of the operator; ai.onnx has Sum-1, Sum-6, Sum-8, Sum-13");
@@ -149,14 +149,14 @@ fn a_type_out_of_order_is_shown() {
     assert_eq!(
         mistake("tensor(bfloat16)", "tensor(float)"),
         "\
-× specs/ai.onnx/Sum/13.yaml:11: types.T[1]: tensor(double) stands after tensor(float)
+× specs/ai.onnx/Sum/13.yaml:11: types.T[1]: tensor(double) is listed after tensor(float)
     ╭─[specs/ai.onnx/Sum/13.yaml:11:7]
  10 │     - tensor(float)
  11 │     - tensor(double)
     ·       ───────┬──────
     ·              ╰── here
     ╰────
-  help: sort the types by spelling, each once"
+  help: sort the types by spelling, without duplicates"
     );
 }
 
@@ -209,7 +209,7 @@ fn a_copy_that_claims_the_version_it_was_copied_from_is_shown() {
     assert_eq!(
         render(&specs.find("", "Sum", 14).unwrap_err()),
         "\
-× specs/ai.onnx/Sum/14.yaml:3: this is the place of Sum-14, but the file describes Sum-13
+× specs/ai.onnx/Sum/14.yaml:3: the path is that of Sum-14, but the file describes Sum-13
    ╭─[specs/ai.onnx/Sum/14.yaml:3:8]
  2 │ domain: ai.onnx
  3 │ since: 13
@@ -217,7 +217,7 @@ fn a_copy_that_claims_the_version_it_was_copied_from_is_shown() {
    ·         ╰── here
  4 │ inputs:
    ╰────
-  help: Sum-13 already stands in specs/ai.onnx/Sum/13.yaml; correct the line or remove this file"
+  help: Sum-13 is already in specs/ai.onnx/Sum/13.yaml; correct the line or remove this file"
     );
 }
 
@@ -227,7 +227,7 @@ fn a_version_file_in_the_wrong_folder_is_shown() {
     assert_eq!(
         render(&specs.find("", "Mean", 13).unwrap_err()),
         "\
-× specs/ai.onnx/Mean/13.yaml:1: this is the place of Mean-13, but the file describes Sum-13
+× specs/ai.onnx/Mean/13.yaml:1: the path is that of Mean-13, but the file describes Sum-13
    ╭─[specs/ai.onnx/Mean/13.yaml:1:5]
  1 │ op: Sum
    ·     ─┬─
@@ -239,12 +239,12 @@ fn a_version_file_in_the_wrong_folder_is_shown() {
 }
 
 #[test]
-fn a_file_where_none_belongs_is_named() {
+fn an_unexpected_file_is_named() {
     assert_eq!(
         render(&specs(&[("ai.onnx/Sum/thirteen.yaml", SUM_13)]).unwrap_err()),
         "\
 × specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
-  help: specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
+  help: specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
         recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     );
 }

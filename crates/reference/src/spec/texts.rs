@@ -1,5 +1,5 @@
-//! `specs/texts.yaml`: digests of the standard's text of each operator version, for comparison. The texts themselves are
-//! upstream's.
+//! `specs/texts.yaml`: digests of the standard's text of each operator version, for comparison. The texts themselves
+//! are upstream's.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct Texts {
     pub texts: BTreeMap<String, TextFacts>,
 }
 
-/// Facts about the text of an operator version: its description, and those of its attributes, inputs and outputs, without empty
-/// lines.
+/// Facts about the text of an operator version: its description, and those of its attributes, inputs and outputs,
+/// without empty lines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextFacts {

@@ -84,7 +84,11 @@ impl<'de> Visitor<'de> for TypeList {
         while let Some(next) = access.next_element_seed(After(types.last().map(ValueType::to_string)))? {
             types.push(next);
         }
-        if types.is_empty() { Err(A::Error::custom("no type is allowed; list some")) } else { Ok(SortedTypes(types)) }
+        if types.is_empty() {
+            Err(A::Error::custom("the list of types is empty; list at least one"))
+        } else {
+            Ok(SortedTypes(types))
+        }
     }
 }
 
@@ -109,9 +113,9 @@ impl Visitor<'_> for After {
     fn visit_str<E: Error>(self, name: &str) -> Result<ValueType, E> {
         let value_type: ValueType = name.parse().map_err(E::custom)?;
         match self.0 {
-            Some(before) if before.as_str() >= name => {
-                Err(E::custom(format!("{name} stands after {before}; sort the types by spelling, each once")))
-            }
+            Some(before) if before.as_str() >= name => Err(E::custom(format!(
+                "{name} is listed after {before}; sort the types by spelling, without duplicates"
+            ))),
             _ => Ok(value_type),
         }
     }

@@ -119,8 +119,9 @@ pub fn violations(spec: &OpSpec, node: NodeSignature) -> (Bindings, Vec<Signatur
     check_arity(spec, Side::Input, node.inputs, &mut found);
     check_arity(spec, Side::Output, node.outputs, &mut found);
     let mut bindings = Bindings::new();
-    bind(spec, Side::Input, node.inputs, &mut bindings, &mut found);
-    bind(spec, Side::Output, node.outputs, &mut bindings, &mut found);
+    for place in places(spec, Side::Input, node.inputs).chain(places(spec, Side::Output, node.outputs)) {
+        found.extend(place.check_allowed().or_else(|| place.bind(&mut bindings)));
+    }
     (bindings, found)
 }
 
@@ -182,31 +183,31 @@ fn check_arity(spec: &OpSpec, side: Side, arguments: &[Argument], found: &mut Ve
     }
 }
 
-fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindings, found: &mut Vec<SignatureError>) {
-    for (position, argument) in arguments.iter().enumerate() {
+/// Returns the arguments whose types are known, each with its formal parameter.
+fn places<'a>(spec: &'a OpSpec, side: Side, arguments: &'a [Argument]) -> impl Iterator<Item = Place<'a>> {
+    arguments.iter().enumerate().filter_map(move |(position, argument)| {
         let formal = match side {
             Side::Input => spec.input_at(position),
             Side::Output => spec.output_at(position),
-        };
-        if let (Some(formal), Argument::Typed(actual)) = (formal, argument) {
-            let place = Place { spec, side, position, formal };
-            found.extend(place.check_allowed(actual).or_else(|| place.bind(actual, bindings)));
-        }
-    }
+        }?;
+        let Argument::Typed(actual) = argument else { return None };
+        Some(Place { spec, side, position, formal, actual })
+    })
 }
 
-/// Position in a node, with its formal parameter.
+/// Argument of known type, with its formal parameter.
 struct Place<'a> {
     spec: &'a OpSpec,
     side: Side,
     position: usize,
     formal: &'a FormalParameter,
+    actual: &'a ValueType,
 }
 
 impl Place<'_> {
-    fn check_allowed(&self, actual: &ValueType) -> Option<SignatureError> {
+    fn check_allowed(&self) -> Option<SignatureError> {
         let allowed = self.spec.allowed(&self.formal.kind);
-        if allowed.contains(actual) {
+        if allowed.contains(self.actual) {
             return None;
         }
         Some(SignatureError::TypeOutside {
@@ -214,31 +215,31 @@ impl Place<'_> {
             side: self.side,
             position: self.position,
             name: self.formal.name.clone(),
-            actual: actual.clone(),
+            actual: self.actual.clone(),
             parameter: self.formal.kind.to_string(),
             allowed: allowed.iter().map(ValueType::to_string).collect::<Vec<_>>().join(", "),
         })
     }
 
-    fn bind(&self, actual: &ValueType, bindings: &mut Bindings) -> Option<SignatureError> {
+    fn bind(&self, bindings: &mut Bindings) -> Option<SignatureError> {
         let FormalType::Parameter(parameter) = &self.formal.kind else { return None };
         if self.formal.is_heterogeneous() {
             return None;
         }
         match bindings.get(parameter) {
             None => {
-                bindings.insert(parameter.clone(), actual.clone());
+                bindings.insert(parameter.clone(), self.actual.clone());
                 None
             }
-            Some(first) if first == actual => None,
-            Some(first) => Some(self.conflict(parameter, first, actual)),
+            Some(first) if first == self.actual => None,
+            Some(first) => Some(self.conflict(parameter, first)),
         }
     }
 
-    fn conflict(&self, parameter: &str, first: &ValueType, actual: &ValueType) -> SignatureError {
+    fn conflict(&self, parameter: &str, first: &ValueType) -> SignatureError {
         let (version, side, position, name) =
             (self.spec.version.clone(), self.side, self.position, self.formal.name.clone());
-        let (first, actual) = (first.clone(), actual.clone());
+        let (first, actual) = (first.clone(), self.actual.clone());
         let formals = if side == Side::Input { &self.spec.inputs } else { &self.spec.outputs };
         if self.formal.is_variadic() && position >= formals.len() {
             SignatureError::Mixed { version, side, position, name, first, actual }
@@ -335,8 +336,8 @@ mod tests {
         let unknown = "Shape-15 has no attribute 'begin'; it has end, start";
         check(shape, &["float"], &[("begin", AttributeType::Int)], unknown);
         check(SUM, &["float"], &[("axis", AttributeType::Int)], "Sum-13 has no attribute 'axis'");
-        let wrong = "attribute 'end' of Shape-15 is of type int, not ints";
-        check(shape, &["float"], &[("end", AttributeType::Ints)], wrong);
+        let expected = "attribute 'end' of Shape-15 is of type int, not ints";
+        check(shape, &["float"], &[("end", AttributeType::Ints)], expected);
         check(("Cast", 13), &["float"], &[], "Cast-13 needs attribute 'to' of type int");
     }
 

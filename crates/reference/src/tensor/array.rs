@@ -28,7 +28,8 @@ impl Tensor {
         ArrayD::from_shape_vec(self.shape(), self.to_vec()?).ok()
     }
 
-    /// Borrows the elements as an array of the tensor's shape, without a copy; `None` if [`Tensor::as_slice`] returns `None`.
+    /// Borrows the elements as an array of the tensor's shape, without a copy; `None` if [`Tensor::as_slice`] returns
+    /// `None`.
     pub fn as_array<T: Native + AnyBitPattern>(&self) -> Option<ArrayViewD<'_, T>> {
         ArrayViewD::from_shape(self.shape(), self.as_slice()?).ok()
     }
@@ -40,8 +41,8 @@ mod tests {
     use crate::dtype::ElementType;
 
     #[test]
-    fn an_array_goes_in_and_comes_out() {
-        let array = ArrayD::from_shape_fn(vec![2, 1, 3], |at| at[0] as f32 * 10.0 + at[2] as f32);
+    fn an_array_round_trips() {
+        let array = ArrayD::from_shape_fn(vec![2, 1, 3], |index| index[0] as f32 * 10.0 + index[2] as f32);
         let tensor = Tensor::from_array(&array).unwrap();
         assert_eq!((tensor.element_type(), tensor.shape()), (ElementType::Float, &[2, 1, 3][..]));
         assert_eq!(tensor.to_array::<f32>(), Some(array.clone()));

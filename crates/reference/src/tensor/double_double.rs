@@ -32,8 +32,8 @@ impl DoubleDouble {
     /// The sum of any two `f64`, exact if finite.
     fn exact_sum(a: f64, b: f64) -> DoubleDouble {
         let high = a + b;
-        let of_b = high - a;
-        DoubleDouble::finite(high, (a - (high - of_b)) + (b - of_b))
+        let part_of_b = high - a;
+        DoubleDouble::finite(high, (a - (high - part_of_b)) + (b - part_of_b))
     }
 
     fn finite(high: f64, low: f64) -> DoubleDouble {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_keep_what_one_float_loses() {
+    fn sums_keep_the_bits_that_one_float_loses() {
         let tiny = libm::ldexp(1.0, -80);
         let sum = DoubleDouble::from(1.0) + DoubleDouble::from(tiny) - DoubleDouble::from(1.0);
         assert_eq!(sum.to_f64(), tiny);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_that_of_one_float() {
+    fn non_finite_results_equal_those_of_one_float() {
         let big = DoubleDouble::from(f64::MAX);
         assert_eq!((big + big).to_f64(), f64::INFINITY);
         assert_eq!((big * big).to_f64(), f64::INFINITY);

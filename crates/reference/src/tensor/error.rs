@@ -29,6 +29,6 @@ pub enum TensorError {
     #[error("the tensors of this run are over the limit of {0} bytes")]
     Bytes(usize),
     /// The deadline passed while the tensor was filled.
-    #[error("the time for this run is over")]
+    #[error("the time limit of the run is exceeded")]
     Deadline,
 }

@@ -7,14 +7,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::deadline::Deadline;
+use crate::dtype::ElementType;
 use crate::tensor::error::TensorError;
 use crate::tensor::sum::CompensatedSum;
 
 /// Number of products between two checks of the clock: a few milliseconds.
 const BLOCK: usize = 1 << 23;
 
-/// Maximum number of terms added in one step. It is a multiple of the block size of `matrixmultiply`, so the number of steps does
-/// not change the sum.
+/// Maximum number of terms added in one step. It is a multiple of the block size of `matrixmultiply`, so the number of
+/// steps does not change the sum.
 const DEPTH: usize = 1 << 13;
 
 /// Matrix view of a slice: element (row, column) is at `row * row_stride + column * column_stride`.
@@ -81,12 +82,21 @@ impl<'a, T: Copy> Matrix<'a, T> {
     }
 }
 
+/// Adds the product of two matrices to a third, whose rows are contiguous.
+pub type MultiplyAdd<T = f64> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
+
+/// Returns the multiplication for elements of a type: with compensated sums for `double`, for which `f64` is not wider.
+pub fn multiply_add_for(element: ElementType) -> MultiplyAdd {
+    if element == ElementType::Double { multiply_add_compensated } else { multiply_add }
+}
+
 /// Adds the product of `a` and `b` to `out`, which is row-major.
 ///
 /// Row blocks of `out` run on several threads. No sum is split, so the result does not depend on the number of threads.
 ///
 /// # Panics
-/// If the inner dimensions differ, or a slice is too short for its matrix: a bug of the caller, never caused by the input.
+/// If the inner dimensions differ, or a slice is too short for its matrix: a bug of the caller, never caused by the
+/// input.
 pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<(), TensorError> {
     assert_eq!(a.columns, b.rows, "the inner dimensions differ");
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
@@ -100,9 +110,9 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &De
     if threads == 1 || rows < 4 {
         return blocks(a, b, out, deadline);
     }
-    out.par_chunks_mut(rows * b.columns)
-        .enumerate()
-        .try_for_each(|(at, out)| blocks(a.row_block(at * rows..at * rows + out.len() / b.columns), b, out, deadline))
+    out.par_chunks_mut(rows * b.columns).enumerate().try_for_each(|(index, out)| {
+        blocks(a.row_block(index * rows..index * rows + out.len() / b.columns), b, out, deadline)
+    })
 }
 
 /// [`multiply_add`] for `double` elements, for which `f64` is not wider: each element of `out` is one compensated sum.
@@ -119,12 +129,12 @@ pub fn multiply_add_compensated(
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
     assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
     let columns = b.columns;
-    out.par_iter_mut().with_min_len(64).enumerate().try_for_each(|(at, out)| {
-        let (row, column) = (at / columns * a.row_stride, at % columns * b.column_stride);
+    out.par_iter_mut().with_min_len(64).enumerate().try_for_each(|(index, out)| {
+        let (row, column) = (index / columns * a.row_stride, index % columns * b.column_stride);
         let mut sum = CompensatedSum::default();
         sum.add(*out);
         for inner in 0..a.columns {
-            if (at + inner) % DEPTH == 0 {
+            if (index + inner) % DEPTH == 0 {
                 check(deadline)?;
             }
             sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
@@ -178,8 +188,8 @@ fn blocks(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) ->
     let depth = a.columns.min(DEPTH);
     let width = b.columns.min((BLOCK / depth).max(1));
     let height = (BLOCK / (depth * width)).max(1);
-    for (at, out) in out.chunks_mut(height * b.columns).enumerate() {
-        let a = a.row_block(at * height..at * height + out.len() / b.columns);
+    for (index, out) in out.chunks_mut(height * b.columns).enumerate() {
+        let a = a.row_block(index * height..index * height + out.len() / b.columns);
         for from in (0..b.columns).step_by(width) {
             let columns = from..b.columns.min(from + width);
             for inner in (0..a.columns).step_by(depth) {
@@ -193,8 +203,8 @@ fn blocks(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) ->
     Ok(())
 }
 
-/// Calls `matrixmultiply` for blocks of matrices that [`multiply_add`] has checked: adds the product to the columns of `out` from
-/// `first` on.
+/// Calls `matrixmultiply` for blocks of matrices that [`multiply_add`] has checked: adds the product to the columns of
+/// `out` from `first` on.
 fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], first: usize) {
     let stride = usize::cast_signed;
     let width = out.len() / a.rows;
@@ -202,8 +212,8 @@ fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], first: usize) {
     assert!(a.fits() && b.fits() && a.columns == b.rows, "a block reaches beyond its matrix");
     assert!((a.rows - 1) * width + b.columns <= out.len(), "the result reaches beyond its slice");
     #[expect(unsafe_code, reason = "matrixmultiply takes pointers; every extent has just been checked")]
-    // SAFETY: `fits` holds for a and b. `out` holds a.rows rows at a distance of `width`, the last one with at least b.columns
-    // elements. It is borrowed mutably, so it overlaps neither a nor b.
+    // SAFETY: `fits` holds for a and b. `out` holds a.rows rows at a distance of `width`, the last one with at least
+    // b.columns elements. It is borrowed mutably, so it overlaps neither a nor b.
     unsafe {
         matrixmultiply::dgemm(
             a.rows,
@@ -275,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_give_what_one_row_gives() {
+    fn many_rows_equal_single_rows() {
         let (m, k, n) = (67, 70, 80);
         let a: Vec<f64> = (0..m * k).map(|i| (i % 17) as f64 - 8.0).collect();
         let b: Vec<f64> = (0..k * n).map(|i| (i % 13) as f64 - 6.0).collect();
@@ -292,15 +302,15 @@ mod tests {
     #[test]
     fn a_product_of_many_blocks_is_one_product() {
         for (rows, inner, columns) in [(3, 2 * DEPTH + 5, 1030), (2, 3, BLOCK / 2), (BLOCK / 3, 3, 2)] {
-            let a: Vec<f64> = (0..rows * inner).map(|at| (at % 7) as f64).collect();
-            let b: Vec<f64> = (0..inner * columns).map(|at| (at % 5) as f64).collect();
+            let a: Vec<f64> = (0..rows * inner).map(|index| (index % 7) as f64).collect();
+            let b: Vec<f64> = (0..inner * columns).map(|index| (index % 5) as f64).collect();
             let mut out = vec![0.0; rows * columns];
             let (a, b) = (Matrix::row_major(&a, rows, inner), Matrix::row_major(&b, inner, columns));
             multiply_add(a, b, &mut out, &Deadline::never()).unwrap();
-            for at in [0, columns - 1, columns, rows * columns / 2, rows * columns - 1] {
-                let (row, column) = (at / columns, at % columns);
+            for index in [0, columns - 1, columns, rows * columns / 2, rows * columns - 1] {
+                let (row, column) = (index / columns, index % columns);
                 let sum: f64 = (0..inner).map(|i| a.data[row * inner + i] * b.data[i * columns + column]).sum();
-                assert_eq!(out[at], sum, "{rows} x {inner} x {columns} at {row}, {column}");
+                assert_eq!(out[index], sum, "{rows} x {inner} x {columns} at {row}, {column}");
             }
             assert_eq!(multiply_add(a, b, &mut out, &Deadline::new(|| true)), Err(TensorError::Deadline));
         }

@@ -1,6 +1,6 @@
 //! Index maps: for each element of a result, in row-major order, the flat position of its source element.
 
-#![expect(clippy::indexing_slicing, reason = "shape, strides and index have one entry an axis")]
+#![expect(clippy::indexing_slicing, reason = "shape, strides and index have one entry per axis")]
 
 /// Iterator over the positions of a row-major walk over `shape`, where a step along axis `a` moves by `strides[a]`.
 ///

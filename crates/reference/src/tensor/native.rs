@@ -88,8 +88,8 @@ impl Tensor {
         self.bytes().chunks_exact(size_of::<T>()).map(T::read).collect()
     }
 
-    /// Borrows the elements in row-major order, without a copy. `None` if the element type differs, if the bytes are not aligned
-    /// for it, or on a machine that is not little-endian; [`Tensor::to_vec`] copies in all cases.
+    /// Borrows the elements in row-major order, without a copy. `None` if the element type differs, if the bytes are
+    /// not aligned for it, or on a machine that is not little-endian; [`Tensor::to_vec`] copies in all cases.
     ///
     /// ```
     /// use onnx_conformance_reference::tensor::Tensor;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_back_as_they_were() {
+    fn elements_round_trip() {
         check(&[1.5_f32, f32::MIN_POSITIVE, f32::INFINITY], "float");
         check(&[-0.1_f64], "double");
         check(&[f16::from_f32(0.1), f16::MAX], "float16");

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_element_stands_in_the_lowest_bits() {
+    fn the_first_element_is_in_the_lowest_bits() {
         assert_eq!(pack(ElementType::Uint4, &[1, 2, 3]), [0x21, 0x03]);
         assert_eq!(pack(ElementType::Uint2, &[1, 2, 3, 0, 1]), [0b0011_1001, 1]);
         assert_eq!(pack(ElementType::Float6e2m3, &[0b11_1111, 0, 0, 0b10_0001]), [0b0011_1111, 0, 0b1000_0100]);

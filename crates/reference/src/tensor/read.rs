@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_what_one_read_gives() {
+    fn single_elements_equal_one_read() {
         for element in ElementType::ALL.into_iter().filter(|element| element.is_integer() || element.is_float()) {
             let tensor = Tensor::of_integers(element, &[4], &[0, 1, 2, 1]).unwrap();
             let (floats, integers) = (tensor.floats(), tensor.integers());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_what_one_read_gives() {
+    fn a_stream_equals_one_read() {
         for count in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
             let values: Vec<i128> = (0..count as i128).map(|value| value % 120).collect();
             let tensor = Tensor::of_integers(ElementType::Int8, &[count], &values).unwrap();

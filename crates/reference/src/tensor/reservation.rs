@@ -24,12 +24,12 @@ impl Reservation {
     /// Counts more bytes, or fails if they exceed the limit.
     pub fn grow(&mut self, bytes: usize) -> Result<(), TensorError> {
         let more = Reservation::new(bytes, &self.in_use, self.limit).ok_or(TensorError::Bytes(self.limit))?;
-        self.bytes += more.keep();
+        self.bytes += more.detach();
         Ok(())
     }
 
     /// Returns the number of bytes and leaves them counted; the caller has to subtract them.
-    pub fn keep(mut self) -> usize {
+    pub fn detach(mut self) -> usize {
         std::mem::take(&mut self.bytes)
     }
 }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_refuses_what_overflows_but_not_what_is_empty() {
+    fn counting_refuses_overflow_except_for_empty_shapes() {
         assert!(element_count(&[usize::MAX, 2]).is_err());
         assert_eq!(element_count(&[usize::MAX, 2, 0]), Ok(0));
         assert_eq!(element_count(&[]), Ok(1));

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_repeated_is_what_as_many_are() {
+    fn a_repeated_element_equals_as_many_elements() {
         let one = Tensor::of_floats(ElementType::Float16, &[], &[-1.5]).unwrap();
         let six = Tensor::of_floats(ElementType::Float16, &[2, 3], &[-1.5; 6]).unwrap();
         let repeating = || Tensor::repeating(&one, vec![2, 3], None).unwrap();

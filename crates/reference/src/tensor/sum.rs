@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn products_keep_what_rounding_drops() {
+    fn products_keep_their_rounding_errors() {
         let e = libm::ldexp(1.0, -30);
         assert_eq!(dot([(1.0 + e, 1.0 + e), (-1.0, 1.0 + 2.0 * e)].into_iter()), libm::ldexp(1.0, -60));
         assert_eq!(product([1.0 + e, 1.0 + e, 1.0 - e, 1.0 - e].into_iter()), 1.0 - 2.0 * libm::ldexp(1.0, -60));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn infinities_and_nan_are_what_plain_arithmetic_gives() {
+    fn infinities_and_nan_follow_plain_arithmetic() {
         let inf = f64::INFINITY;
         assert_eq!(sum([1.0, inf, 2.0].into_iter()), inf);
         assert!(sum([inf, 1.0, -inf].into_iter()).is_nan());

@@ -15,8 +15,8 @@ use crate::tensor::{Tensor, TensorError};
 /// Number of elements written between two checks of the clock.
 const BLOCK: usize = 1 << 12;
 
-/// Allocated space for a tensor that is not yet filled. The executor provides it within its limits; every filling method takes
-/// exactly as many elements as the shape has.
+/// Allocated space for a tensor that is not yet filled. The executor provides it within its limits; every filling
+/// method takes exactly as many elements as the shape has.
 #[derive(Debug)]
 pub struct TensorBuilder {
     element_type: ElementType,
@@ -140,7 +140,7 @@ impl TensorBuilder {
     /// Writes the low bytes of stored bits unchanged.
     pub fn bits(self, values: impl IntoIterator<Item = u64>) -> Result<Tensor, TensorError> {
         let values = plain(values.into_iter());
-        #[expect(clippy::cast_possible_truncation, reason = "the element's bits stand in the low bytes")]
+        #[expect(clippy::cast_possible_truncation, reason = "the element's bits are in the low bytes")]
         match self.element_type.size() {
             1 => self.fill(values.map(|bits| [bits as u8])),
             2 => self.fill(values.map(|bits| (bits as u16).to_le_bytes())),
@@ -234,8 +234,8 @@ impl TensorBuilder {
         }
     }
 
-    /// Copies runs of adjacent elements of several tensors of the same element type; each item is (source, positions). If the
-    /// result is empty, `runs` is not read.
+    /// Copies runs of adjacent elements of several tensors of the same element type; each item is (source, positions).
+    /// If the result is empty, `runs` is not read.
     pub fn gather_runs(
         self,
         sources: &[&Tensor],
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bytes_come_back_with_the_last_tensor() {
+    fn reserved_bytes_are_released_with_the_last_tensor() {
         let in_use = Arc::new(AtomicUsize::new(0));
         let reservation = Reservation::new(8, &in_use, 8).unwrap();
         assert!(Reservation::new(1, &in_use, 8).is_none());

@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn rounding_keeps_the_order_and_leaves_what_is_rounded(
+    fn rounding_is_monotonic_and_idempotent(
         element in types(ElementType::is_float),
         x in number(),
         y in number(),
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_packed_unpacks(
+    fn packing_round_trips(
         element in types(|element| (1..8).contains(&element.bits())),
         values in proptest::collection::vec(any::<u8>(), 0..40),
     ) {

@@ -45,14 +45,14 @@ fn position_of(shape: &[usize], index: &[usize]) -> usize {
 fn check<T: Native + bytemuck::AnyBitPattern>(values: &[T], bytes: &[u8], floats: &[f64]) -> Result<(), TestCaseError> {
     let tensor = Tensor::from_vec(vec![1, values.len()], values.to_vec()).unwrap();
     prop_assert_eq!(tensor.bytes(), bytes);
-    let again = Tensor::from_vec(vec![values.len()], tensor.to_vec::<T>().unwrap()).unwrap();
-    prop_assert_eq!(again.bytes(), bytes);
-    prop_assert_eq!(&again, &tensor.with_shape(vec![values.len()]).unwrap());
-    prop_assert!(again.as_slice::<T>().is_none_or(|slice| slice.len() == values.len()));
+    let copied = Tensor::from_vec(vec![values.len()], tensor.to_vec::<T>().unwrap()).unwrap();
+    prop_assert_eq!(copied.bytes(), bytes);
+    prop_assert_eq!(&copied, &tensor.with_shape(vec![values.len()]).unwrap());
+    prop_assert!(copied.as_slice::<T>().is_none_or(|slice| slice.len() == values.len()));
     let elements = tensor.elements();
-    for (at, value) in floats.iter().enumerate() {
-        let found = elements.float(at);
-        prop_assert!(found.to_bits() == value.to_bits() || found.is_nan() && value.is_nan(), "{found:e} at {at}");
+    for (index, value) in floats.iter().enumerate() {
+        let found = elements.float(index);
+        prop_assert!(found.to_bits() == value.to_bits() || found.is_nan() && value.is_nan(), "{found:e} at {index}");
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn a_broadcast_walk_is_at_the_index_without_what_is_repeated((source, target) in broadcasting()) {
+    fn a_broadcast_walk_ignores_repeated_axes((source, target) in broadcasting()) {
         prop_assert_eq!(broadcast(&source, &target), Ok(target.clone()));
         prop_assert_eq!(broadcast(&target, &source), Ok(target.clone()));
         let lead = target.len() - source.len();
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn skipping_gives_what_visiting_gives(
+    fn skipping_equals_visiting(
         axes in vec((1_usize..5, -40_isize..40), 0..5),
         taken in 0_usize..9,
         skipped in 0_usize..40,

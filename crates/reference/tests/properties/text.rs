@@ -49,9 +49,9 @@ fn write_shape(shape: Option<&TensorShapeProto>) -> String {
     }
 }
 
-fn write_type(of: &TypeProto) -> String {
+fn write_type(value_type: &TypeProto) -> String {
     use type_proto::Value as V;
-    match of.value.as_ref().unwrap() {
+    match value_type.value.as_ref().unwrap() {
         V::TensorType(tensor) => format!("{}{}", element(tensor.elem_type), write_shape(tensor.shape.as_ref())),
         V::SparseTensorType(sparse) => {
             format!("sparse_tensor({}{})", element(sparse.elem_type), write_shape(sparse.shape.as_ref()))

@@ -69,7 +69,7 @@ mod tests {
     fn mistakes_are_named() {
         for (text, words) in [
             ("float[2] x", "'x' has no values"),
-            ("float[2] x = {1}", "does not take the 1 values"),
+            ("float[2] x = {1}", "does not match the 1 values"),
             ("float[2] x = {1, 2}> {} <", "expected"),
             ("flot[2] x = {1, 2}", ""),
         ] {

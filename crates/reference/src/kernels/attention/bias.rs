@@ -1,6 +1,6 @@
 //! Bias of the attention scores: the mask, and minus infinity for keys that a query may not see.
 
-use crate::dtype::{ElementType, Kind};
+use crate::dtype::Kind;
 use crate::kernels::attention::scores::Sizes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
@@ -18,6 +18,7 @@ pub(super) enum ShortMask {
 
 /// Bias of every score.
 pub(super) struct Bias {
+    pub(super) sizes: Sizes,
     mask: Option<Mask>,
     causal: bool,
     left: Option<i64>,
@@ -37,7 +38,7 @@ struct Mask {
 
 impl Bias {
     /// Reads the mask (input 3), the number of valid keys (input 6) and the attributes that restrict a query's keys.
-    pub(super) fn read(call: &Call<'_>, sizes: &Sizes, element: ElementType, short: ShortMask) -> Result<Bias> {
+    pub(super) fn read(call: &Call<'_>, sizes: &Sizes, short: ShortMask) -> Result<Bias> {
         let valid = call.optional_tensor(6)?;
         let valid = valid.map(|tensor| valid_keys(call, tensor, sizes.batch)).transpose()?;
         let past = call.optional_tensor(4)?.and_then(|past| past.shape().get(2).copied()).unwrap_or(0);
@@ -46,17 +47,15 @@ impl Bias {
             Some(valid) => valid.iter().map(|&keys| keys.saturating_sub(queries)).collect(),
             None => std::iter::repeat_n(signed(past), sizes.batch).collect(),
         };
-        let mask = call.optional_tensor(3)?.map(|mask| Mask::read(call, mask, sizes, element, short)).transpose()?;
+        let mask = call.optional_tensor(3)?.map(|mask| Mask::read(call, mask, sizes, short)).transpose()?;
         let (max, columns) = (valid.iter().flatten().max(), mask.as_ref().map(|mask| signed(mask.columns)));
         if let (Some(max), Some(columns)) = (max, columns)
             && *max > columns
         {
-            return Err(broken(
-                "C11",
-                format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {max}"),
-            ));
+            return Err(broken("C11", format!("attn_mask covers {columns} keys, but nonpad_kv_seqlen is up to {max}")));
         }
         Ok(Bias {
+            sizes: *sizes,
             mask,
             causal: call.flag("is_causal")?,
             left: window(call, "left_window_size")?,
@@ -66,8 +65,27 @@ impl Bias {
         })
     }
 
-    /// Writes the bias of one query. Returns true if every key is masked.
-    pub(super) fn write(&self, batch: usize, head: usize, query: usize, row: &mut [f64]) -> bool {
+    /// Adds the bias to the scores, in the type of the query, and returns a mask of the rows that are fully masked.
+    pub(super) fn add(&self, call: &Call<'_>, scores: &mut [f64]) -> Result<Vec<bool>> {
+        let Sizes { batch, query_heads, queries, keys, .. } = self.sizes;
+        let element = call.tensor(0)?.element_type();
+        let mut masked: Vec<bool> = call.budget.scratch(batch * query_heads * queries)?;
+        let mut row: Vec<f64> = call.budget.scratch(keys)?;
+        for (index, (scores, masked)) in scores.chunks_mut(keys.max(1)).zip(&mut masked).enumerate() {
+            call.budget.count_work(keys)?;
+            *masked = self.write_row(index, &mut row);
+            for (score, bias) in scores.iter_mut().zip(&row) {
+                *score = element.round(*score + bias);
+            }
+        }
+        Ok(masked)
+    }
+
+    /// Writes the bias of row `index` of the scores, which is one query. Returns true if every key is masked.
+    fn write_row(&self, index: usize, row: &mut [f64]) -> bool {
+        let Sizes { query_heads, queries, .. } = self.sizes;
+        let (head, query) = (index / queries, index % queries);
+        let (batch, head) = (head / query_heads, head % query_heads);
         let offset = self.offsets.get(batch).copied().unwrap_or(0);
         let position = offset.saturating_add(signed(query));
         let valid = self.valid.as_ref().and_then(|valid| valid.get(batch)).copied().unwrap_or(i64::MAX);
@@ -90,7 +108,9 @@ impl Bias {
 }
 
 impl Mask {
-    fn read(call: &Call<'_>, mask: &Tensor, sizes: &Sizes, element: ElementType, short: ShortMask) -> Result<Mask> {
+    /// Reads the mask, with numbers in the type of the query.
+    fn read(call: &Call<'_>, mask: &Tensor, sizes: &Sizes, short: ShortMask) -> Result<Mask> {
+        let element = call.tensor(0)?.element_type();
         let mut target = sizes.scores();
         if let (ShortMask::Masked, Some(&columns)) = (short, mask.shape().last()) {
             target[3] = columns;
@@ -132,7 +152,7 @@ fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>
         let shape = tensor.shape();
         return Err(broken(
             "C10",
-            format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]"),
+            format!("nonpad_kv_seqlen has shape {shape:?}; it must have one number per batch, [{batch}]"),
         ));
     }
     call.budget.read_indices(tensor)
@@ -143,6 +163,6 @@ fn window(call: &Call<'_>, name: &str) -> Result<Option<i64>> {
     match call.optional_int(name) {
         None | Some(-1) => Ok(None),
         Some(bound) if bound >= 0 => Ok(Some(bound)),
-        Some(bound) => Err(broken("C12", format!("{name} is {bound}; it is -1 for no bound, or not negative"))),
+        Some(bound) => Err(broken("C12", format!("{name} is {bound}; it must be -1 (no bound) or not negative"))),
     }
 }

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
-use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -16,7 +16,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
 ];
 
-/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with `nonpad_kv_seqlen`.
+/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with
+/// `nonpad_kv_seqlen`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Redundant {
     Allowed,
@@ -43,9 +44,10 @@ fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result 
     let key = append(call, "past_key", call.optional_tensor(4)?, key)?;
     let value = append(call, "past_value", call.optional_tensor(5)?, value)?;
 
-    let sizes = Sizes::of(call, &query, &key, &value, "C13")?;
-    let (probabilities, shown) = probabilities(call, &sizes, &query, &key, short)?;
-    let result = weigh(call, &sizes, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
+    let sizes = Sizes::read(call, &query, &key, &value)?;
+    let bias = Bias::read(call, &sizes, short)?;
+    let (probabilities, shown) = probabilities(call, &query, &key, &bias)?;
+    let result = sizes.weigh(call, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
     let result = call.floats(query.element_type(), &sizes.result(), result)?;
     let result = if packed { merge(call, &result)? } else { result };
     let outputs = [Some(result), Some(key), Some(value), shown];
@@ -60,32 +62,26 @@ fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
         return Err(broken("C13", format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
     }
     if given(4) != given(5) {
-        return Err(broken("C6", "past_key and past_value go together; only one of them is given"));
+        return Err(broken("C6", "past_key and past_value must be given together; only one of them is given"));
     }
     if given(6) && given(4) {
-        return Err(broken("C10", "nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
+        return Err(broken("C10", "nonpad_kv_seqlen cannot be combined with past_key and past_value; omit it"));
     }
     if redundant == Redundant::Allowed {
         return Ok(());
     }
     if given(6) && (call.wants(1) || call.wants(2)) {
-        return Err(broken("C10", "nonpad_kv_seqlen does not go with present_key and present_value; leave them out"));
+        return Err(broken("C10", "nonpad_kv_seqlen cannot be combined with present_key and present_value; omit them"));
     }
     if ranks[0] == 4 && (call.has("q_num_heads") || call.has("kv_num_heads")) {
-        return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; leave them out for 4"));
+        return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; omit them for inputs with 4"));
     }
     Ok(())
 }
 
 /// Returns the weight of each key for each query, and the scores of the requested stage.
-fn probabilities(
-    call: &Call<'_>,
-    sizes: &Sizes,
-    query: &Tensor,
-    key: &Tensor,
-    short: ShortMask,
-) -> Result<(Vec<f64>, Option<Tensor>)> {
-    let element = query.element_type();
+fn probabilities(call: &Call<'_>, query: &Tensor, key: &Tensor, bias: &Bias) -> Result<(Vec<f64>, Option<Tensor>)> {
+    let (sizes, element) = (&bias.sizes, query.element_type());
     let precision = softmax_precision(call, element)?;
     let wanted = shown_stage(call)?;
     let mut shown = None;
@@ -98,9 +94,9 @@ fn probabilities(
 
     let mut scores = scaled_products(call, sizes, query, key)?;
     show(Stage::Product, &scores)?;
-    soften(call.float("softcap")?, element, &mut scores);
+    apply_softcap(call.float("softcap")?, element, &mut scores);
     show(Stage::Capped, &scores)?;
-    let masked = add_bias(call, sizes, &Bias::read(call, sizes, element, short)?, element, &mut scores)?;
+    let masked = bias.add(call, &mut scores)?;
     show(Stage::Biased, &scores)?;
     round_all(precision, &mut scores);
     softmax(sizes.keys, precision, &mut scores);
@@ -117,7 +113,7 @@ fn softmax_precision(call: &Call<'_>, element: ElementType) -> Result<ElementTyp
     let precision = call.element_type("softmax_precision")?.unwrap_or(element);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
-        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+        other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),
     }
 }
 
@@ -127,12 +123,12 @@ fn shown_stage(call: &Call<'_>) -> Result<Stage> {
         1 => Ok(Stage::Capped),
         2 => Ok(Stage::Biased),
         3 => Ok(Stage::Softmax),
-        other => Err(broken("C9", format!("qk_matmul_output_mode is {other}; it is 0, 1, 2 or 3"))),
+        other => Err(broken("C9", format!("qk_matmul_output_mode is {other}; it must be 0, 1, 2 or 3"))),
     }
 }
 
 /// Limits the scores to a cap with a hyperbolic tangent. 0 means no cap.
-fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
+fn apply_softcap(cap: f64, element: ElementType, scores: &mut [f64]) {
     if cap == 0.0 {
         return;
     }
@@ -141,28 +137,6 @@ fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
         let tangent = element.round(libm::tanh(element.round(*score / cap)));
         *score = element.round(tangent * cap);
     }
-}
-
-/// Adds the bias and returns a mask of the rows that are fully masked.
-fn add_bias(
-    call: &Call<'_>,
-    sizes: &Sizes,
-    bias: &Bias,
-    element: ElementType,
-    scores: &mut [f64],
-) -> Result<Vec<bool>> {
-    let rows = sizes.batch * sizes.query_heads * sizes.queries;
-    let mut masked: Vec<bool> = call.budget.scratch(rows)?;
-    let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
-    for (index, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
-        call.budget.count_work(sizes.keys)?;
-        let (head, query) = (index / sizes.queries, index % sizes.queries);
-        *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
-        for (score, bias) in scores.iter_mut().zip(&row) {
-            *score = element.round(*score + bias);
-        }
-    }
-    Ok(masked)
 }
 
 #[cfg(test)]
@@ -215,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_a_truth_value_masks_is_shown_as_minus_infinity_beside_a_softcap() {
+    fn a_score_masked_by_a_bool_is_minus_infinity_with_a_softcap() {
         let outputs = node("Attention", 23)
             .input(floats(&[1, 1, 1, 1], &[1000.0]))
             .input(floats(&[1, 1, 2, 1], &[1.0, -1.0]))

@@ -1,19 +1,19 @@
 //! `FlexAttention`: attention with subgraphs that modify scores and probabilities.
 
 use crate::dtype::ElementType;
-use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
 
 /// `FlexAttention`. The first product uses the type of Q, the rest the precision of the softmax.
 fn flex_attention(call: &Call<'_>) -> Result {
     let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let sizes = Sizes::of(call, query, key, value, "C1").rule("C5")?;
+    let sizes = Sizes::read(call, query, key, value).rule("C5")?;
     let element = query.element_type();
     let precision = precision(call, element)?;
     let scores = scaled_products(call, &sizes, query, key)?;
@@ -24,18 +24,19 @@ fn flex_attention(call: &Call<'_>) -> Result {
     let probabilities = call.budget.read_floats(&modify(call, "prob_mod", probabilities)?)?;
     let mut values = call.budget.read_floats(value)?;
     round_all(precision, &mut values);
-    let mut result = weigh(call, &sizes, precision, &probabilities, &values)?;
+    let mut result = sizes.weigh(call, precision, &probabilities, &values)?;
     round_all(precision, &mut result);
     Ok(call.floats(element, &sizes.result(), result)?.into())
 }
 
-/// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else float.
+/// Returns the type of the softmax, the subgraphs and the second product. By default it is double for double, else
+/// float.
 fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
-    let usual = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
-    let precision = call.element_type("softmax_precision")?.unwrap_or(usual);
+    let default = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
+    let precision = call.element_type("softmax_precision")?.unwrap_or(default);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
-        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+        other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),
     }
 }
 
@@ -48,7 +49,7 @@ fn modify(call: &Call<'_>, name: &str, tensor: Tensor) -> Result<Tensor> {
     let outputs = call.run(call.graph(name)?, vec![Value::Tensor(tensor)])?;
     match <[Value; 1]>::try_from(outputs) {
         Ok([Value::Tensor(result)]) if result.element_type() == element && result.shape() == shape => Ok(result),
-        Ok([other]) => Err(broken("C4", format!("{name} gives {other}; it must keep tensor({element}){shape:?}"))),
+        Ok([other]) => Err(broken("C4", format!("{name} returns {other}; it must return tensor({element}){shape:?}"))),
         Err(outputs) => Err(invalid(format!("{name} has {} outputs; it must have one", outputs.len()))),
     }
 }

@@ -13,8 +13,8 @@ pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<
         [batch, length, hidden] => {
             let heads = divide(name, hidden, count)?;
             let packed = [batch, length, heads, hidden / heads];
-            let apart = [batch, heads, length, hidden / heads];
-            call.gather(tensor, &apart, StridedIter::transposed(&packed, &[0, 2, 1, 3]))
+            let heads_first = [batch, heads, length, hidden / heads];
+            call.gather(tensor, &heads_first, StridedIter::transposed(&packed, &[0, 2, 1, 3]))
         }
         ref shape => Err(invalid(format!("{name} has shape {shape:?}; it must have 3 or 4 axes"))),
     }
@@ -23,7 +23,7 @@ pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<
 /// Returns the number of heads, which must divide the hidden size.
 pub(super) fn divide(name: &str, hidden: usize, count: Option<i64>) -> Result<usize> {
     let Some(count) = count else {
-        return Err(invalid(format!("{name} has 3 axes, which needs the number of heads as an attribute")));
+        return Err(invalid(format!("{name} has 3 axes, so an attribute must give the number of heads")));
     };
     let heads = usize::try_from(count).ok().filter(|&heads| heads > 0 && hidden.is_multiple_of(heads));
     heads.ok_or_else(|| invalid(format!("the hidden size {hidden} of {name} is not a multiple of {count} heads")))
@@ -49,7 +49,7 @@ pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Te
     let [_, _, before, _] = axes(name, past).rule("C6")?;
     if past.shape() != [batch, heads, before, size] {
         let (past, new) = (past.shape(), new.shape());
-        return Err(broken("C6", format!("{name} has shape {past:?}, which does not continue with {new:?}")));
+        return Err(broken("C6", format!("{name} has shape {past:?}, to which shape {new:?} cannot be appended")));
     }
     call.budget.check_loop(&[batch, heads, before.saturating_add(length), size])?;
     let (old_block, new_block) = (before * size, length * size);
@@ -57,6 +57,6 @@ pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Te
         let old = (0..old_block).map(move |position| (0, index * old_block + position));
         old.chain((0..new_block).map(move |position| (1, index * new_block + position)))
     });
-    let room = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
-    Ok(room.gather_from(&[past, &new], positions)?)
+    let output = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
+    Ok(output.gather_from(&[past, &new], positions)?)
 }

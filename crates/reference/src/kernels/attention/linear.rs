@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "every offset is below the product of sizes that Sizes::of has checked against the shapes"
+    reason = "every offset is below the product of sizes that Sizes::read has checked against the shapes"
 )]
 
 use crate::dtype::ElementType;
@@ -24,6 +24,7 @@ struct Rule {
     delta: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Sizes {
     batch: usize,
     tokens: usize,
@@ -35,6 +36,8 @@ struct Sizes {
 
 /// Inputs of all tokens, in their packed order.
 struct Tokens {
+    rule: Rule,
+    sizes: Sizes,
     query: Vec<f64>,
     key: Vec<f64>,
     value: Vec<f64>,
@@ -54,7 +57,7 @@ struct Gate {
 fn linear_attention(call: &Call<'_>) -> Result {
     let rule = rule(call)?;
     let sizes = Sizes::read(call)?;
-    let tokens = Tokens::read(call, rule, &sizes)?;
+    let tokens = Tokens::read(call, rule, sizes)?;
     let (mut state, state_type) = first_state(call, &sizes)?;
     let scale = scale(call, &sizes)?;
     let (query_width, width) = (sizes.query_heads * sizes.value_size, sizes.key_size * sizes.value_size);
@@ -65,7 +68,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
             call.budget.count_work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
             for head in 0..sizes.heads {
                 let state = &mut state[(batch * sizes.heads + head) * width..][..width];
-                update(rule, &sizes, &tokens, token, head, state, &mut answer);
+                tokens.update_state(token, head, state, &mut answer);
             }
             for head in 0..sizes.query_heads {
                 let shared = head / (sizes.query_heads / sizes.heads);
@@ -85,42 +88,6 @@ fn linear_attention(call: &Call<'_>) -> Result {
     Ok(vec![output, state].into())
 }
 
-/// Updates the state of one head for one token.
-fn update(
-    rule: Rule,
-    sizes: &Sizes,
-    tokens: &Tokens,
-    token: usize,
-    head: usize,
-    state: &mut [f64],
-    answer: &mut [f64],
-) {
-    let at = token * sizes.heads + head;
-    let key = &tokens.key[at * sizes.key_size..][..sizes.key_size];
-    let value = &tokens.value[at * sizes.value_size..][..sizes.value_size];
-    let rows = sizes.value_size.max(1);
-    if rule.gated {
-        for (dimension, row) in state.chunks_mut(rows).enumerate() {
-            let decay = libm::exp(tokens.decay.at(sizes, token, head, dimension));
-            for element in row.iter_mut() {
-                *element *= decay;
-            }
-        }
-    }
-    let mut rate = 1.0;
-    answer.fill(0.0);
-    if rule.delta {
-        read(key, state, answer);
-        rate = tokens.beta.at(sizes, token, head, 0);
-    }
-    for (row, key) in state.chunks_mut(rows).zip(key) {
-        for ((element, value), known) in row.iter_mut().zip(value).zip(answer.iter()) {
-            *element += key * (rate * (value - known));
-        }
-    }
-    round_all(ElementType::Float, state);
-}
-
 /// Reads the state for a key: the sum of its rows, weighted by the key.
 fn read(key: &[f64], state: &[f64], answer: &mut [f64]) {
     answer.fill(0.0);
@@ -132,13 +99,15 @@ fn read(key: &[f64], state: &[f64], answer: &mut [f64]) {
 }
 
 impl Gate {
-    fn read(call: &Call<'_>, at: usize, name: &str, sizes: &Sizes, widths: [usize; 2]) -> Result<Gate> {
-        let Some(tensor) = call.optional_tensor(at)? else { return Ok(Gate { values: Vec::new(), width: 0 }) };
+    /// Reads the input at `index`. It has one of two widths.
+    fn read(call: &Call<'_>, index: usize, sizes: &Sizes, widths: [usize; 2]) -> Result<Gate> {
+        let Some(tensor) = call.optional_tensor(index)? else { return Ok(Gate { values: Vec::new(), width: 0 }) };
         match *tensor.shape() {
             [batch, tokens, width] if [batch, tokens] == [sizes.batch, sizes.tokens] && widths.contains(&width) => {
                 Ok(Gate { values: call.budget.read_floats(tensor)?, width })
             }
             ref shape => {
+                let name = call.spec.input_at(index).map_or("", |input| &input.name);
                 let [batch, tokens, one, other] = [sizes.batch, sizes.tokens, widths[0], widths[1]];
                 Err(invalid(format!("{name} has shape {shape:?}; it must be [{batch}, {tokens}, {one} or {other}]")))
             }
@@ -158,8 +127,8 @@ impl Gate {
 
 impl Sizes {
     fn read(call: &Call<'_>) -> Result<Sizes> {
-        let shape = |at: usize, name: &str| -> Result<[usize; 3]> {
-            let shape = call.tensor(at)?.shape();
+        let shape = |index: usize, name: &str| -> Result<[usize; 3]> {
+            let shape = call.tensor(index)?.shape();
             <[usize; 3]>::try_from(shape)
                 .map_err(|_| invalid(format!("{name} has shape {shape:?}; it must have 3 axes")))
         };
@@ -192,9 +161,9 @@ impl Sizes {
 }
 
 impl Tokens {
-    fn read(call: &Call<'_>, rule: Rule, sizes: &Sizes) -> Result<Tokens> {
-        for (at, name, needed) in [(4, "decay", rule.gated), (5, "beta", rule.delta)] {
-            if call.optional_value(at).is_some() != needed {
+    fn read(call: &Call<'_>, rule: Rule, sizes: Sizes) -> Result<Tokens> {
+        for (index, name, needed) in [(4, "decay", rule.gated), (5, "beta", rule.delta)] {
+            if call.optional_value(index).is_some() != needed {
                 let rule = call.string("update_rule")?;
                 let verb = if needed { "needs" } else { "takes no" };
                 return Err(broken("C10", format!("update_rule {rule} {verb} {name}")));
@@ -202,12 +171,43 @@ impl Tokens {
         }
         let heads = sizes.heads;
         Ok(Tokens {
+            rule,
+            sizes,
             query: call.budget.read_floats(call.tensor(0)?)?,
             key: call.budget.read_floats(call.tensor(1)?)?,
             value: call.budget.read_floats(call.tensor(2)?)?,
-            decay: Gate::read(call, 4, "decay", sizes, [heads, heads * sizes.key_size]).rule("C7")?,
-            beta: Gate::read(call, 5, "beta", sizes, [heads, 1]).rule("C8")?,
+            decay: Gate::read(call, 4, &sizes, [heads, heads * sizes.key_size]).rule("C7")?,
+            beta: Gate::read(call, 5, &sizes, [heads, 1]).rule("C8")?,
         })
+    }
+
+    /// Updates the state of one head for one token. `answer` is working memory for the state's answer to a key.
+    fn update_state(&self, token: usize, head: usize, state: &mut [f64], answer: &mut [f64]) {
+        let Sizes { heads, key_size, value_size, .. } = self.sizes;
+        let index = token * heads + head;
+        let key = &self.key[index * key_size..][..key_size];
+        let value = &self.value[index * value_size..][..value_size];
+        let rows = value_size.max(1);
+        if self.rule.gated {
+            for (dimension, row) in state.chunks_mut(rows).enumerate() {
+                let decay = libm::exp(self.decay.at(&self.sizes, token, head, dimension));
+                for element in row.iter_mut() {
+                    *element *= decay;
+                }
+            }
+        }
+        let mut rate = 1.0;
+        answer.fill(0.0);
+        if self.rule.delta {
+            read(key, state, answer);
+            rate = self.beta.at(&self.sizes, token, head, 0);
+        }
+        for (row, key) in state.chunks_mut(rows).zip(key) {
+            for ((element, value), known) in row.iter_mut().zip(value).zip(answer.iter()) {
+                *element += key * (rate * (value - known));
+            }
+        }
+        round_all(ElementType::Float, state);
     }
 }
 

@@ -38,7 +38,9 @@ fn rotary_embedding(call: &Call<'_>) -> Result {
         call.budget.count_work(head.len())?;
         let row = rows.get(layout.position(index)).copied().unwrap_or(0) * pairs;
         let angles = cosines.get(row..row + pairs).zip(sines.get(row..row + pairs));
-        let Some((cosines, sines)) = angles else { return Err(invalid("cos_cache and sin_cache have no such row")) };
+        let Some((cosines, sines)) = angles else {
+            return Err(invalid("cos_cache and sin_cache do not have a row for each position"));
+        };
         for (pair, (cosine, sine)) in cosines.iter().zip(sines).enumerate() {
             let (first, second) = if interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pair + pairs) };
             let (x, y) = (head[first], head[second]);
@@ -59,18 +61,18 @@ impl Layout {
             }
             ref shape => return Err(invalid(format!("X has shape {shape:?}; it must have 3 or 4 axes"))),
         };
-        let turned = match usize::try_from(call.int("rotary_embedding_dim")?) {
+        let rotated = match usize::try_from(call.int("rotary_embedding_dim")?) {
             Ok(0) => size,
-            Ok(turned) if turned <= size => turned,
+            Ok(rotated) if rotated <= size => rotated,
             _ => return Err(broken("C3", format!("rotary_embedding_dim is outside [0, {size}], the size of a head"))),
         };
-        if !turned.is_multiple_of(2) {
+        if !rotated.is_multiple_of(2) {
             return Err(broken(
                 "C2",
-                format!("{turned} elements of each head are to turn in pairs; their number must be even"),
+                format!("{rotated} elements of each head rotate in pairs; their number must be even"),
             ));
         }
-        Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: turned / 2 })
+        Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: rotated / 2 })
     }
 
     /// Returns the position in `(batch, length)` of the `index`-th head in memory.
@@ -114,7 +116,8 @@ fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
         return Err(broken(
             "C6",
             format!(
-                "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
+                "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, or (batch, \
+                 length, {pairs}) without"
             ),
         ));
     }
@@ -126,7 +129,7 @@ mod tests {
     use crate::testing::{OneNode, floats, ints, node};
 
     /// One position of one head of size 4. Row 1 of the caches is a right angle, row 0 is no rotation.
-    fn turned(pairs: usize, id: i64) -> OneNode {
+    fn rotated(pairs: usize, id: i64) -> OneNode {
         let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
         node("RotaryEmbedding", 23)
             .input(floats(&[1, 1, 1, 4], &[1.0, 2.0, 3.0, 4.0]))
@@ -137,11 +140,11 @@ mod tests {
 
     #[test]
     fn a_negative_position_counts_from_the_back_of_the_caches() {
-        assert_eq!(turned(2, -1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
+        assert_eq!(rotated(2, -1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
     }
 
     #[test]
-    fn the_shape_that_caches_must_have_is_told() {
-        assert!(turned(1, 0).error().contains("(rows, 2)"));
+    fn the_error_names_the_shape_that_caches_must_have() {
+        assert!(rotated(1, 0).error().contains("(rows, 2)"));
     }
 }

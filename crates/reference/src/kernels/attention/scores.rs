@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "every offset is below the product of sizes that Sizes::of has checked against the shapes"
+    reason = "every offset is below the product of sizes that Sizes::read has checked against the shapes"
 )]
 
 use crate::dtype::ElementType;
@@ -11,7 +11,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::broken;
 use crate::kernels::reduction::softmax::staged_softmax;
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::gemm::{Matrix, multiply_add_for};
 
 /// Sizes that queries, keys and values share.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +26,17 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the sizes of three tensors of (batch, heads, length, size). Several query heads may share a key head.
-    /// C1 of both operators is about the size of a head. `shared` is the rule about the other sizes.
-    pub(super) fn of(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor, shared: &str) -> Result<Sizes> {
+    /// Reads the sizes of three tensors of (batch, heads, length, size). Several query heads may share a key head.
+    pub(super) fn read(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Sizes> {
         let [batch, query_heads, queries, size] = axes("Q", query)?;
         let [_, heads, keys, key_size] = axes("K", key)?;
         let [_, _, _, value_size] = axes("V", value)?;
         let fits = key.shape() == [batch, heads, keys, size] && value.shape() == [batch, heads, keys, value_size];
         if !fits {
             let (query, key, value) = (query.shape(), key.shape(), value.shape());
-            let rule = if key_size == size { shared } else { "C1" };
+            // C1 of both operators is about the size of a head, and that of FlexAttention about the other sizes, too.
+            let is_attention = call.spec.version.name == "Attention";
+            let rule = if key_size == size && is_attention { "C13" } else { "C1" };
             return Err(broken(
                 rule,
                 format!("Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"),
@@ -57,6 +58,27 @@ impl Sizes {
     /// Returns the shape of the result.
     pub(super) fn result(&self) -> [usize; 4] {
         [self.batch, self.query_heads, self.queries, self.value_size]
+    }
+
+    /// Sums the values, weighted by the probabilities, for a result of type `element`.
+    pub(super) fn weigh(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        probabilities: &[f64],
+        values: &[f64],
+    ) -> Result<Vec<f64>> {
+        let Sizes { queries, keys, value_size, .. } = *self;
+        let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
+        let multiply_add = multiply_add_for(element);
+        let mut result: Vec<f64> = call.budget.scratch(self.result().iter().product())?;
+        for (index, from) in self.pairs() {
+            call.budget.count_work(block.saturating_mul(value_size))?;
+            let a = Matrix::row_major(&probabilities[index * block..][..block], queries, keys);
+            let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
+            multiply_add(a, b, &mut result[index * result_block..][..result_block], call.budget.deadline())?;
+        }
+        Ok(result)
     }
 
     /// Returns the index of each query head, over all batches, and that of its key head.
@@ -82,15 +104,6 @@ fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
     element.round(float(scale.sqrt()))
 }
 
-/// Adds a product of matrices to `out`, with compensated sums for `double`.
-fn multiply(call: &Call<'_>, element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) -> Result<()> {
-    match element {
-        ElementType::Double => multiply_add_compensated(a, b, out, call.budget.deadline())?,
-        _ => multiply_add(a, b, out, call.budget.deadline())?,
-    }
-    Ok(())
-}
-
 /// Computes the raw scores. Both operands are scaled by the root of the scale, and each stage is in their type.
 pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, key: &Tensor) -> Result<Vec<f64>> {
     let element = query.element_type();
@@ -106,12 +119,13 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     };
     let (query, key) = (scaled(query)?, scaled(key)?);
     let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
+    let multiply_add = multiply_add_for(element);
     let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
     for (index, from) in sizes.pairs() {
         call.budget.count_work(block.saturating_mul(size))?;
         let a = Matrix::row_major(&query[index * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
-        multiply(call, element, a, b, &mut scores[index * block..][..block])?;
+        multiply_add(a, b, &mut scores[index * block..][..block], call.budget.deadline())?;
     }
     round_all(element, &mut scores);
     Ok(scores)
@@ -121,24 +135,4 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
 /// step is rounded to `element`, as upstream's expected float16 outputs require.
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
     values.chunks_mut(row.max(1)).for_each(|row| staged_softmax(row, element));
-}
-
-/// Sums the values, weighted by the probabilities, for a result of type `element`.
-pub(super) fn weigh(
-    call: &Call<'_>,
-    sizes: &Sizes,
-    element: ElementType,
-    probabilities: &[f64],
-    values: &[f64],
-) -> Result<Vec<f64>> {
-    let Sizes { queries, keys, value_size, .. } = *sizes;
-    let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
-    let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
-    for (index, from) in sizes.pairs() {
-        call.budget.count_work(block.saturating_mul(value_size))?;
-        let a = Matrix::row_major(&probabilities[index * block..][..block], queries, keys);
-        let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
-        multiply(call, element, a, b, &mut result[index * result_block..][..result_block])?;
-    }
-    Ok(result)
 }

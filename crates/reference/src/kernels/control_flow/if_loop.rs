@@ -13,18 +13,18 @@ use crate::types::ValueType;
 use crate::value::{Optional, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("If", 1, |call| choose(call, true)),
-    Kernel::new("If", 11, |call| choose(call, false)),
+    Kernel::new("If", 1, |call| run_branch(call, true)),
+    Kernel::new("If", 11, |call| run_branch(call, false)),
     Kernel::new("Loop", 1, repeat),
     Kernel::new("SequenceMap", 17, map),
 ];
 
 /// If: the outputs of one of two branches. Both must declare the same number of outputs with the same types and, before
 /// version 11, the same shapes.
-fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
+fn run_branch(call: &Call<'_>, same_shapes: bool) -> Result {
     let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
     check_branches(call, yes, no, same_shapes)?;
-    let branch = if truth(call.tensor(0)?, "the condition").rule("C5")? { yes } else { no };
+    let branch = if single_bool(call.tensor(0)?, "the condition").rule("C5")? { yes } else { no };
     call.outputs_of_body(call.run(branch, Vec::new())?.into())
 }
 
@@ -60,7 +60,7 @@ fn fixed_shape(parameter: &Parameter) -> Option<Vec<usize>> {
     parameter.shape.as_ref()?.iter().map(size).collect()
 }
 
-fn truth(tensor: &Tensor, what: &str) -> Result<bool, KernelError> {
+fn single_bool(tensor: &Tensor, what: &str) -> Result<bool, KernelError> {
     let one = || invalid(format!("{what} has shape {:?}; it must have one element", tensor.shape()));
     tensor.single_integer().map(|value| value != 0).ok_or_else(one)
 }
@@ -74,20 +74,23 @@ fn repeat(call: &Call<'_>) -> Result {
     let (trips, condition) = (trip_count(call)?, call.optional_tensor(1)?);
     let mut carried = (2..call.inputs.len()).map(|index| call.value(index).cloned()).collect::<Result<Vec<Value>>>()?;
     let mut stacks = stacks(call, body, carried.len())?;
-    let mut going = condition.map_or(Ok(true), |condition| truth(condition, "the condition"))?;
+    let mut continues = condition.map_or(Ok(true), |condition| single_bool(condition, "the condition"))?;
     let mut trip = 0;
-    while (going || condition.is_none()) && trips.is_none_or(|trips| trip < trips) {
-        check_trip(call, trip)?;
+    while (continues || condition.is_none()) && trips.is_none_or(|trips| trip < trips) {
+        check_iteration(call, trip)?;
         let inputs = [
             Value::from(call.integers(ElementType::Int64, &[], [i128::from(trip)])?),
-            Value::from(call.integers(ElementType::Bool, &[], [i128::from(going)])?),
+            Value::from(call.integers(ElementType::Bool, &[], [i128::from(continues)])?),
         ];
-        let states = carried.drain(..).zip(body.inputs.iter().skip(2)).map(|(value, declared)| admit(value, declared));
+        let states = carried
+            .drain(..)
+            .zip(body.inputs.iter().skip(2))
+            .map(|(value, declared)| wrap_as_declared(value, declared));
         let mut outputs = call.run(body, inputs.into_iter().chain(states).collect())?.into_iter();
-        let next = outputs.next().ok_or_else(|| invalid("the body gives no condition"))?;
-        going = match &next {
-            Value::Tensor(next) => truth(next, "the condition that the body gives")?,
-            other => return Err(invalid(format!("the condition that the body gives is {other}, not tensor(bool)"))),
+        let next = outputs.next().ok_or_else(|| invalid("the body returns no condition"))?;
+        continues = match &next {
+            Value::Tensor(next) => single_bool(next, "the condition that the body returns")?,
+            other => return Err(invalid(format!("the condition that the body returns is {other}, not tensor(bool)"))),
         };
         carried.extend(outputs.by_ref().take(body.inputs.len().saturating_sub(2)));
         for (stack, value) in stacks.iter_mut().zip(outputs) {
@@ -104,7 +107,7 @@ fn repeat(call: &Call<'_>) -> Result {
 }
 
 /// Wraps the value in an optional if the body declares its input as one, though its output is plain.
-fn admit(value: Value, declared: &Parameter) -> Value {
+fn wrap_as_declared(value: Value, declared: &Parameter) -> Value {
     match &declared.value_type {
         Some(ValueType::Optional(item_type)) if **item_type == value.value_type() => {
             Value::Optional(Optional { item_type: (**item_type).clone(), item: Some(Arc::new(value)) })
@@ -127,8 +130,8 @@ fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Sc
         return Err(broken(
             "C6",
             format!(
-                "with {carried} carried values and {wanted} outputs, the body takes {} inputs and gives at least {} \
-             outputs; this one has {inputs} and {outputs}",
+                "with {carried} carried values and {wanted} outputs, the body must take {} inputs and return at \
+                 least {} outputs; this one has {inputs} and {outputs}",
                 carried + 2,
                 wanted.max(carried) + 1
             ),
@@ -137,10 +140,10 @@ fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Sc
     Ok(body.outputs.iter().skip(carried + 1).map(ScanOutputs::new).collect())
 }
 
-fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
+fn check_iteration(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
     call.budget.check_time()?;
-    let most = call.budget.limits().trips;
-    if trip < most { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {most} trips"))) }
+    let max = call.budget.limits().trips;
+    if trip < max { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {max} iterations"))) }
 }
 
 /// `SequenceMap`: runs the body for each item of the first sequence, with the matching item of every other sequence and
@@ -153,12 +156,12 @@ fn map(call: &Call<'_>) -> Result {
     if let Some(other) = other_length {
         return Err(broken(
             "C1",
-            format!("the first sequence has {count} items, another is {other}; they must be as long"),
+            format!("the first sequence has {count} items, but another is {other}; all must have the same length"),
         ));
     }
     if call.output_count() > body.outputs.len() {
         let (wanted, given) = (call.output_count(), body.outputs.len());
-        return Err(invalid(format!("the node has {wanted} outputs, but the body gives {given}")));
+        return Err(invalid(format!("the node has {wanted} outputs, but the body returns {given}")));
     }
     let item = |input: &Value, index: usize| match input {
         Value::Sequence(sequence) => sequence.items.get(index).cloned(),
@@ -181,10 +184,14 @@ fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError
     let name = &declared.name;
     let first = items.first().map(Value::value_type);
     let Some(item_type @ ValueType::Tensor(_)) = first.or_else(|| declared.value_type.clone()) else {
-        return Err(invalid(format!("output '{name}' of the body must be a tensor, and declared so for no items")));
+        return Err(invalid(format!(
+            "output '{name}' of the body must be a tensor, and must be declared as one if there are no items"
+        )));
     };
     match items.iter().find(|item| item.value_type() != item_type) {
-        Some(other) => Err(invalid(format!("output '{name}' of the body is once {item_type} and once {other}"))),
+        Some(other) => Err(invalid(format!(
+            "output '{name}' of the body is {item_type} for the first item, but a later one is {other}"
+        ))),
         None => Ok(Value::Sequence(Sequence::new(item_type, items))),
     }
 }
@@ -204,7 +211,7 @@ mod tests {
         outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect()
     }
 
-    fn truth() -> Tensor {
+    fn true_condition() -> Tensor {
         typed(ElementType::Bool, &[], &[1.0])
     }
 
@@ -213,7 +220,7 @@ mod tests {
         let model = "g (bool c) => (float[] y) { y = If <
             then_branch = t () => (float[2] a) { a = Constant <value = float[2] {1, 2}> () },
             else_branch = e () => (float[1, 2] b) { b = Constant <value = float[1, 2] {3, 4}> () }> (c) }";
-        assert!(run(1, model, &[("c", truth())]).is_err());
+        assert!(run(1, model, &[("c", true_condition())]).is_err());
     }
 
     #[test]
@@ -222,15 +229,15 @@ mod tests {
         let model = format!(
             "g (bool c) => (seq(float[]) y) {{ y = If <then_branch = t {branch}, else_branch = e {branch}> (c) }}"
         );
-        let error = run(12, &model, &[("c", truth())]).unwrap_err().to_string();
-        assert!(error.contains("If-11 gives no output of type seq(tensor(float))"), "{error}");
-        assert!(run(13, &model, &[("c", truth())]).is_ok());
+        let error = run(12, &model, &[("c", true_condition())]).unwrap_err().to_string();
+        assert!(error.contains("If-11 has no output of type seq(tensor(float))"), "{error}");
+        assert!(run(13, &model, &[("c", true_condition())]).is_ok());
         let model = "g (int64 m) => (seq(float[]) y) { y = Loop <
             body = b (int64 i, bool before, int64 k) => (bool after, seq(float[]) list) {
                 after = Identity (before)
                 list = SequenceEmpty () }> (m, , m) }";
         let error = run(12, model, &[("m", ints(&[], &[1]))]).unwrap_err().to_string();
-        assert!(error.contains("Loop-11 gives no output of type seq(tensor(float))"), "{error}");
+        assert!(error.contains("Loop-11 has no output of type seq(tensor(float))"), "{error}");
     }
 
     #[test]
@@ -259,18 +266,18 @@ mod tests {
     /// Returns the outputs for some of these inputs: 2 trips, a true condition, and a value of 1.
     fn doubled(inputs: &str) -> Result<Vec<Vec<f64>>, RunError> {
         let model = DOUBLING.replace("INPUTS", inputs);
-        let inputs = [("m", ints(&[], &[2])), ("c", truth()), ("v", floats(&[], &[1.0]))];
+        let inputs = [("m", ints(&[], &[2])), ("c", true_condition()), ("v", floats(&[], &[1.0]))];
         run(16, &model, &inputs).map(|outputs| tensors(&outputs))
     }
 
     #[test]
-    fn a_loop_without_an_end_meets_the_limit_of_trips() {
+    fn an_endless_loop_exceeds_the_limit_of_iterations() {
         let error = doubled(", , v").unwrap_err().to_string();
-        assert!(error.contains("over the limit of 1000 trips"), "{error}");
+        assert!(error.contains("over the limit of 1000 iterations"), "{error}");
     }
 
     #[test]
-    fn no_trip_leaves_stacks_of_the_declared_type_and_rank() {
+    fn no_iterations_give_stacks_of_the_declared_type_and_rank() {
         let model = "g (int64[] m) => (float16[] y) { y = Loop <
             body = b (int64 i, bool before) => (bool after, float16[3, N] part) {
                 after = Identity (before)
@@ -291,6 +298,9 @@ mod tests {
                 part = Identity (x) }> (m, , v) }";
         let inputs = [("m", ints(&[], &[2])), ("v", floats(&[1], &[1.0]))];
         let error = run(13, model, &inputs).unwrap_err().to_string();
-        assert!(error.contains("tensor(float)[1] in the first trip and tensor(float)[2] in a later one"), "{error}");
+        assert!(
+            error.contains("tensor(float)[1] in the first iteration and tensor(float)[2] in a later one"),
+            "{error}"
+        );
     }
 }

@@ -38,13 +38,16 @@ struct ScanInput<'a> {
 
 impl<'a> Scan<'a> {
     /// Splits the inputs from `from` on. `directions` is the attribute with a flag per scanned tensor.
-    fn of(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
+    fn from_call(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
         let body = call.graph("body")?;
         let tensors = call.tensors(from)?;
         let count = call.int("num_scan_inputs")?;
         let scanned =
             usize::try_from(count).ok().filter(|count| (1..=tensors.len()).contains(count)).ok_or_else(|| {
-                invalid(format!("num_scan_inputs is {count}; it must be from 1 to the {} inputs", tensors.len()))
+                invalid(format!(
+                    "num_scan_inputs is {count}; it must be from 1 to {}, the number of inputs",
+                    tensors.len()
+                ))
             })?;
         let (states, inputs) = tensors.split_at(tensors.len() - scanned);
         let backward = flags(call, directions, scanned)?;
@@ -54,7 +57,7 @@ impl<'a> Scan<'a> {
         let (takes, gives, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
         if takes != tensors.len() || gives < scan.states.len() || wanted > gives {
             return Err(invalid(format!(
-                "the body must take {} inputs and give at least {} outputs; this one has {takes} and {gives}",
+                "the body must take {} inputs and return at least {} outputs; this one has {takes} and {gives}",
                 tensors.len(),
                 wanted.max(scan.states.len())
             )));
@@ -72,13 +75,14 @@ impl<'a> Scan<'a> {
                 let shapes: Vec<&[usize]> = self.inputs.iter().map(|input| input.tensor.shape()).collect();
                 Err(broken(
                     "C5",
-                    format!("the scanned tensors have shapes {shapes:?}; their scan axes must be as long"),
+                    format!("the scanned tensors have shapes {shapes:?}; their scan axes must have the same length"),
                 ))
             }
         }
     }
 
-    /// Runs `length` iterations from the given states. Returns the final states, and a stack per remaining output of the body.
+    /// Runs `length` iterations from the given states. Returns the final states, and a stack per remaining output of
+    /// the body.
     fn run(
         &self,
         call: &Call<'_>,
@@ -113,9 +117,9 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
         _ => false,
     };
     match before.iter().zip(after).enumerate().find(|(_, pair)| !same(pair)) {
-        Some((at, (before, after))) => Err(broken(
+        Some((index, (before, after))) => Err(broken(
             "C6",
-            format!("state {at} is {before} and becomes {after}; every trip must keep type and shape"),
+            format!("state {index} is {before} and becomes {after}; no iteration may change its type or shape"),
         )),
         None => Ok(()),
     }
@@ -125,7 +129,7 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
 fn flags(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<bool>, KernelError> {
     let flags = per_item(call, name, count)?;
     match flags.iter().find(|flag| !matches!(flag, 0 | 1)) {
-        Some(flag) => Err(invalid(format!("attribute {name} holds {flag}; it must be 0 or 1"))),
+        Some(flag) => Err(invalid(format!("attribute {name} contains {flag}; each entry must be 0 or 1"))),
         None => Ok(flags.into_iter().map(|flag| flag == 1).collect()),
     }
 }
@@ -144,14 +148,16 @@ fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, Kerne
 fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<i64>, KernelError> {
     let axes = per_item(call, name, count)?;
     match axes.iter().find(|&&axis| axis < 0 && allowed == Axes::NonNegative) {
-        Some(axis) => Err(invalid(format!("attribute {name} holds {axis}; negative axes come with Scan-11"))),
+        Some(axis) => {
+            Err(invalid(format!("attribute {name} contains {axis}; negative axes are allowed from Scan-11 on")))
+        }
         None => Ok(axes),
     }
 }
 
 /// Scan since version 9: no batches, an axis per scanned tensor and per stacked output, and directions for both.
 fn scan(call: &Call<'_>, allowed: Axes) -> Result {
-    let mut scan = Scan::of(call, 0, "scan_input_directions")?;
+    let mut scan = Scan::from_call(call, 0, "scan_input_directions")?;
     let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
     for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
         input.axis = normalize_axis(axis, input.tensor.rank())?;
@@ -174,29 +180,31 @@ fn scan(call: &Call<'_>, allowed: Axes) -> Result {
 /// length. The outputs after it are unspecified; here they are zeros. A backward scan of a short sequence starts at its
 /// own end.
 fn scan_batches(call: &Call<'_>) -> Result {
-    let whole = Scan::of(call, 1, "directions")?;
-    let tensors = || whole.states.iter().copied().chain(whole.inputs.iter().map(|input| input.tensor));
+    let batched = Scan::from_call(call, 1, "directions")?;
+    let tensors = || batched.states.iter().copied().chain(batched.inputs.iter().map(|input| input.tensor));
     let batches = tensors().map(|tensor| tensor.shape().first().copied()).collect::<Option<Vec<usize>>>();
     let batch_count = match batches.as_deref() {
         Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
         _ => {
             let shapes: Vec<&[usize]> = tensors().map(Tensor::shape).collect();
-            return Err(invalid(format!("the inputs have shapes {shapes:?}; all must have the same batch size first")));
+            return Err(invalid(format!(
+                "the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"
+            )));
         }
     };
     let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();
-    let Some(longest) = whole.inputs.first().and_then(along) else {
+    let Some(longest) = batched.inputs.first().and_then(along) else {
         return Err(invalid("a scanned tensor must have a batch axis and a sequence axis"));
     };
     let lengths = sequence_lengths(call, batch_count, longest)?;
-    let mut results: Vec<ScanOutputs<'_>> = whole.body.outputs.iter().map(ScanOutputs::new).collect();
+    let mut results: Vec<ScanOutputs<'_>> = batched.body.outputs.iter().map(ScanOutputs::new).collect();
     for (batch, length) in lengths.into_iter().enumerate() {
         let part = |tensor: &Tensor| slice(call, tensor, 0, batch);
-        let states = whole.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;
-        let inputs = whole.inputs.iter().map(|input| part(input.tensor)).collect::<Result<Vec<_>, _>>()?;
-        let inputs = inputs.iter().zip(&whole.inputs);
+        let states = batched.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = batched.inputs.iter().map(|input| part(input.tensor)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = inputs.iter().zip(&batched.inputs);
         let inputs = inputs.map(|(tensor, input)| ScanInput { tensor, axis: 0, backward: input.backward }).collect();
-        let scan = Scan { body: whole.body, states: Vec::new(), inputs };
+        let scan = Scan { body: batched.body, states: Vec::new(), inputs };
         scan.length()?;
         let (states, stacks) = scan.run(call, states, length)?;
         let stacked = stacks.into_iter().map(|stack| stack.padded(call, 0, longest).map(Value::from));
@@ -213,14 +221,14 @@ fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<V
     let Some(lengths) = call.optional_tensor(0)? else {
         return Ok((0..batches).map(|_| longest).collect());
     };
-    let wrong = || {
+    let mismatch = || {
         let lengths = Value::from(lengths.clone());
-        broken("C1", format!("sequence_lens is {lengths}; it must hold {batches} lengths from 0 to {longest}"))
+        broken("C1", format!("sequence_lens is {lengths}; it must be {batches} lengths from 0 to {longest}"))
     };
     if lengths.shape() != [batches] {
-        return Err(wrong());
+        return Err(mismatch());
     }
-    let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(wrong);
+    let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(mismatch);
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 
@@ -251,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_text_excludes_is_refused() {
+    fn invalid_axes_directions_and_states_are_refused() {
         let inputs = [("s", floats(&[2], &[0.0, 0.0])), ("x", floats(&[3, 2], &[1.0; 6]))];
         for (opset, attributes) in
             [(9, ", scan_output_axes = [-1]"), (11, ", scan_output_axes = [2]"), (11, ", scan_input_directions = [2]")]

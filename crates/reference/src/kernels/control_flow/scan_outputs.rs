@@ -56,7 +56,7 @@ impl<'a> ScanOutputs<'a> {
         {
             let (first, part) = (Value::from(first.clone()), Value::from(part));
             return Err(invalid(format!(
-                "scan output '{name}' of the body was {first} in the first trip and {part} in a later one"
+                "scan output '{name}' of the body was {first} in the first iteration and {part} in a later one"
             )));
         }
         self.parts.push(part);
@@ -76,30 +76,30 @@ impl<'a> ScanOutputs<'a> {
 
     /// Joins all values and pads with zeros, or empty strings, up to `length`.
     pub(super) fn padded(self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
-        let Some(first) = self.parts.first() else { return self.blank(call, axis, length) };
+        let Some(first) = self.parts.first() else { return self.without_iterations(call, axis, length) };
         let element = first.element_type();
         let axis = normalize_axis(axis, first.rank() + 1)?;
         let (before, after) = first.shape().split_at(axis.min(first.rank()));
         let shape = [before, &[length], after].concat();
         let (outer, inner) = extents(first, before, after);
-        let zero = blank(element)?;
+        let zero = one_zero(element)?;
         let mut sources: Vec<&Tensor> = self.parts.iter().collect();
         let count = sources.len();
         sources.push(&zero);
-        let place = |outer: usize, trip: usize, at: usize| {
-            if trip < count { (trip, outer * inner + at) } else { (count, 0) }
+        let place = |outer: usize, trip: usize, inside: usize| {
+            if trip < count { (trip, outer * inner + inside) } else { (count, 0) }
         };
-        let places =
-            (0..outer).flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |at| place(o, trip, at))));
+        let places = (0..outer)
+            .flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |inside| place(o, trip, inside))));
         Ok(call.allocate(element, &shape)?.gather_from(&sources, places)?)
     }
 
     /// Returns the result of zero iterations: the declared type and sizes, with 0 for each undeclared size.
-    fn blank(&self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
+    fn without_iterations(&self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
         let name = &self.declared.name;
         let Some(ValueType::Tensor(element)) = self.declared.value_type else {
             return Err(invalid(format!(
-                "no trip was made, so the type of scan output '{name}' must be declared in the body as a tensor"
+                "there was no iteration, so the body must declare scan output '{name}' as a tensor"
             )));
         };
         let size = |dim: &Dim| match dim {
@@ -110,12 +110,12 @@ impl<'a> ScanOutputs<'a> {
         shape.insert(normalize_axis(axis, shape.len() + 1)?, length);
         let buffer = call.allocate(element, &shape)?;
         let places = (0..buffer.len()).map(|_| 0);
-        Ok(buffer.gather(&blank(element)?, places)?)
+        Ok(buffer.gather(&one_zero(element)?, places)?)
     }
 }
 
 /// Returns one zero, or one empty string.
-fn blank(element: ElementType) -> Result<Tensor, KernelError> {
+fn one_zero(element: ElementType) -> Result<Tensor, KernelError> {
     Ok(match element {
         ElementType::String => Tensor::of_strings(&[1], &[""])?,
         _ => Tensor::of_integers(element, &[1], &[0])?,

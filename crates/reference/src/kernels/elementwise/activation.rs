@@ -107,8 +107,8 @@ fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         shape => Err(broken(
             "C1",
             format!(
-                "a slope of shape {shape:?} fits no X of shape {:?} in {}: it has one element, or as many as axis 1 of \
-             X; version 7 broadcasts it",
+                "a slope of shape {shape:?} does not fit X of shape {:?} in {}: it must have one element, or as \
+                 many as axis 1 of X; version 7 broadcasts it",
                 x.shape(),
                 call.spec.version
             ),

@@ -41,7 +41,7 @@ fn divide(pair: &Pair<'_, '_>) -> Result {
 fn modulo_before_28(call: &Call<'_>) -> Result {
     let element = call.tensor(0)?.element_type();
     if element.is_float() && call.int("fmod")? == 0 {
-        return Err(broken("C3", format!("attribute fmod is 0, but {element} takes 1 before version 28")));
+        return Err(broken("C3", format!("attribute fmod is 0, but {element} requires 1 before version 28")));
     }
     modulo(call)
 }
@@ -57,7 +57,7 @@ fn modulo(call: &Call<'_>) -> Result {
             if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
         }),
         1 => pair.numbers(libm::fmod, |a, b| a.checked_rem(b).unwrap_or(0)),
-        other => Err(broken("C4", format!("attribute fmod is {other}; it may be 0 or 1"))),
+        other => Err(broken("C4", format!("attribute fmod is {other}; it must be 0 or 1"))),
     }
 }
 

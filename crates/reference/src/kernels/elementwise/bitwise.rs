@@ -16,8 +16,8 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// Shifts the bits of X by Y places. Signed integers, new in version 28, shift right arithmetically.
 ///
-/// A negative distance, or one of at least the width, leaves 0, or the copies of the sign bit to the right. Version 28
-/// says so; version 11 says nothing else.
+/// A negative distance, or one of at least the width, gives 0, or copies of the sign bit for a right shift. Version 28
+/// defines this; version 11 leaves it open.
 fn shift(call: &Call<'_>) -> Result {
     let pair = Pair::broadcast(call).rule("C2")?;
     let width = pair.element().bits();

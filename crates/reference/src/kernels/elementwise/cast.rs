@@ -49,13 +49,13 @@ fn to(call: &Call<'_>) -> Result<ElementType> {
 /// Returns the type that `to` gives by name before version 6: a name of `TensorProto.DataType`, in capitals.
 fn named_type(name: &str) -> Result<ElementType> {
     ElementType::ALL.into_iter().find(|element| element.name().to_ascii_uppercase() == name).ok_or_else(|| {
-        broken("C10", format!("attribute to is '{name}', which is no name of TensorProto.DataType, such as FLOAT"))
+        broken("C10", format!("attribute to is '{name}', which is not a name of TensorProto.DataType, such as FLOAT"))
     })
 }
 
 fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity, rules: Rules) -> Result {
     let input = call.tensor(0)?;
-    let rounding = Rounding::of(call, infinity).rule(rules.round_mode)?;
+    let rounding = Rounding::from_call(call, infinity).rule(rules.round_mode)?;
     if input.element_type() == to {
         return Ok(input.clone().into());
     }
@@ -80,7 +80,7 @@ fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity, rules: Rules) -> R
 
 fn numeral(text: &str) -> Result<Numeral, KernelError> {
     number_format::parse(text).ok_or_else(|| {
-        invalid(format!("'{text}' is no number; write plain or scientific notation, INF, +INF, -INF or NaN"))
+        invalid(format!("'{text}' is not a number; write plain or scientific notation, INF, +INF, -INF or NaN"))
     })
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Rounding {
 
 impl Rounding {
     /// Reads the attributes `saturate` and `round_mode`.
-    pub(super) fn of(call: &Call<'_>, infinity: Infinity) -> Result<Rounding> {
+    pub(super) fn from_call(call: &Call<'_>, infinity: Infinity) -> Result<Rounding> {
         let modes = [("up", RoundMode::Up), ("down", RoundMode::Down), ("nearest", RoundMode::Nearest)];
         Ok(Rounding {
             saturate: call.optional_int("saturate") != Some(0),
@@ -145,7 +145,7 @@ fn bit_cast(call: &Call<'_>) -> Result {
         let (from_bits, to_bits) = (from.bits(), to.bits());
         return Err(broken(
             "C2",
-            format!("{from} has {from_bits} bits and {to} has {to_bits}; they must have as many"),
+            format!("{from} has {from_bits} bits and {to} has {to_bits}; the numbers must be equal"),
         ));
     }
     if to.bits() >= 8 {
@@ -185,7 +185,7 @@ mod tests {
     fn types_of_later_versions_are_refused() {
         for (opset, to) in [(6, E::String), (9, E::Bfloat16), (13, E::Float8e5m2), (19, E::Int4), (23, E::Float8e8m0)] {
             let error = node("Cast", opset).input(floats(&[1], &[1.0])).set("to", code(to)).error();
-            assert!(error.contains("gives no output"), "{error}");
+            assert!(error.contains("has no output"), "{error}");
         }
     }
 
@@ -262,11 +262,11 @@ mod tests {
         let texts: Vec<&str> = written.strings().iter().map(|text| &**text).collect();
         assert_eq!(texts, ["10000000000.0", "INF"]);
         let error = node("Cast", 9).input(strings(&[1], &["Hello World!"])).set("to", 1).error();
-        assert!(error.contains("'Hello World!' is no number"), "{error}");
+        assert!(error.contains("'Hello World!' is not a number"), "{error}");
     }
 
     #[test]
-    fn nothing_is_cast_like_a_string() {
+    fn an_empty_tensor_is_cast_like_a_string() {
         let empty = node("CastLike", 15).input(floats(&[0, 2], &[])).input(strings(&[], &["x"])).tensor();
         assert_eq!((empty.element_type(), empty.shape()), (E::String, &[0, 2][..]));
     }

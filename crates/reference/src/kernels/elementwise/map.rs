@@ -146,8 +146,8 @@ impl<'c, 'a> Pair<'c, 'a> {
             broken(
                 "C1",
                 format!(
-                    "shapes {:?} and {:?} do not fit in {}: the second has one element or a run of the first's \
-                 dimensions, placed by 'axis', and 'broadcast' is 1; version 7 broadcasts both ways",
+                    "shapes {:?} and {:?} do not fit in {}: the second must have one element, or be a run of \
+                     the first's dimensions at 'axis', and 'broadcast' must be 1; version 7 broadcasts both ways",
                     a.shape(),
                     b.shape(),
                     call.spec.version

@@ -55,7 +55,7 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<S
         return Ok(Scales { extent: [1, 1, x.len()], block: 1, steps: [0; 3] });
     }
     let Some(axis) = call.optional_int("axis") else {
-        return Err(misfit(rules.axis, format!("{} takes a scalar", call.spec.version)));
+        return Err(misfit(rules.axis, format!("{} requires a scalar", call.spec.version)));
     };
     let axis = normalize_axis(axis, shape.len()).rule(rules.axis)?;
     let (before, from) = shape.split_at(axis);
@@ -72,12 +72,12 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<S
     }
     let block = usize::try_from(block).ok().filter(|&block| block > 0 && rank == shape.len());
     let block = block.ok_or_else(|| {
-        misfit(rules.blocks, "blocks take a positive block_size and the rank of the input".to_owned())
+        misfit(rules.blocks, "blocks require a positive block_size and the rank of the input".to_owned())
     })?;
     let mut expected = shape.to_vec();
     expected.iter_mut().skip(axis).take(1).for_each(|size| *size = size.div_ceil(block));
     if scale.shape() != expected {
-        return Err(misfit(rules.blocks, format!("blocks of {block} elements along axis {axis} take {expected:?}")));
+        return Err(misfit(rules.blocks, format!("blocks of {block} elements along axis {axis} require {expected:?}")));
     }
     let inner = extent[2];
     Ok(Scales { extent, block, steps: [size.div_ceil(block) * inner, inner, 1] })
@@ -115,7 +115,7 @@ fn quantize(call: &Call<'_>) -> Result {
     let buffer = call.allocate(output, x.shape())?;
     if output.is_float() {
         let (rounding, zeros) = (
-            Rounding::of(call, Infinity::Saturates)?,
+            Rounding::from_call(call, Infinity::Saturates)?,
             zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default(),
         );
         let sum = |(quotient, index): (f64, usize)| quotient + zeros.get(index).copied().unwrap_or(0.0);
@@ -155,7 +155,9 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
         Some(_) => call.element_type("precision")?,
     };
     if let Some(named) = named.filter(|named| !holds_quotients(named)) {
-        return Err(invalid(format!("precision is {named}, which holds no quotients; name a floating-point type")));
+        return Err(invalid(format!(
+            "precision is {named}, which cannot represent quotients; use a floating-point type"
+        )));
     }
     let precision = named.or_else(|| [scale, x].into_iter().find(holds_quotients));
     let round = move |value: f64| precision.map_or(value, |element| element.round(value));
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_quotient_is_rounded_to_the_scales_type_or_to_precision() {
-        // 131.125 / 2 = 65.5625 is no tie. But bfloat16 rounds 131.125 to 131, and 65.5 is one.
+        // 131.125 / 2 = 65.5625 is not a tie. But bfloat16 rounds 131.125 to 131, and 65.5 is a tie.
         let (x, scale) = (floats(&[1], &[131.125]), 2.0);
         let at = |scale: Tensor| quantize(23, x.clone(), scale, scalar(E::Uint8, 0.0));
         assert_eq!(at(scalar(E::Float, scale)).tensor().floats(), [66.0]);
@@ -330,7 +332,7 @@ mod tests {
             let node = node("DynamicQuantizeLinear", 11).input(floats(&[values.len()], values)).outputs(3);
             node.run().unwrap().iter().filter_map(Value::as_tensor).map(Tensor::floats).collect::<Vec<_>>()
         };
-        // The quotient by the float scale is 6.5000002, and in float a tie.
+        // The quotient by the float scale is 6.5000002, which float rounds to a tie.
         assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
         assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
         assert!(run(&[])[0].is_empty());

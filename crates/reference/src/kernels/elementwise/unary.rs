@@ -41,41 +41,39 @@ mod tests {
     use crate::dtype::ElementType as E;
     use crate::testing::{floats, node, typed};
 
-    const NAN: f64 = f64::NAN;
-
-    fn check(operator: &str, opset: i64, element: E, input: &[f64], expected: &[f64]) {
+    /// Returns the results of an operator, which have the type of the input.
+    fn apply(operator: &str, opset: i64, element: E, input: &[f64]) -> Vec<f64> {
         let result = node(operator, opset).input(typed(element, &[input.len()], input)).tensor();
         assert_eq!(result.element_type(), element);
-        for ((value, expected), input) in result.floats().into_iter().zip(expected).zip(input) {
-            let same = value == *expected || value.is_nan() && expected.is_nan();
-            assert!(same, "{operator}-{opset} of {input} as {element} is {value}, not {expected}");
-        }
+        result.floats()
     }
 
     #[test]
     fn the_sign_of_nan_is_nan() {
-        check("Sign", 13, E::Float, &[-3.0, NAN], &[-1.0, NAN]);
+        let signs = apply("Sign", 13, E::Float, &[-3.0, f64::NAN]);
+        assert_eq!(signs[0], -1.0);
+        assert!(signs[1].is_nan());
     }
 
     #[test]
     fn the_least_integer_has_no_opposite() {
-        check("Abs", 6, E::Int8, &[-128.0, -127.0, 5.0], &[-128.0, 127.0, 5.0]);
-        check("Neg", 6, E::Int8, &[-128.0, 127.0, 0.0], &[-128.0, -127.0, 0.0]);
-        check("Sign", 9, E::Int32, &[f64::from(i32::MIN), 0.0, 9.0], &[-1.0, 0.0, 1.0]);
+        assert_eq!(apply("Abs", 6, E::Int8, &[-128.0, -127.0, 5.0]), [-128.0, 127.0, 5.0]);
+        assert_eq!(apply("Neg", 6, E::Int8, &[-128.0, 127.0, 0.0]), [-128.0, -127.0, 0.0]);
+        assert_eq!(apply("Sign", 9, E::Int32, &[f64::from(i32::MIN), 0.0, 9.0]), [-1.0, 0.0, 1.0]);
     }
 
     #[test]
     fn the_error_function_of_integers_truncates() {
         // erf(1) = 0.84 and erf(-1) = -0.84 truncate to 0; from 6 on erf is 1 to the last digit of a double.
-        check("Erf", 9, E::Int32, &[0.0, 1.0, -1.0, 6.0, -6.0], &[0.0, 0.0, 0.0, 1.0, -1.0]);
+        assert_eq!(apply("Erf", 9, E::Int32, &[0.0, 1.0, -1.0, 6.0, -6.0]), [0.0, 0.0, 0.0, 1.0, -1.0]);
     }
 
     #[test]
     fn functions_of_a_half_round_once() {
         // exp(1) = 2.71828 is between bfloat16's 2.703125 and 2.71875, and closer to the latter.
-        check("Exp", 13, E::Bfloat16, &[1.0], &[2.71875]);
+        assert_eq!(apply("Exp", 13, E::Bfloat16, &[1.0]), [2.71875]);
         // 1/3 = 0.33333 is 1365.33 steps of 2^-12 in float16.
-        check("Reciprocal", 6, E::Float16, &[3.0], &[1365.0 / 4096.0]);
+        assert_eq!(apply("Reciprocal", 6, E::Float16, &[3.0]), [1365.0 / 4096.0]);
     }
 
     #[test]

@@ -14,10 +14,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call).rule("C2")?), magnitude_of_total),
     Kernel::with_magnitude("Mean", 1, |call| mean(&Operands::same(call)?), magnitude_of_mean),
     Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call).rule("C2")?), magnitude_of_mean),
-    Kernel::new("Max", 1, |call| greatest(&Operands::same(call)?)),
-    Kernel::new("Max", 8, |call| greatest(&Operands::broadcast(call).rule("C2")?)),
-    Kernel::new("Min", 1, |call| least(&Operands::same(call)?)),
-    Kernel::new("Min", 8, |call| least(&Operands::broadcast(call).rule("C2")?)),
+    Kernel::new("Max", 1, |call| max_of_inputs(&Operands::same(call)?)),
+    Kernel::new("Max", 8, |call| max_of_inputs(&Operands::broadcast(call).rule("C2")?)),
+    Kernel::new("Min", 1, |call| min_of_inputs(&Operands::same(call)?)),
+    Kernel::new("Min", 8, |call| min_of_inputs(&Operands::broadcast(call).rule("C2")?)),
 ];
 
 /// Inputs and the shape that they broadcast to.
@@ -105,7 +105,7 @@ fn magnitude_of_mean(call: &Call<'_>) -> Result {
     operands.floats(ElementType::Double, |values| sum::sum(values.map(f64::abs)) / count)
 }
 
-fn greatest(operands: &Operands<'_, '_>) -> Result {
+fn max_of_inputs(operands: &Operands<'_, '_>) -> Result {
     if operands.element.is_float() {
         operands.floats(operands.element, |values| values.fold(f64::NEG_INFINITY, maximum))
     } else {
@@ -113,7 +113,7 @@ fn greatest(operands: &Operands<'_, '_>) -> Result {
     }
 }
 
-fn least(operands: &Operands<'_, '_>) -> Result {
+fn min_of_inputs(operands: &Operands<'_, '_>) -> Result {
     if operands.element.is_float() {
         operands.floats(operands.element, |values| -values.map(|value| -value).fold(f64::NEG_INFINITY, maximum))
     } else {

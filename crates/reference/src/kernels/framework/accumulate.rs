@@ -16,11 +16,11 @@ pub(crate) enum Accumulate {
 impl Accumulate {
     /// Returns the elements of a tensor, or their absolute values.
     pub(crate) fn read(self, budget: &Budget, tensor: &Tensor) -> Result<Vec<f64>> {
-        budget.read_floats(tensor).map(|values| self.of(values))
+        budget.read_floats(tensor).map(|values| self.apply(values))
     }
 
     /// Returns the values, or their absolute values.
-    pub(crate) fn of(self, mut values: Vec<f64>) -> Vec<f64> {
+    pub(crate) fn apply(self, mut values: Vec<f64>) -> Vec<f64> {
         if self == Accumulate::Magnitude {
             for value in &mut values {
                 *value = value.abs();

@@ -21,7 +21,9 @@ pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>> {
 /// Refuses negative entries, for versions that do not allow them.
 pub(crate) fn non_negative(list: &[i64], what: &str) -> Result<()> {
     match list.iter().find(|value| **value < 0) {
-        Some(value) => Err(invalid(format!("{what} {list:?} holds {value}, but this version takes none below 0"))),
+        Some(value) => {
+            Err(invalid(format!("{what} {list:?} contains {value}, but this version allows no negative entries")))
+        }
         None => Ok(()),
     }
 }
@@ -29,7 +31,7 @@ pub(crate) fn non_negative(list: &[i64], what: &str) -> Result<()> {
 /// Converts sizes. Negative sizes are refused.
 pub(crate) fn dimensions(list: &[i64], what: &str) -> Result<Vec<usize>> {
     non_negative(list, what)?;
-    let size = |&value: &i64| usize::try_from(value).map_err(|_| invalid(format!("{what} holds {value}")));
+    let size = |&value: &i64| usize::try_from(value).map_err(|_| invalid(format!("{what} contains {value}")));
     list.iter().map(size).collect()
 }
 
@@ -46,7 +48,7 @@ fn distance(index: i64) -> usize {
 /// Returns the integer of a tensor that must have exactly one element.
 pub(crate) fn single(tensor: &Tensor, what: &str) -> Result<i64> {
     if tensor.len() != 1 {
-        return Err(invalid(format!("{what} has shape {:?}, but must hold one element", tensor.shape())));
+        return Err(invalid(format!("{what} has shape {:?}, but must have one element", tensor.shape())));
     }
     // bounded: one element.
     Ok(tensor.indices().first().copied().unwrap_or_default())

@@ -223,7 +223,7 @@ impl Budget {
     /// Counts `count` elements of `size` bytes that a kernel allocates for itself.
     pub fn count(&self, count: usize, size: usize) -> Result<(), KernelError> {
         let reservation = self.reserve(count.checked_mul(size))?;
-        self.held.fetch_add(reservation.keep(), Ordering::Relaxed);
+        self.held.fetch_add(reservation.detach(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_over_the_limits_is_refused() {
+    fn values_over_the_limits_are_refused() {
         let budget =
             Budget::new(ExecutionLimits { elements: 8, bytes: 16 + BYTES_OF_A_TENSOR, ..ExecutionLimits::default() });
         assert!(matches!(budget.allocate(ElementType::Uint8, &[9]), Err(KernelError::Limit(_))));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_size_hides_no_large_one() {
+    fn an_empty_axis_does_not_hide_a_large_one() {
         let budget = Budget::new(ExecutionLimits { elements: 8, ..ExecutionLimits::default() });
         assert_eq!(budget.check_loop(&[2, 0, 4]).ok(), Some(8));
         assert!(budget.check_loop(&[9, 0]).is_err());
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn work_ends_when_the_time_is_over() {
+    fn work_ends_at_the_deadline() {
         let budget = Budget::new(ExecutionLimits { deadline: Deadline::new(|| true), ..ExecutionLimits::default() });
         assert!(budget.count_work(1).is_ok());
         assert!(matches!(budget.count_work(1 << 16), Err(KernelError::Deadline)));

@@ -245,7 +245,7 @@ impl<'a> Call<'a> {
             .ok()
             .and_then(ElementType::from_code)
             .map(Some)
-            .ok_or_else(|| invalid(format!("attribute {name} is {code}, which is no element type")))
+            .ok_or_else(|| invalid(format!("attribute {name} is {code}, which is not an element type")))
     }
 
     fn missing(&self, name: &str) -> KernelError {
@@ -267,7 +267,7 @@ impl<'a> Call<'a> {
     /// Refuses a type that the signature does not allow for the output at `index`. For types that an attribute sets.
     pub fn check_output_type(&self, index: usize, found: &ValueType) -> Result<()> {
         let allowed = self.spec.output_at(index).is_none_or(|formal| self.spec.allowed(&formal.kind).contains(found));
-        if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
+        if allowed { Ok(()) } else { Err(invalid(format!("{} has no output of type {found}", self.spec.version))) }
     }
 
     /// Returns the outputs, or refuses types that the signature does not allow. For types that a subgraph sets.

@@ -35,10 +35,10 @@ pub enum KernelError {
     #[error("subgraphs and function calls nest deeper than the limit of {0}")]
     Depth(usize),
     /// The deadline of the run has passed.
-    #[error("the time for this run is over")]
+    #[error("the time limit of the run is exceeded")]
     Deadline,
     /// The kernel violated its own contract, as the message explains.
-    #[error("the reference itself is wrong here, please report it: {0}")]
+    #[error("internal error of the reference, please report it: {0}")]
     Internal(String),
     /// An invalid tensor.
     #[error(transparent)]

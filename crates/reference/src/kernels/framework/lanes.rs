@@ -35,7 +35,7 @@ enum Positions {
 
 impl Positions {
     /// Computes the positions of a walk along some axes.
-    fn of(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
+    fn new(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
         let count = element_count(dims)?;
         let axes: Vec<(usize, usize)> =
             dims.iter().copied().zip(steps.iter().copied()).filter(|(dim, _)| *dim != 1).collect();
@@ -71,20 +71,20 @@ impl Lanes {
             let chosen = || (0..shape.len()).filter(|&axis| along[axis] == inside);
             let dims: Vec<usize> = chosen().map(|axis| shape[axis]).collect();
             let steps: Vec<usize> = chosen().map(|axis| steps[axis]).collect();
-            Positions::of(call, &dims, &steps)
+            Positions::new(call, &dims, &steps)
         };
         Ok(Lanes { starts: positions(false)?, offsets: positions(true)?, deadline: call.budget.deadline().clone() })
     }
 
     /// Splits `shape` along one axis.
     pub(crate) fn along(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
-        let along: Vec<bool> = (0..shape.len()).map(|at| at == axis).collect();
+        let along: Vec<bool> = (0..shape.len()).map(|index| index == axis).collect();
         Lanes::new(call, shape, &along)
     }
 
     /// Splits `shape` along the axes from `axis` on.
-    pub(crate) fn from(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
-        let along: Vec<bool> = (0..shape.len()).map(|at| at >= axis).collect();
+    pub(crate) fn from_axis(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
+        let along: Vec<bool> = (0..shape.len()).map(|index| index >= axis).collect();
         Lanes::new(call, shape, &along)
     }
 
@@ -96,7 +96,7 @@ impl Lanes {
     /// Returns the position in the tensor of each element of a lane.
     pub(crate) fn positions(&self, lane: usize) -> impl Iterator<Item = usize> + '_ {
         let start = self.starts.at(lane);
-        (0..self.len()).map(move |at| start + self.offsets.at(at))
+        (0..self.len()).map(move |index| start + self.offsets.at(index))
     }
 
     /// Computes one result per lane from the lane's elements in order.
@@ -195,13 +195,13 @@ impl<T: Copy> Iterator for Lane<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let (at, count) = (self.next, self.lanes.len());
-        if at >= count || at % BLOCK == BLOCK - 1 && self.lanes.deadline.is_over() {
+        let (index, count) = (self.next, self.lanes.len());
+        if index >= count || index % BLOCK == BLOCK - 1 && self.lanes.deadline.is_over() {
             self.next = count;
             return None;
         }
         self.next += 1;
-        Some(self.values[self.start + self.lanes.offsets.at(at)])
+        Some(self.values[self.start + self.lanes.offsets.at(index)])
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -222,7 +222,7 @@ pub(crate) fn extreme<T: Copy + PartialOrd>(
     let mut best = values.next()?;
     let mut place = 0;
     let is_nan = |value: T| value.partial_cmp(&value).is_none();
-    for (at, value) in values.enumerate() {
+    for (index, value) in values.enumerate() {
         let (value_is_nan, best_is_nan) = (is_nan(value), is_nan(best));
         let better = match (value_is_nan, best_is_nan) {
             (false, false) => (if largest { value > best } else { value < best }) || last && value == best,
@@ -230,7 +230,7 @@ pub(crate) fn extreme<T: Copy + PartialOrd>(
             _ => value_is_nan,
         };
         if better {
-            (best, place) = (value, at + 1);
+            (best, place) = (value, index + 1);
         }
     }
     Some(place)

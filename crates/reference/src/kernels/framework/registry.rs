@@ -37,7 +37,7 @@ impl Kernel {
     }
 
     /// Defines an operator of another domain.
-    pub const fn of(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
+    pub const fn in_domain(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
         Kernel { domain, name, since, run: Run::Plain(run) }
     }
 
@@ -107,7 +107,7 @@ pub fn all() -> impl Iterator<Item = &'static Kernel> {
 
 /// Returns the field of an operator, such as `image`.
 pub fn field(domain: &str, name: &str) -> Option<&'static str> {
-    let has = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
+    let matches = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
     let mut fields = crate::kernels::FAMILIES.iter();
-    fields.find(|(_, families)| families.iter().copied().flatten().any(has)).map(|(field, _)| *field)
+    fields.find(|(_, families)| families.iter().copied().flatten().any(matches)).map(|(field, _)| *field)
 }

@@ -13,7 +13,7 @@ pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> 
     let mut source: Vec<usize> = budget.scratch(buffer.len())?;
     for (index, position) in sparse.positions().enumerate() {
         let slot = position.and_then(|position| source.get_mut(position));
-        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = index + 1;
+        *slot.ok_or_else(|| invalid("an index of a sparse tensor is outside its shape"))? = index + 1;
     }
     let positions = source.into_iter().map(|index| index.checked_sub(1).map_or((0, 0), |index| (1, index)));
     Ok(buffer.gather_from(&[&Tensor::zero(element)?, &sparse.values], positions)?)

@@ -48,7 +48,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
         _ => {
             return Err(broken(
                 "C4",
-                format!("size is {size:?}; it takes batch, channels and two or three dimensions"),
+                format!("size is {size:?}; it must have batch, channels and two or three spatial dimensions"),
             ));
         }
     };
@@ -56,13 +56,13 @@ fn affine_grid(call: &Call<'_>) -> Result {
     if theta.shape() != [images, rank, rank + 1] {
         return Err(broken(
             "C4",
-            format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1]),
+            format!("theta has shape {:?}; size requires {:?}", theta.shape(), [images, rank, rank + 1]),
         ));
     }
     let element = theta.element_type();
     let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
-    let room = call.allocate(element, &shape)?;
-    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let output = call.allocate(element, &shape)?;
+    let mut results: Vec<f64> = call.budget.scratch(output.len())?;
     let is_depth = |axis: usize| rank == 3 && axis == 0;
     let line = |(axis, &dim): (usize, &usize)| even_places(call, element, dim, is_depth(axis));
     let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
@@ -77,11 +77,12 @@ fn affine_grid(call: &Call<'_>) -> Result {
             *coordinate = dot(row.iter().copied().zip(even.clone().chain([1.0])));
         }
     }
-    Ok(room.floats(results)?.into())
+    Ok(output.floats(results)?.into())
 }
 
-/// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with `align_corners`,
-/// else from edge to edge. By the function body, a depth of 1 has no step, but a height or width of 1 divides by zero.
+/// Returns points from -1 to 1 along an axis: from the centre of the first element to that of the last with
+/// `align_corners`, else from edge to edge. By the function body, a depth of 1 has no step, but a height or width of 1
+/// divides by zero.
 fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
     let round = |value: f64| element.round(value);
     let count = round(length as f64);
@@ -132,7 +133,7 @@ type Taps = [(Option<usize>, f64); 4];
 
 fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
     let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
-    let sampler = Sampler::of(call, x, grid, rules)?;
+    let sampler = Sampler::new(call, x, grid, rules)?;
     let rank = sampler.dims.len();
     let (images, channels) = (x.shape()[0], x.shape()[1]);
     let outputs = &grid.shape()[1..=rank];
@@ -170,7 +171,7 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
         Ok(out)
     };
     match element.kind() {
-        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::String => Err(invalid("strings cannot be interpolated; set mode to nearest")),
         Kind::Complex => {
             let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
             let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
@@ -183,7 +184,7 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
 }
 
 impl Sampler {
-    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
+    fn new(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
         let rank = x.rank().saturating_sub(2);
         let matches = grid.rank() == rank + 2
             && rank > 0
@@ -193,7 +194,7 @@ impl Sampler {
             return Err(broken("C8", format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MAX_AXES {
-            let message = format!("GridSample over {rank} spatial axes; at most {MAX_AXES} are computed");
+            let message = format!("GridSample over {rank} spatial axes is not supported; the maximum is {MAX_AXES}");
             return Err(unsupported(Missing::Attribute, message));
         }
         let mode = call.one_of("mode", &rules.modes).rule("C6")?;
@@ -222,7 +223,7 @@ impl Sampler {
     }
 
     /// Converts a coordinate from `[-1, 1]` to elements, with each step rounded by `round`.
-    fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
+    fn denormalize(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
         let length = self.dims[axis] as f64;
         if self.align_corners {
             round(round(round(normal + 1.0) / 2.0) * (length - 1.0))
@@ -245,15 +246,15 @@ impl Sampler {
     }
 
     /// Returns the element at an integer point. `None` means zero.
-    fn element(&self, whole: f64, axis: usize) -> Option<usize> {
+    fn element(&self, point: f64, axis: usize) -> Option<usize> {
         let (length, (first, last)) = (self.dims[axis] as f64, self.ends(axis));
-        let whole = match self.padding {
-            Padding::Zeros => whole,
-            Padding::Border => whole.max(0.0).min(length - 1.0),
-            Padding::Reflection => reflect(whole, first, last),
+        let point = match self.padding {
+            Padding::Zeros => point,
+            Padding::Border => point.max(0.0).min(length - 1.0),
+            Padding::Reflection => reflect(point, first, last),
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
-        (whole >= 0.0 && whole < length).then_some(whole as usize)
+        (point >= 0.0 && point < length).then_some(point as usize)
     }
 
     /// Returns the position in a plane of the element nearest to a point. Ties round to even.
@@ -261,15 +262,15 @@ impl Sampler {
         let round = |value: f64| self.grid.round(value);
         let mut position = 0;
         for (axis, normal) in place.enumerate() {
-            let whole = self.place(normal, axis, round).round_ties_even();
-            position += self.element(self.inside(whole, axis).trunc(), axis)? * self.steps[axis];
+            let point = self.denormalize(normal, axis, round).round_ties_even();
+            position += self.element(self.inside(point, axis).trunc(), axis)? * self.steps[axis];
         }
         Some(position)
     }
 
     /// Returns the elements and weights along one axis for a point.
     fn taps(&self, normal: f64, axis: usize) -> Taps {
-        let place = self.inside(self.place(normal, axis, |value| value), axis);
+        let place = self.inside(self.denormalize(normal, axis, |value| value), axis);
         let low = place.floor();
         let over = place - low;
         let weights = match self.mode {
@@ -323,7 +324,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn borders_that_meet_take_every_place() {
+    fn reflecting_between_equal_ends_gives_the_end() {
         assert_eq!(reflect(5.0, 0.0, 0.0), 0.0);
     }
 
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_keep_what_cancels() {
+    fn doubles_survive_cancellation() {
         let large = libm::ldexp(1.0, 60);
         let x = typed(ElementType::Double, &[1, 1, 4], &[32.0, large, -large, 0.0]);
         let middle = typed(ElementType::Double, &[1, 1, 1], &[0.0]);

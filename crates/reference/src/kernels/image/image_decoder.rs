@@ -57,7 +57,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
     let (channels, pixels) = match format {
         PixelFormat::Rgb => (3, picture.pixels),
         PixelFormat::Bgr => (3, reversed(picture.pixels)),
-        PixelFormat::Grayscale => (1, luma(&picture.pixels)),
+        PixelFormat::Grayscale => (1, brightness(&picture.pixels)),
     };
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
@@ -158,7 +158,7 @@ fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
 }
 
 /// Returns the brightness of each pixel by ITU-R BT.601, as in JPEG: 0.299 red, 0.587 green, 0.114 blue.
-fn luma(pixels: &[u8]) -> Vec<u8> {
+fn brightness(pixels: &[u8]) -> Vec<u8> {
     let (groups, _) = pixels.as_chunks::<3>();
     #[expect(clippy::cast_possible_truncation, reason = "a weighted mean of bytes, with weights that sum to 2^16")]
     let brightness = |&[red, green, blue]: &[u8; 3]| {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_an_empty_image() {
+    fn undecodable_bytes_are_an_empty_image() {
         for bytes in
             [&b""[..], b"text", &PPM[..15], b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51\0", b"\x89PNG\r\n\x1a\n"]
         {
@@ -222,6 +222,6 @@ mod tests {
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
         let late = decoder(&png).limits(ExecutionLimits { deadline, ..ExecutionLimits::default() });
-        assert!(late.error().contains("the time for this run is over"));
+        assert!(late.error().contains("the time limit of the run is exceeded"));
     }
 }

@@ -16,18 +16,25 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonMaxSuppression", 10, non
 /// Returns the selected boxes by batch and class, and in each class by descending score. Ties go to the first box.
 fn non_max_suppression(call: &Call<'_>) -> Result {
     let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
-    let (&[batches, count, 4], &[of_scores, classes, per_class]) = (boxes.shape(), scores.shape()) else {
+    let (&[batches, count, 4], &[score_batches, classes, scored_boxes]) = (boxes.shape(), scores.shape()) else {
         return Err(invalid(format!(
             "boxes {:?} and scores {:?} are not [batches, boxes, 4] and [batches, classes, boxes]",
             boxes.shape(),
             scores.shape()
         )));
     };
-    if of_scores != batches || per_class != count {
-        return Err(broken("C5", format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
+    if score_batches != batches || scored_boxes != count {
+        return Err(broken(
+            "C5",
+            format!(
+                "shapes {:?} of boxes and {:?} of scores must agree in batches and boxes",
+                boxes.shape(),
+                scores.shape()
+            ),
+        ));
     }
     let limits = Thresholds {
-        most: single(call, 2)
+        max_selected: single(call, 2)
             .rule("C3")?
             .and_then(Tensor::single_integer)
             .map_or(0, |most| usize::try_from(most.max(0)).unwrap_or(usize::MAX)),
@@ -36,23 +43,23 @@ fn non_max_suppression(call: &Call<'_>) -> Result {
     };
     let corners = corners(call, &call.budget.read_floats(boxes)?)?;
     let scores = call.budget.read_floats(scores)?;
-    let mut kept: Vec<i128> = Vec::new();
+    let mut selected: Vec<i128> = Vec::new();
     for batch in 0..batches {
         let corners = &corners[batch * count..(batch + 1) * count];
         for class in 0..classes {
             let from = (batch * classes + class) * count;
-            for index in limits.keep(call, corners, &scores[from..from + count])? {
-                kept.extend([batch as i128, class as i128, index as i128]);
+            for index in limits.select(call, corners, &scores[from..from + count])? {
+                selected.extend([batch as i128, class as i128, index as i128]);
             }
         }
     }
-    Ok(call.integers(ElementType::Int64, &[kept.len() / 3, 3], kept)?.into())
+    Ok(call.integers(ElementType::Int64, &[selected.len() / 3, 3], selected)?.into())
 }
 
 fn single<'a>(call: &Call<'a>, index: usize) -> Result<Option<&'a Tensor>> {
     match call.optional_tensor(index)? {
         Some(tensor) if tensor.len() != 1 => {
-            Err(invalid(format!("input {index} has shape {:?}; it takes one number", tensor.shape())))
+            Err(invalid(format!("input {index} has shape {:?}; it must be one number", tensor.shape())))
         }
         tensor => Ok(tensor),
     }
@@ -64,19 +71,19 @@ fn overlap(call: &Call<'_>) -> Result<f64> {
     if (0.0..=1.0).contains(&threshold) {
         return Ok(threshold);
     }
-    Err(broken("C6", format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
+    Err(broken("C6", format!("iou_threshold is {threshold}; it must be from 0 to 1")))
 }
 
 /// Limits of the selection within a class.
 struct Thresholds {
-    most: usize,
+    max_selected: usize,
     overlap: f64,
     score: Option<f64>,
 }
 
 impl Thresholds {
     /// Returns the selected boxes of one class, best first.
-    fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
+    fn select(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
         let budget = call.budget.nested();
         let mut candidates: Vec<usize> = budget.scratch(corners.len())?;
         candidates.iter_mut().enumerate().for_each(|(index, candidate)| *candidate = index);
@@ -86,17 +93,18 @@ impl Thresholds {
         // A NaN score sorts last.
         let order = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(a.is_nan().cmp(&b.is_nan()));
         candidates.sort_by(|&a, &b| order(scores[a], scores[b]));
-        let mut kept: Vec<usize> = Vec::new();
+        let mut selected: Vec<usize> = Vec::new();
         for index in candidates {
-            if kept.len() >= self.most {
+            if selected.len() >= self.max_selected {
                 break;
             }
-            call.budget.count_work(kept.len())?;
-            if kept.iter().all(|&other| !corners[index].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
-                kept.push(index);
+            call.budget.count_work(selected.len())?;
+            if selected.iter().all(|&other| !corners[index].overlap(&corners[other]).is_some_and(|o| o > self.overlap))
+            {
+                selected.push(index);
             }
         }
-        Ok(kept)
+        Ok(selected)
     }
 }
 
@@ -117,7 +125,7 @@ fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {
     let centered = match call.int("center_point_box")? {
         0 => false,
         1 => true,
-        other => return Err(broken("C4", format!("center_point_box is {other}; it takes 0 and 1"))),
+        other => return Err(broken("C4", format!("center_point_box is {other}; it must be 0 or 1"))),
     };
     let corners = |&[a, b, c, d]: &[f64; 4]| {
         if centered {
@@ -162,18 +170,18 @@ mod tests {
         node("NonMaxSuppression", 10).input(floats(&[1, 3, 4], &boxes)).input(floats(&[1, 1, 3], &scores))
     }
 
-    fn kept(node: OneNode) -> Vec<f64> {
+    fn selected(node: OneNode) -> Vec<f64> {
         node.tensor().floats().chunks(3).map(|row| row[2]).collect()
     }
 
     #[test]
-    fn nothing_is_kept_where_the_number_of_boxes_is_negative() {
+    fn a_negative_number_of_boxes_selects_none() {
         assert_eq!(three([0.1, 0.2, 0.3]).input(ints(&[], &[-1])).tensor().shape(), [0, 3]);
     }
 
     #[test]
     fn the_first_of_equal_scores_comes_first_and_nan_last() {
-        let all = |node: OneNode| kept(node.input(ints(&[1], &[9])));
+        let all = |node: OneNode| selected(node.input(ints(&[1], &[9])));
         assert_eq!(all(three([0.5, 0.5, 0.5])), [0.0, 2.0]);
         assert_eq!(all(three([0.1, f64::NAN, 0.3])), [2.0, 0.0]);
     }

@@ -1,6 +1,6 @@
 //! Resize and Upsample: tensors at another resolution.
 
-#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
+#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry per axis")]
 
 mod interpolation;
 
@@ -36,7 +36,7 @@ fn length(value: f64) -> usize {
 }
 
 /// Resizes each axis by its scale, from the first element on.
-fn scaled(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
+fn scaled_extents(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
     let extent = |(axis, (&input, &scale))| {
         check_scale(scale)?;
         let output = length(float(input as f64 * scale));
@@ -63,24 +63,30 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
 /// Upsample. `rule` is the version's rule about modes and the number of scales.
 fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result {
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
-        return Err(broken("C4", format!("a scale is {scale}; Upsample takes 1 or more")));
+        return Err(broken("C4", format!("a scale is {scale}; it must be 1 or more for Upsample")));
     }
-    by_scales(call, scales, linear, Nearest::Floor, [rule; 2])
+    let method = early_mode(call, linear, Nearest::Floor).rule(rule)?;
+    resize_from_start(call, scales, method, rule)
 }
 
 fn resize_by_scales(call: &Call<'_>) -> Result {
     let scales = call.budget.read_floats(call.tensor(1)?)?;
     scales.iter().try_for_each(|&scale| check_scale(scale)).rule("C17")?;
-    by_scales(call, &scales, "linear", Nearest::FloorUpCeilDown, ["C18", "C16"])
+    let method = early_mode(call, "linear", Nearest::FloorUpCeilDown).rule("C18")?;
+    resize_from_start(call, &scales, method, "C16")
 }
 
-/// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`. Nearest
-/// rounds down for upsampling and up for downsampling. The rules are about modes and about the number of scales.
-fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest, [modes, count]: [&str; 2]) -> Result {
-    let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)]).rule(modes)?;
+/// Reads the attribute `mode` of versions before 11, in which linear interpolation has the name `linear`.
+fn early_mode(call: &Call<'_>, linear: &str, nearest: Nearest) -> Result<Method> {
+    call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])
+}
+
+/// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`.
+/// Nearest rounds down for upsampling and up for downsampling. `rule` is about the number of scales.
+fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str) -> Result {
     let x = call.tensor(0)?;
     if scales.len() != x.rank() {
-        return Err(broken(count, format!("{} scales for an input of shape {:?}", scales.len(), x.shape())));
+        return Err(broken(rule, format!("there are {} scales for an input of shape {:?}", scales.len(), x.shape())));
     }
     let plan = Plan {
         method,
@@ -89,7 +95,7 @@ fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest, [m
         exclude_outside: false,
         extrapolation: 0.0,
     };
-    Ok(resample(call, x, &plan, &scaled(x.shape(), scales)?)?.into())
+    Ok(resample(call, x, &plan, &scaled_extents(x.shape(), scales)?)?.into())
 }
 
 // Resize from 11 on.
@@ -167,15 +173,15 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
     let axes = resized_axes(call, x.rank())?;
     let count = axes.len();
     let regions = if coordinates == Coordinates::TfCropAndResize { regions(call, count)? } else { Vec::new() };
-    let given = |at: usize| -> Result<Option<&Tensor>> {
-        Ok(call.optional_tensor(at)?.filter(|tensor| !tensor.is_empty() || count == 0))
+    let given = |index: usize| -> Result<Option<&Tensor>> {
+        Ok(call.optional_tensor(index)?.filter(|tensor| !tensor.is_empty() || count == 0))
     };
-    let region = |at: usize| regions.get(at).copied().unwrap_or([0.0, 1.0]);
+    let region = |index: usize| regions.get(index).copied().unwrap_or([0.0, 1.0]);
     match (given(2)?, given(3)?) {
         (Some(scales), None) if scales.len() == count => {
-            let extent = |(at, (&axis, scale)): (usize, (&usize, f64))| {
+            let extent = |(index, (&axis, scale)): (usize, (&usize, f64))| {
                 check_scale(scale).rule("C17")?;
-                let (input, region) = (x.shape()[axis], region(at));
+                let (input, region) = (x.shape()[axis], region(index));
                 let share = float(float(region[1]) - float(region[0]));
                 let output = length(float(float(input as f64 * share) * scale));
                 Ok(Extent { axis, input, output, scale, target: input as f64 * scale, region })
@@ -185,14 +191,14 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
         (None, Some(sizes)) if sizes.len() == count => {
             let sizes = call.budget.read_indices(sizes)?;
             let lengths: Vec<(usize, i64)> = axes.iter().map(|&axis| x.shape()[axis]).zip(sizes).collect();
-            let lengths = fitted(call, &lengths)?;
-            let extent = |(at, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
+            let lengths = output_lengths(call, &lengths)?;
+            let extent = |(index, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
                 axis,
                 input: x.shape()[axis],
                 output,
                 scale,
                 target,
-                region: region(at),
+                region: region(index),
             };
             Ok(axes.iter().zip(lengths).enumerate().map(extent).collect())
         }
@@ -202,7 +208,8 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
             Err(broken(
                 rule,
                 format!(
-                    "one of scales and sizes takes {count} elements and the other none; they have {scales:?} and {sizes:?}"
+                    "either scales or sizes must have {count} elements, the other none; they have {scales:?} \
+                     and {sizes:?}"
                 ),
             ))
         }
@@ -212,17 +219,17 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
 fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
     let axes = given.iter().map(|&axis| normalize_axis(axis, rank).rule("C13")).collect::<Result<Vec<_>>>()?;
-    let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
-    if repeated { Err(broken("C13", format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
+    let repeated = axes.iter().enumerate().any(|(index, axis)| axes[..index].contains(axis));
+    if repeated { Err(broken("C13", format!("axes {given:?} contains an axis twice"))) } else { Ok(axes) }
 }
 
 /// Returns the start and end of each axis. `roi` holds all starts, then all ends.
 fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     let roi = call.optional_tensor(1)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     if roi.len() != 2 * count {
-        return Err(invalid(format!("roi has {} elements; tf_crop_and_resize takes {} of them", roi.len(), 2 * count)));
+        return Err(invalid(format!("roi has {} elements; tf_crop_and_resize requires {}", roi.len(), 2 * count)));
     }
-    Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
+    Ok((0..count).map(|index| [roi[index], roi[count + index]]).collect())
 }
 
 /// Attribute `keep_aspect_ratio_policy`: sizes apply per axis, or bound one scale for all.
@@ -235,9 +242,9 @@ enum Policy {
 
 /// Returns the output length, the scale and the unrounded length of each axis, from its input length and requested
 /// size.
-fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
+fn output_lengths(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
     if let Some((_, size)) = lengths.iter().find(|(_, size)| *size < 0) {
-        return Err(invalid(format!("a size is {size}; it takes 0 or more")));
+        return Err(invalid(format!("a size is {size}; it must be 0 or more")));
     }
     let ratio = |&(input, size): &(usize, i64)| {
         if input as i128 == i128::from(size) { 1.0 } else { size as f64 / input as f64 }

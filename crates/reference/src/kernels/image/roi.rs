@@ -13,7 +13,7 @@ use crate::tensor::sum::sum;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MaxRoiPool", 1, max_roi_pool),
     Kernel::new("RoiAlign", 10, |call| roi_align(call, 0.0)),
-    Kernel::new("RoiAlign", 16, |call| roi_align(call, shift(call)?)),
+    Kernel::new("RoiAlign", 16, |call| roi_align(call, pixel_shift(call)?)),
 ];
 
 /// Rounds to the type of the input. Coordinates and counts are computed in it, step by step.
@@ -24,14 +24,14 @@ fn staged(element: ElementType) -> impl Fn(f64) -> f64 {
 /// Returns the four dimensions of the images.
 fn images(x: &Tensor) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(x.shape())
-        .map_err(|_| invalid(format!("X has shape {:?}; it takes batch, channels, height and width", x.shape())))
+        .map_err(|_| invalid(format!("X has shape {:?}; it must have batch, channels, height and width", x.shape())))
 }
 
 /// Returns the regions, `columns` numbers each.
 fn regions(call: &Call<'_>, tensor: &Tensor, columns: usize) -> Result<Vec<f64>> {
     match tensor.shape() {
         &[_, found] if found == columns => call.budget.read_floats(tensor),
-        shape => Err(invalid(format!("rois has shape {shape:?}; it takes rows of {columns}"))),
+        shape => Err(invalid(format!("rois has shape {shape:?}; it must have rows of {columns}"))),
     }
 }
 
@@ -40,7 +40,7 @@ fn batch(index: f64, count: usize) -> Result<usize> {
     if index >= 0.0 && index < count as f64 {
         Ok(index as usize)
     } else {
-        Err(invalid(format!("a region lies in image {index}, but the batch has {count}")))
+        Err(invalid(format!("a region is in image {index}, but the batch has {count}")))
     }
 }
 
@@ -48,13 +48,13 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
     usize::try_from(given)
         .ok()
         .filter(|&size| size > 0)
-        .ok_or_else(|| invalid(format!("{name} of {} is {given}; it takes 1 or more", call.spec.version)))
+        .ok_or_else(|| invalid(format!("{name} of {} is {given}; it must be 1 or more", call.spec.version)))
 }
 
 // RoiAlign.
 
 /// Returns the offset of coordinates from the index of their pixel.
-fn shift(call: &Call<'_>) -> Result<f64> {
+fn pixel_shift(call: &Call<'_>) -> Result<f64> {
     call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)]).rule("C7")
 }
 
@@ -77,20 +77,24 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let [count, channels, height, width] = images(x)?;
     let regions = regions(call, rois, 4).rule("C8")?;
     if regions.len() != batches.len().saturating_mul(4) {
-        return Err(broken("C8", format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
+        return Err(broken(
+            "C8",
+            format!("there are {} batch_indices for rois of shape {:?}", batches.len(), rois.shape()),
+        ));
     }
     let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)]).rule("C7")?;
     let bins = [call.int("output_height")?, call.int("output_width")?];
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];
-    let room = call.allocate(x.element_type(), &shape)?;
+    let output = call.allocate(x.element_type(), &shape)?;
     let values = call.budget.read_floats(x)?;
-    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
-    if !room.is_empty() {
-        let of_region = room.len() / batches.len();
-        for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(of_region)) {
+    let mut results: Vec<f64> = call.budget.scratch(output.len())?;
+    let sampling = Sampling { call, shift, bins, plane: [height, width] };
+    if !output.is_empty() {
+        let region_bins = output.len() / batches.len();
+        for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(region_bins)) {
             let budget = call.budget.nested();
-            let samples = samples(call, &budget, region, shift, bins, [height, width])?;
+            let samples = sampling.samples(&budget, region)?;
             let image = batch(index, count).rule("C5")? * channels;
             for (channel, out) in out.chunks_mut(bins[0] * bins[1]).enumerate() {
                 let plane = (image + channel) * height * width;
@@ -99,7 +103,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
             }
         }
     }
-    Ok(room.floats(results)?.into())
+    Ok(output.floats(results)?.into())
 }
 
 /// Computes one value per bin from its samples.
@@ -107,16 +111,16 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
 /// The maximum is over the four weighted pixels of every sample, not over the samples, as in upstream's own case. The
 /// text only names the mode.
 fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
-    let of_bin = samples.len() / out.len();
-    for (at, out) in out.iter_mut().enumerate() {
-        let samples = &samples[at * of_bin..(at + 1) * of_bin];
+    let bin_samples = samples.len() / out.len();
+    for (index, out) in out.iter_mut().enumerate() {
+        let samples = &samples[index * bin_samples..(index + 1) * bin_samples];
         let terms = |sample: &Sample| -> [f64; 4] {
             std::array::from_fn(|corner| {
                 sample.weights[corner] * plane.get(sample.positions[corner]).copied().unwrap_or(0.0)
             })
         };
         *out = match mode {
-            Mode::Average => sum(samples.iter().flat_map(terms)) / of_bin.max(1) as f64,
+            Mode::Average => sum(samples.iter().flat_map(terms)) / bin_samples.max(1) as f64,
             Mode::Maximum => samples.iter().flat_map(terms).reduce(greater).unwrap_or(0.0),
         };
     }
@@ -127,52 +131,59 @@ fn greater(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
-/// Returns the samples of all bins of a region, bin by bin.
-fn samples(
-    call: &Call<'_>,
-    budget: &Budget,
-    region: &[f64],
+/// Sampling of regions by `RoiAlign`.
+struct Sampling<'a> {
+    call: &'a Call<'a>,
+    /// Offset of coordinates from the index of their pixel.
     shift: f64,
+    /// Rows and columns of bins.
     bins: [usize; 2],
+    /// Height and width of the images.
     plane: [usize; 2],
-) -> Result<Vec<Sample>> {
-    let round = staged(call.tensor(0)?.element_type());
-    let scale = call.float("spatial_scale")?;
-    let ratio = call.int("sampling_ratio")?;
-    // A region is stored as x1, y1, x2, y2.
-    let along = |axis: usize| -> Result<(Vec<f64>, usize)> {
-        let start = round(round(region[1 - axis] * scale) - shift);
-        let end = round(round(region[3 - axis] * scale) - shift);
-        let mut extent = round(end - start);
-        if shift == 0.0 {
-            extent = extent.max(1.0);
+}
+
+impl Sampling<'_> {
+    /// Returns the samples of all bins of a region, bin by bin.
+    fn samples(&self, budget: &Budget, region: &[f64]) -> Result<Vec<Sample>> {
+        let Sampling { call, shift, bins, plane } = *self;
+        let round = staged(call.tensor(0)?.element_type());
+        let scale = call.float("spatial_scale")?;
+        let ratio = call.int("sampling_ratio")?;
+        // A region is stored as x1, y1, x2, y2.
+        let along = |axis: usize| -> Result<(Vec<f64>, usize)> {
+            let start = round(round(region[1 - axis] * scale) - shift);
+            let end = round(round(region[3 - axis] * scale) - shift);
+            let mut extent = round(end - start);
+            if shift == 0.0 {
+                extent = extent.max(1.0);
+            }
+            let bin = round(extent / bins[axis] as f64);
+            let grid = grid(bin, ratio)?;
+            let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
+            for (index, place) in places.iter_mut().enumerate() {
+                let corner = round(start + round((index / grid) as f64 * bin));
+                let inside = round(round(((index % grid) as f64 + 0.5) * bin) / grid as f64);
+                *place = round(corner + inside);
+            }
+            Ok((places, grid))
+        };
+        let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
+        let bin_samples = row_grid.saturating_mul(column_grid);
+        let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
+        for (index, sample) in samples.iter_mut().enumerate() {
+            let (bin, inside) = (index / bin_samples, index % bin_samples);
+            let row = bin / bins[1] * row_grid + inside / column_grid;
+            let column = bin % bins[1] * column_grid + inside % column_grid;
+            *sample = Sample::at([rows[row], columns[column]], plane);
         }
-        let bin = round(extent / bins[axis] as f64);
-        let grid = grid(bin, ratio)?;
-        let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
-        for (at, place) in places.iter_mut().enumerate() {
-            let corner = round(start + round((at / grid) as f64 * bin));
-            let inside = round(round(((at % grid) as f64 + 0.5) * bin) / grid as f64);
-            *place = round(corner + inside);
-        }
-        Ok((places, grid))
-    };
-    let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
-    let of_bin = row_grid.saturating_mul(column_grid);
-    let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
-    for (at, sample) in samples.iter_mut().enumerate() {
-        let (bin, inside) = (at / of_bin, at % of_bin);
-        let row = bin / bins[1] * row_grid + inside / column_grid;
-        let column = bin % bins[1] * column_grid + inside % column_grid;
-        *sample = Sample::at([rows[row], columns[column]], plane);
+        Ok(samples)
     }
-    Ok(samples)
 }
 
 /// Returns the number of samples along one axis of a bin.
 fn grid(bin: f64, ratio: i64) -> Result<usize> {
     if ratio < 0 {
-        return Err(broken("C3", format!("sampling_ratio is {ratio}; it takes 0 or more")));
+        return Err(broken("C3", format!("sampling_ratio is {ratio}; it must be 0 or more")));
     }
     if ratio > 0 {
         return Ok(usize::try_from(ratio).unwrap_or(usize::MAX));
@@ -217,14 +228,14 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     let &[rows, columns] = call.ints("pooled_shape")? else {
         return Err(broken(
             "C4",
-            format!("pooled_shape is {:?}; it takes height and width", call.ints("pooled_shape")?),
+            format!("pooled_shape is {:?}; it must be height and width", call.ints("pooled_shape")?),
         ));
     };
     let bins = [size(call, "pooled_shape", rows)?, size(call, "pooled_shape", columns)?];
     let shape = [rois.shape()[0], channels, bins[0], bins[1]];
-    let room = call.allocate(x.element_type(), &shape)?;
+    let output = call.allocate(x.element_type(), &shape)?;
     let values = call.budget.read_floats(x)?;
-    let mut best: Vec<usize> = call.budget.scratch(room.len())?;
+    let mut best: Vec<usize> = call.budget.scratch(output.len())?;
     let mut slots = best.iter_mut();
     for region in regions.chunks(5).filter(|_| channels > 0) {
         let image = batch(region[0], count).rule("C3")? * channels;
@@ -235,16 +246,18 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
             for row in &rows {
                 for (column, slot) in columns.iter().zip(&mut slots) {
                     call.budget.count_work(row.len().saturating_mul(column.len()))?;
-                    let inside = row.clone().flat_map(|row| column.clone().map(move |at| plane + row * width + at));
-                    let better = |best, at| if greater(values[best], values[at]) == values[best] { best } else { at };
-                    *slot = inside.reduce(better).map_or(0, |at| at + 1);
+                    let inside =
+                        row.clone().flat_map(|row| column.clone().map(move |index| plane + row * width + index));
+                    let better =
+                        |best, index| if greater(values[best], values[index]) == values[best] { best } else { index };
+                    *slot = inside.reduce(better).map_or(0, |index| index + 1);
                 }
             }
         }
     }
     let zero = Tensor::zero(x.element_type())?;
-    let positions = best.into_iter().map(|at| at.checked_sub(1).map_or((1, 0), |at| (0, at)));
-    Ok(room.gather_from(&[x, &zero], positions)?.into())
+    let positions = best.into_iter().map(|index| index.checked_sub(1).map_or((1, 0), |index| (0, index)));
+    Ok(output.gather_from(&[x, &zero], positions)?.into())
 }
 
 /// Returns the pixels of each bin along one axis. Both ends of the region are rounded to a pixel, half away from zero,
@@ -258,9 +271,9 @@ fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Resul
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the axis")]
     let clamped = |place: f64| place.clamp(0.0, length as f64) as usize;
     call.budget.count_work(bins)?;
-    let range = |at: usize| {
-        let low = clamped(round(at as f64 * bin).floor() + start);
-        let high = clamped(round((at + 1) as f64 * bin).ceil() + start);
+    let range = |index: usize| {
+        let low = clamped(round(index as f64 * bin).floor() + start);
+        let high = clamped(round((index + 1) as f64 * bin).ceil() + start);
         low..high
     };
     Ok((0..bins).map(range).collect())
@@ -287,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_of_doubles_keeps_what_cancels() {
+    fn the_average_of_doubles_survives_cancellation() {
         let large = libm::ldexp(1.0, 60);
         let mut plane = [0.0; 16];
         (plane[5], plane[6], plane[9]) = (4.0, large, -large);
@@ -297,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_is_taken_of_weighted_pixels() {
+    fn the_maximum_is_over_weighted_pixels() {
         // The sample (1.5, 1.5) weights the pixels 5, 6, 9 and 10 by a quarter each.
         assert_eq!(align(10, [1.0, 1.0, 2.0, 2.0]).set("mode", "max").tensor().floats(), [2.5]);
     }

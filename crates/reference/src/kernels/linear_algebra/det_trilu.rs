@@ -43,10 +43,10 @@ fn det(call: &Call<'_>) -> Result {
     let values = call.budget.read_floats(data)?;
     let mut determinants: Vec<f64> = call.budget.scratch(buffer.len())?;
     for (index, determinant) in determinants.iter_mut().enumerate() {
-        let own = values.get(index * rows * rows..(index + 1) * rows * rows).unwrap_or(&[]);
+        let elements = values.get(index * rows * rows..(index + 1) * rows * rows).unwrap_or(&[]);
         let budget = call.budget.nested();
-        budget.count(own.len(), size_of::<DoubleDouble>())?;
-        let matrix = if rows == 0 { Vec::new() } else { own.chunks(rows).map(wide).collect() };
+        budget.count(elements.len(), size_of::<DoubleDouble>())?;
+        let matrix = if rows == 0 { Vec::new() } else { elements.chunks(rows).map(wide).collect() };
         *determinant = determinant_of(call, matrix)?;
     }
     Ok(buffer.floats(determinants)?.into())
@@ -96,7 +96,7 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     #[test]
-    fn a_triangle_of_nothing_keeps_its_shape() {
+    fn an_empty_triangle_keeps_its_shape() {
         assert_eq!(node("Trilu", 14).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
     }
 

@@ -50,17 +50,18 @@ struct Plan {
 }
 
 /// Violated rule of an equation, and the reason.
-type Broken = (&'static str, String);
+type Violation = (&'static str, String);
 
 impl Plan {
-    fn of(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
-        let refuse = |(rule, why): Broken| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
+    fn new(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
+        let refuse =
+            |(rule, why): Violation| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
         let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
         let (left, right) = match compact.split_once("->") {
             Some((left, right)) => (left, Some(right)),
             None => (compact.as_str(), None),
         };
-        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Broken>>().map_err(refuse)?;
+        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Violation>>().map_err(refuse)?;
         if terms.len() != shapes.len() {
             return Err(refuse(("C6", format!("it has {} terms for {} inputs", terms.len(), shapes.len()))));
         }
@@ -101,7 +102,7 @@ impl Plan {
 }
 
 /// Parses a term.
-fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
+fn symbols(term: &str) -> Result<Vec<Symbol>, Violation> {
     let mut symbols = Vec::new();
     let mut rest = term;
     while let Some(letter) = rest.chars().next() {
@@ -110,7 +111,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
             '.' if rest.starts_with("...") && !symbols.contains(&Symbol::Ellipsis) => (Symbol::Ellipsis, 3),
             _ => {
                 let rule = if letter == '.' { "C4" } else { "C5" };
-                return Err((rule, format!("'{term}' holds '{letter}' where a letter or one '...' may stand")));
+                return Err((rule, format!("'{term}' contains '{letter}'; only letters and one '...' are allowed")));
             }
         };
         symbols.push(symbol);
@@ -120,7 +121,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
 }
 
 /// Returns the number of dimensions of the ellipsis, which must be the same in every term.
-fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Broken> {
+fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Violation> {
     let mut known = None;
     for (term, shape) in terms.iter().zip(shapes) {
         let letters = term.iter().filter(|symbol| **symbol != Symbol::Ellipsis).count();
@@ -148,7 +149,7 @@ fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
 }
 
 /// Returns the size of each index. Dimensions of size 1 broadcast.
-fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Broken> {
+fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Violation> {
     let mut sizes = BTreeMap::new();
     for (operand, shape) in operands.iter().zip(shapes) {
         for (index, &dim) in operand.iter().zip(*shape) {
@@ -168,19 +169,89 @@ fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index,
 fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     let mut counts: BTreeMap<Index, usize> = BTreeMap::new();
     operands.iter().flatten().for_each(|index| *counts.entry(*index).or_default() += 1);
-    let stays = |(index, count): (Index, usize)| (count == 1 || matches!(index, Index::Ellipsis(_))).then_some(index);
-    counts.into_iter().filter_map(stays).collect()
+    let is_kept = |(index, count): (Index, usize)| (count == 1 || matches!(index, Index::Ellipsis(_))).then_some(index);
+    counts.into_iter().filter_map(is_kept).collect()
 }
 
-/// Computes, for each element of the result, `total` over the products of one element of each operand. `read` reads the elements.
-fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
-    call: &Call<'_>,
-    plan: &Plan,
-    read: impl Fn(&Elements, usize) -> T + Sync,
-    total: impl Fn(&mut dyn Iterator<Item = T>) -> R + Sync,
-    multiply: impl Fn(T, T) -> T + Sync,
-    one: T,
-) -> Result<Vec<R>> {
+/// Arithmetic of a contraction.
+trait Arithmetic {
+    type Number: Clone + Default + Send;
+
+    /// Product of no factors.
+    const ONE: Self::Number;
+
+    /// Reads an element of an operand.
+    fn read(elements: &Elements, index: usize) -> Self::Number;
+
+    fn multiply(a: Self::Number, b: Self::Number) -> Self::Number;
+
+    fn sum(terms: impl Iterator<Item = Self::Number>) -> Self::Number;
+}
+
+/// Floats, in compensated sums.
+struct Floats;
+
+impl Arithmetic for Floats {
+    type Number = f64;
+    const ONE: f64 = 1.0;
+
+    fn read(elements: &Elements, index: usize) -> f64 {
+        elements.float(index)
+    }
+
+    fn multiply(a: f64, b: f64) -> f64 {
+        a * b
+    }
+
+    fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+        let mut sum = CompensatedSum::default();
+        terms.for_each(|term| sum.add(term));
+        sum.value()
+    }
+}
+
+/// Absolute values of floats.
+struct Magnitudes;
+
+impl Arithmetic for Magnitudes {
+    type Number = f64;
+    const ONE: f64 = 1.0;
+
+    fn read(elements: &Elements, index: usize) -> f64 {
+        elements.float(index).abs()
+    }
+
+    fn multiply(a: f64, b: f64) -> f64 {
+        a * b
+    }
+
+    fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+        Floats::sum(terms)
+    }
+}
+
+/// Integers, which wrap.
+struct Integers;
+
+impl Arithmetic for Integers {
+    type Number = i128;
+    const ONE: i128 = 1;
+
+    fn read(elements: &Elements, index: usize) -> i128 {
+        elements.integer(index)
+    }
+
+    fn multiply(a: i128, b: i128) -> i128 {
+        a.wrapping_mul(b)
+    }
+
+    fn sum(terms: impl Iterator<Item = i128>) -> i128 {
+        terms.fold(0, i128::wrapping_add)
+    }
+}
+
+/// Computes, for each element of the result, the sum of the products of one element of each operand.
+fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number>> {
     let operands = call.tensors(0)?;
     let count = element_count(&plan.dims(&plan.output))?;
     let terms = element_count(&plan.dims(&plan.summed))?;
@@ -197,18 +268,18 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     };
     let (starts, offsets) = (walks(&plan.output, count)?, walks(&plan.summed, terms)?);
     let operands: Vec<Elements> = operands.into_iter().map(Tensor::elements).collect();
-    let mut out: Vec<R> = call.budget.scratch(count)?;
+    let mut out: Vec<A::Number> = call.budget.scratch(count)?;
     out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
-        |(at, slot)| -> Result<()> {
+        |(index, slot)| -> Result<()> {
             call.budget.count_work(terms)?;
             let product = |term: usize| {
                 let factors = operands
                     .iter()
                     .enumerate()
-                    .map(|(which, elements)| read(elements, starts[which][at] + offsets[which][term]));
-                factors.fold(one, &multiply)
+                    .map(|(operand, elements)| A::read(elements, starts[operand][index] + offsets[operand][term]));
+                factors.fold(A::ONE, A::multiply)
             };
-            *slot = total(&mut call.budget.timed(0..terms).map(product));
+            *slot = A::sum(call.budget.timed(0..terms).map(product));
             Ok(())
         },
     )?;
@@ -219,29 +290,21 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
 fn einsum(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
-    let plan = Plan::of(call.string("equation")?, &shapes)?;
+    let plan = Plan::new(call.string("equation")?, &shapes)?;
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
-        let values = contract(call, &plan, Elements::float, compensated, |a, b| a * b, 1.0)?;
+        let values = contract::<Floats>(call, &plan)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
-    let total = |terms: &mut dyn Iterator<Item = i128>| terms.fold(0, i128::wrapping_add);
-    let values = contract(call, &plan, Elements::integer, total, i128::wrapping_mul, 1)?;
+    let values = contract::<Integers>(call, &plan)?;
     Ok(call.integers(element, &shape, values)?.into())
-}
-
-fn compensated(terms: &mut dyn Iterator<Item = f64>) -> f64 {
-    let mut sum = CompensatedSum::default();
-    terms.for_each(|term| sum.add(term));
-    sum.value()
 }
 
 fn magnitude(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
-    let plan = Plan::of(call.string("equation")?, &shapes)?;
-    let absolute = |elements: &Elements, index: usize| elements.float(index).abs();
-    let values = contract(call, &plan, absolute, compensated, |a, b| a * b, 1.0)?;
+    let plan = Plan::new(call.string("equation")?, &shapes)?;
+    let values = contract::<Magnitudes>(call, &plan)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }
 
@@ -270,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_an_empty_axis() {
+    fn an_empty_axis_gives_an_empty_result() {
         assert_eq!(run("ij->j", &[floats(&[2, 0], &[])]), (vec![0], vec![]));
     }
 
@@ -292,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_is_refused() {
+    fn meaningless_equations_are_refused() {
         for equation in ["i.j", "....", "...ij...", "ij->i->j"] {
             let call = node("Einsum", 12).set("equation", equation).input(matrix());
             assert!(call.run().is_err(), "{equation} was taken");

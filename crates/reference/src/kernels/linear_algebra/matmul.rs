@@ -29,34 +29,34 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QLinearMatMul", 10, quantized_matmul),
 ];
 
-/// Multiplies floating-point factors. For `double`, each element is one compensated sum. Products of narrower types are
-/// exact in `f64`.
-fn float_product(
-    call: &Call<'_>,
-    [a, b]: [&Tensor; 2],
+/// Factors of a product.
+struct Factors<'a> {
+    a: &'a Tensor,
+    b: &'a Tensor,
+    /// Factors that are stored transposed.
     transpose: [bool; 2],
-    shape: &MatMulShape,
-    accumulate: Accumulate,
-) -> Result<Vec<f64>> {
-    let compensated = a.element_type() == ElementType::Double && accumulate == Accumulate::Value;
-    let read_a = |budget: &Budget, range| accumulate.read(budget, &a.part(range));
-    let read_b = |budget: &Budget, range| accumulate.read(budget, &b.part(range));
-    let multiply_add = if compensated { multiply_add_compensated } else { multiply_add };
-    let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add, sums_split: !compensated };
-    shape.multiply(call, transpose, &arithmetic)
+    product: MatMulShape,
 }
 
-/// Multiplies integer factors modulo 2^64, which covers the wrapping of every integer type.
-fn integer_product(
-    call: &Call<'_>,
-    [a, b]: [&Tensor; 2],
-    transpose: [bool; 2],
-    shape: &MatMulShape,
-) -> Result<Vec<i64>> {
-    let read_a = |budget: &Budget, range| wrapped(budget, &a.part(range));
-    let read_b = |budget: &Budget, range| wrapped(budget, &b.part(range));
-    let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add: multiply_add_wrapping, sums_split: true };
-    shape.multiply(call, transpose, &arithmetic)
+impl Factors<'_> {
+    /// Multiplies floating-point factors. For `double`, each element is one compensated sum. Products of narrower types
+    /// are exact in `f64`.
+    fn multiply_floats(&self, call: &Call<'_>, accumulate: Accumulate) -> Result<Vec<f64>> {
+        let compensated = self.a.element_type() == ElementType::Double && accumulate == Accumulate::Value;
+        let read_a = |budget: &Budget, range| accumulate.read(budget, &self.a.part(range));
+        let read_b = |budget: &Budget, range| accumulate.read(budget, &self.b.part(range));
+        let multiply_add = if compensated { multiply_add_compensated } else { multiply_add };
+        let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add, sums_split: !compensated };
+        self.product.multiply(call, self.transpose, &arithmetic)
+    }
+
+    /// Multiplies integer factors modulo 2^64, which covers the wrapping of every integer type.
+    fn multiply_integers(&self, call: &Call<'_>) -> Result<Vec<i64>> {
+        let read_a = |budget: &Budget, range| wrapped(budget, &self.a.part(range));
+        let read_b = |budget: &Budget, range| wrapped(budget, &self.b.part(range));
+        let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add: multiply_add_wrapping, sums_split: true };
+        self.product.multiply(call, self.transpose, &arithmetic)
+    }
 }
 
 /// Returns the elements modulo 2^64.
@@ -73,14 +73,14 @@ fn widened(values: Vec<i64>) -> impl Iterator<Item = i128> {
 fn matmul(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     let rules = Rules { scalars: "C5", inner: "C1", stacks: "C3" };
-    let product = MatMulShape::of(a.shape(), b.shape(), &rules)?;
-    let element = a.element_type();
+    let factors = Factors { a, b, transpose: [false; 2], product: MatMulShape::new(a.shape(), b.shape(), &rules)? };
+    let (element, shape) = (a.element_type(), &factors.product.shape);
     if element.is_float() || accumulate == Accumulate::Magnitude {
-        let values = float_product(call, [a, b], [false; 2], &product, accumulate)?;
-        return Ok(call.floats(accumulate.output(element), &product.shape, values)?.into());
+        let values = factors.multiply_floats(call, accumulate)?;
+        return Ok(call.floats(accumulate.output(element), shape, values)?.into());
     }
-    let values = integer_product(call, [a, b], [false; 2], &product)?;
-    Ok(call.integers(element, &product.shape, widened(values))?.into())
+    let values = factors.multiply_integers(call)?;
+    Ok(call.integers(element, shape, widened(values))?.into())
 }
 
 /// Allowed shapes of Gemm's third input.
@@ -94,15 +94,12 @@ enum AddendShape {
 
 /// Factors and addend of a Gemm.
 struct General<'a> {
-    a: &'a Tensor,
-    b: &'a Tensor,
+    factors: Factors<'a>,
     c: Option<&'a Tensor>,
-    transpose: [bool; 2],
-    product: MatMulShape,
 }
 
 impl<'a> General<'a> {
-    fn of(call: &Call<'a>, addend: AddendShape) -> Result<General<'a>> {
+    fn read(call: &Call<'a>, addend: AddendShape) -> Result<General<'a>> {
         let (a, b, c) = (call.tensor(0)?, call.tensor(1)?, call.optional_tensor(2)?);
         let transpose = [call.flag("transA")?, call.flag("transB")?];
         let oriented = |tensor: &Tensor, transpose: bool| match *tensor.shape() {
@@ -112,7 +109,7 @@ impl<'a> General<'a> {
         };
         let rule = if transpose == [false; 2] { "C5" } else { "C1" };
         let rules = Rules { scalars: rule, inner: rule, stacks: rule };
-        let product = MatMulShape::of(&oriented(a, transpose[0])?, &oriented(b, transpose[1])?, &rules)?;
+        let product = MatMulShape::new(&oriented(a, transpose[0])?, &oriented(b, transpose[1])?, &rules)?;
         if let Some(c) = c {
             let must_agree = addend == AddendShape::SameUnlessBroadcast && !call.flag("broadcast")?;
             let fits = if must_agree {
@@ -127,7 +124,7 @@ impl<'a> General<'a> {
                 return Err(broken(rule, format!("C has shape {c:?} and cannot be added to {shape:?}{hint}")));
             }
         }
-        Ok(General { a, b, c, transpose, product })
+        Ok(General { factors: Factors { a, b, transpose, product }, c })
     }
 
     /// Combines each element of the product with that of the addend, if there is one.
@@ -142,7 +139,7 @@ impl<'a> General<'a> {
             None => product.iter_mut().for_each(|value| *value = combine(*value, None)),
             Some(c) => {
                 let values = addend(call, c)?;
-                let positions = StridedIter::broadcast(c.shape(), &self.product.shape);
+                let positions = StridedIter::broadcast(c.shape(), &self.factors.product.shape);
                 product
                     .iter_mut()
                     .zip(positions)
@@ -155,23 +152,23 @@ impl<'a> General<'a> {
 
 /// Gemm: `Y = alpha * A' * B' + beta * C`.
 fn gemm(call: &Call<'_>, addend: AddendShape, accumulate: Accumulate) -> Result {
-    let general = General::of(call, addend)?;
-    let General { a, b, transpose, ref product, .. } = general;
+    let general = General::read(call, addend)?;
+    let factors = &general.factors;
     let (alpha, beta) = (call.float("alpha")?, call.float("beta")?);
-    let (element, shape) = (a.element_type(), &product.shape);
+    let (element, shape) = (factors.a.element_type(), &factors.product.shape);
     let floats = |call: &Call<'_>, c: &Tensor| accumulate.read(call.budget, c);
     if accumulate == Accumulate::Magnitude {
         let (alpha, beta) = (alpha.abs(), beta.abs());
-        let values = float_product(call, [a, b], transpose, product, accumulate)?;
+        let values = factors.multiply_floats(call, accumulate)?;
         let values = general.add(call, values, floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
         return Ok(call.floats(ElementType::Double, shape, values)?.into());
     }
     if element.is_float() {
-        let values = float_product(call, [a, b], transpose, product, accumulate)?;
+        let values = factors.multiply_floats(call, accumulate)?;
         let values = general.add(call, values, floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
         return Ok(call.floats(element, shape, values)?.into());
     }
-    let values = integer_product(call, [a, b], transpose, product)?;
+    let values = factors.multiply_integers(call)?;
     #[expect(clippy::cast_possible_truncation, reason = "the factors are whole, and what is beyond 64 bits wraps")]
     if alpha.fract() == 0.0 && beta.fract() == 0.0 {
         let (alpha, beta) = (alpha as i128 as i64, beta as i128 as i64);
@@ -194,41 +191,44 @@ enum Per {
     Column,
 }
 
-/// Returns the shape with which a scale or zero point broadcasts. A vector has one element per row or per column.
-fn quantization_shape(tensor: &Tensor, per: Per) -> Vec<usize> {
-    match *tensor.shape() {
-        [count] if count > 1 && per == Per::Row => vec![count, 1],
-        ref shape => shape.to_vec(),
-    }
+/// Scale or zero point.
+struct QuantizationParameter<'a> {
+    tensor: &'a Tensor,
+    values: Vec<f64>,
+    per: Per,
 }
 
-/// Returns the parameter of each element of a tensor of `shape`.
-fn spread<'a>(
-    parameter: &Tensor,
-    values: &'a [f64],
-    per: Per,
-    shape: &[usize],
-    rule: &str,
-) -> Result<impl Iterator<Item = f64> + use<'a>> {
-    let own = quantization_shape(parameter, per);
-    if broadcast(&own, shape).rule(rule)? != shape {
-        return Err(broken(
-            rule,
-            format!(
-                "a scale or zero point of shape {:?} does not fit {shape:?}; it takes one value, or one for each {}",
-                parameter.shape(),
-                if per == Per::Row { "row" } else { "column" }
-            ),
-        ));
+impl<'a> QuantizationParameter<'a> {
+    fn read(call: &Call<'_>, tensor: &'a Tensor, per: Per) -> Result<QuantizationParameter<'a>> {
+        Ok(QuantizationParameter { tensor, values: call.budget.read_floats(tensor)?, per })
     }
-    Ok(StridedIter::broadcast(&own, shape).map(|position| values[position]))
+
+    /// Returns the parameter of each element of a tensor of `shape`. `rule` is about the shape of the parameter, in
+    /// which a vector has one element per row or per column.
+    fn broadcast(&self, shape: &[usize], rule: &str) -> Result<impl Iterator<Item = f64> + use<'_>> {
+        let own = match *self.tensor.shape() {
+            [count] if count > 1 && self.per == Per::Row => vec![count, 1],
+            ref own => own.to_vec(),
+        };
+        if broadcast(&own, shape).rule(rule)? != shape {
+            return Err(broken(
+                rule,
+                format!(
+                    "a scale or zero point of shape {:?} does not fit {shape:?}; it takes one value, or one for \
+                     each {}",
+                    self.tensor.shape(),
+                    if self.per == Per::Row { "row" } else { "column" }
+                ),
+            ));
+        }
+        Ok(StridedIter::broadcast(&own, shape).map(|position| self.values[position]))
+    }
 }
 
 /// Factor minus its zero point, exactly.
 struct Centred<'a> {
     factor: &'a Tensor,
-    zero_point: Option<(&'a Tensor, Vec<f64>)>,
-    per: Per,
+    zero_point: Option<QuantizationParameter<'a>>,
     /// Shape of the factor. A vector is a matrix of one row or column.
     shape: Vec<usize>,
     /// Rule about zero points.
@@ -236,10 +236,10 @@ struct Centred<'a> {
 }
 
 impl<'a> Centred<'a> {
-    fn of(
-        call: &Call<'_>,
+    /// Checks the shape of the zero point.
+    fn new(
         factor: &'a Tensor,
-        zero_point: Option<&'a Tensor>,
+        zero_point: Option<QuantizationParameter<'a>>,
         per: Per,
         rule: &'static str,
     ) -> Result<Centred<'a>> {
@@ -248,38 +248,35 @@ impl<'a> Centred<'a> {
             (1, Per::Column) => vec![factor.len(), 1],
             _ => factor.shape().to_vec(),
         };
-        let zero_point = match zero_point {
-            Some(tensor) => {
-                let zeros = call.budget.read_floats(tensor)?;
-                drop(spread(tensor, &zeros, per, &shape, rule)?);
-                Some((tensor, zeros))
-            }
-            None => None,
-        };
-        Ok(Centred { factor, zero_point, per, shape, rule })
+        if let Some(zero_point) = &zero_point {
+            drop(zero_point.broadcast(&shape, rule)?);
+        }
+        Ok(Centred { factor, zero_point, shape, rule })
     }
 
     /// Reads a range of elements.
     fn read(&self, budget: &Budget, range: Range<usize>) -> Result<Vec<f64>> {
         let mut values = budget.read_floats(&self.factor.part(range.clone()))?;
-        if let Some((tensor, zeros)) = &self.zero_point {
-            let zeros = spread(tensor, zeros, self.per, &self.shape, self.rule)?.skip(range.start);
+        if let Some(zero_point) = &self.zero_point {
+            let zeros = zero_point.broadcast(&self.shape, self.rule)?.skip(range.start);
             values.iter_mut().zip(zeros).for_each(|(value, zero)| *value -= zero);
         }
         Ok(values)
     }
 }
 
-/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of the factors.
+/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of
+/// the factors.
 fn centred_product(
     call: &Call<'_>,
     (a, a_zero_point): (&Tensor, Option<&Tensor>),
     (b, b_zero_point): (&Tensor, Option<&Tensor>),
     rule: &'static str,
 ) -> Result<(MatMulShape, Vec<f64>)> {
-    let shape = MatMulShape::of(a.shape(), b.shape(), &Rules { scalars: "C4", inner: "C4", stacks: "C4" })?;
-    let a = Centred::of(call, a, a_zero_point, Per::Row, rule)?;
-    let b = Centred::of(call, b, b_zero_point, Per::Column, rule)?;
+    let shape = MatMulShape::new(a.shape(), b.shape(), &Rules { scalars: "C4", inner: "C4", stacks: "C4" })?;
+    let read = |tensor, per| QuantizationParameter::read(call, tensor, per);
+    let a = Centred::new(a, a_zero_point.map(|tensor| read(tensor, Per::Row)).transpose()?, Per::Row, rule)?;
+    let b = Centred::new(b, b_zero_point.map(|tensor| read(tensor, Per::Column)).transpose()?, Per::Column, rule)?;
     let read_a = |budget: &Budget, range| a.read(budget, range);
     let read_b = |budget: &Budget, range| b.read(budget, range);
     let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add, sums_split: true };
@@ -310,18 +307,19 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
         if scale != zero_point {
             return Err(broken(
                 "C3",
-                format!("{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both have the same"),
+                format!(
+                    "{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both must have the same"
+                ),
             ));
         }
     }
     let (product, values) = centred_product(call, a, b, "C3")?;
     let full = product.full_shape();
-    let parameters = [a_scale, b_scale, y_scale, y_zero_point];
-    let parameters = parameters.iter().map(|tensor| call.budget.read_floats(tensor)).collect::<Result<Vec<_>>>()?;
-    let a_scales = spread(a_scale, &parameters[0], Per::Row, &full, "C3")?;
-    let b_scales = spread(b_scale, &parameters[1], Per::Column, &full, "C3")?;
-    let y_scales = spread(y_scale, &parameters[2], Per::Row, &full, "C3")?;
-    let zeros = spread(y_zero_point, &parameters[3], Per::Row, &full, "C3")?;
+    let read = |tensor, per| QuantizationParameter::read(call, tensor, per);
+    let (a_scale, b_scale) = (read(a_scale, Per::Row)?, read(b_scale, Per::Column)?);
+    let (y_scale, y_zero) = (read(y_scale, Per::Row)?, read(y_zero_point, Per::Row)?);
+    let (a_scales, b_scales) = (a_scale.broadcast(&full, "C3")?, b_scale.broadcast(&full, "C3")?);
+    let (y_scales, zeros) = (y_scale.broadcast(&full, "C3")?, y_zero.broadcast(&full, "C3")?);
     let element = y_zero_point.element_type();
     let quantized = values.into_iter().zip(a_scales.zip(b_scales)).zip(y_scales.zip(zeros)).map(
         |((value, (a_scale, b_scale)), (y_scale, zero))| {
@@ -348,9 +346,9 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_the_rows_is_told_to_a_vector_that_does_not_fit() {
+    fn the_error_for_a_vector_names_the_length_of_the_rows() {
         let product = node("MatMul", 9).input(floats(&[2], &[1.0, 2.0])).input(floats(&[3], &[0.0; 3]));
-        assert!(product.error().contains("rows of 2"));
+        assert!(product.error().contains("rows have 2 elements"));
     }
 
     #[test]

@@ -14,40 +14,45 @@ use crate::types::ValueType;
 use crate::value::{Map, MapKey, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "CastMap", 1, cast_map),
-    Kernel::of("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
-    Kernel::of("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
-    Kernel::of("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
-    Kernel::of("ai.onnx.ml", "ZipMap", 1, zip_map),
+    Kernel::in_domain("ai.onnx.ml", "CastMap", 1, cast_map),
+    Kernel::in_domain("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
+    Kernel::in_domain("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
+    Kernel::in_domain("ai.onnx.ml", "ZipMap", 1, zip_map),
 ];
 
-/// Replaces each element of `x` with the value of its key, or with the default.
-fn translate(
-    call: &Call<'_>,
-    x: &Tensor,
-    equality: Equality,
-    keys: &Tensor,
-    values: &Tensor,
-    default: &Tensor,
-) -> Result {
-    if keys.len() != values.len() {
-        let (keys, values) = (keys.len(), values.len());
-        return Err(invalid(format!("there are {keys} keys and {values} values; they must be as many")));
+/// Values by key.
+struct Dictionary {
+    keys: Tensor,
+    values: Tensor,
+    /// Value of an element that is not a key.
+    default: Tensor,
+}
+
+impl Dictionary {
+    /// Replaces each element of the input with the value of its key, or with the default.
+    fn translate(&self, call: &Call<'_>, equality: Equality) -> Result {
+        let Dictionary { keys, values, default } = self;
+        let x = call.tensor(0)?;
+        if keys.len() != values.len() {
+            let (keys, values) = (keys.len(), values.len());
+            return Err(invalid(format!("there are {keys} keys and {values} values; the numbers must be equal")));
+        }
+        // The table has an entry per key, and spare capacity.
+        call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
+        let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
+            let table: HashMap<&str, usize> =
+                keys.strings().iter().enumerate().map(|(index, key)| (&**key, index)).collect();
+            call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
+        } else {
+            let table: HashMap<u64, usize> = (0..keys.len()).map(|index| (equality.code(keys, index), index)).collect();
+            call.budget.collect((0..x.len()).map(|index| table.get(&equality.code(x, index)).copied()))?
+        };
+        let positions = places.into_iter().map(|place| place.map_or((1, 0), |index| (0, index)));
+        Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
     }
-    // The table has an entry per key, and spare capacity.
-    call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
-    let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
-        let table: HashMap<&str, usize> =
-            keys.strings().iter().enumerate().map(|(index, key)| (&**key, index)).collect();
-        call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
-    } else {
-        let table: HashMap<u64, usize> = (0..keys.len()).map(|index| (equality.code(keys, index), index)).collect();
-        call.budget.collect((0..x.len()).map(|index| table.get(&equality.code(x, index)).copied()))?
-    };
-    let positions = places.into_iter().map(|place| place.map_or((1, 0), |index| (0, index)));
-    Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
 }
 
 /// Equality of numbers as keys.
@@ -77,11 +82,7 @@ fn category_mapper(call: &Call<'_>) -> Result {
     check_direction(call, x)?;
     let integers = integer_list(call, "cats_int64s")?.ok_or_else(|| invalid("cats_int64s is not set"))?;
     let strings = string_list(call, "cats_strings")?.ok_or_else(|| invalid("cats_strings is not set"))?;
-    let (keys, values, default) = match x.element_type() {
-        ElementType::String => (strings, integers, default_of(call, ElementType::Int64)?),
-        _ => (integers, strings, default_of(call, ElementType::String)?),
-    };
-    translate(call, x, Equality::Numbers, &keys, &values, &default).rule("C3")
+    dictionary(call, strings, integers)?.translate(call, Equality::Numbers).rule("C3")
 }
 
 /// `LabelEncoder` below version 2: strings to their index in a list, or back.
@@ -91,12 +92,17 @@ fn class_encoder(call: &Call<'_>) -> Result {
     let classes = string_list(call, "classes_strings")?.ok_or_else(|| invalid("classes_strings is not set"))?;
     let count = classes.len();
     let indices = call.integers(ElementType::Int64, &[count], (0..count).map(|index| index as i128))?;
-    match x.element_type() {
+    dictionary(call, classes, indices)?.translate(call, Equality::Numbers)
+}
+
+/// Builds the dictionary from strings to integers or back, by the type of the input.
+fn dictionary(call: &Call<'_>, strings: Tensor, integers: Tensor) -> Result<Dictionary> {
+    Ok(match call.tensor(0)?.element_type() {
         ElementType::String => {
-            translate(call, x, Equality::Numbers, &classes, &indices, &default_of(call, ElementType::Int64)?)
+            Dictionary { keys: strings, values: integers, default: default_of(call, ElementType::Int64)? }
         }
-        _ => translate(call, x, Equality::Numbers, &indices, &classes, &default_of(call, ElementType::String)?),
-    }
+        _ => Dictionary { keys: integers, values: strings, default: default_of(call, ElementType::String)? },
+    })
 }
 
 /// Refuses a default value that is set alone and does not have the output's type.
@@ -126,7 +132,7 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
     let (keys, values) = (one_list(call, "keys")?, one_list(call, "values")?);
     if keys.element_type() != x.element_type() {
         let (keys, x) = (keys.element_type(), x.element_type());
-        return Err(broken("C9", format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
+        return Err(broken("C9", format!("the keys are {keys}, but the input is {x}; set keys of that type")));
     }
     let default = match call.tensor_attribute("default_tensor") {
         Some(default) if default.element_type() == values.element_type() && default.len() == 1 => default.clone(),
@@ -134,12 +140,12 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
             let values = values.element_type();
             return Err(broken(
                 "C10",
-                format!("default_tensor is {default:?}, not one {values}, the type of the values"),
+                format!("default_tensor is {default:?}; it must be one {values}, the type of the values"),
             ));
         }
         None => default_of(call, values.element_type())?,
     };
-    translate(call, x, equality, &keys, &values, &default).rule("C7")
+    Dictionary { keys, values, default }.translate(call, equality).rule("C7")
 }
 
 /// Returns the only list that is set among `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
@@ -155,7 +161,7 @@ fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     match (set.next(), set.next()) {
         (Some(list), None) => Ok(list),
         (None, _) => Err(broken("C9", format!("no {prefix}_* attribute is set; one must be"))),
-        (Some(_), Some(_)) => Err(broken("C9", format!("several {prefix}_* attributes are set; one must be"))),
+        (Some(_), Some(_)) => Err(broken("C9", format!("several {prefix}_* attributes are set; only one may be"))),
     }
 }
 
@@ -193,11 +199,11 @@ fn map_values(map: &Map) -> Result<Vec<&Tensor>> {
 
 fn single_element(value: &Value) -> Result<&Tensor> {
     let single = value.as_tensor().filter(|tensor| tensor.len() == 1);
-    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is no single element")))
+    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is not a single element")))
 }
 
 /// Returns the value for a missing map entry: zero or the empty string.
-fn nothing(element: ElementType) -> Result<Tensor> {
+fn missing_value(element: ElementType) -> Result<Tensor> {
     Ok(match element {
         ElementType::String => Tensor::of_strings(&[], &[""])?,
         _ => Tensor::of_integers(element, &[], &[0])?,
@@ -214,23 +220,23 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             (None, None) => {
                 return Err(broken("C4", "neither int64_vocabulary nor string_vocabulary is set; one must be"));
             }
-            _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; one must be")),
+            _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; only one may be")),
         };
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
-        return Err(broken("C3", format!("the key {} of the map is not in the vocabulary", show(key))));
+        return Err(broken("C3", format!("the key {} of the map is not in the vocabulary", key_text(key))));
     }
     let element = map.value_type.element_type();
-    let nothing = nothing(element)?;
+    let missing_value = missing_value(element)?;
     let mut sources = map_values(map)?;
-    sources.push(&nothing);
+    sources.push(&missing_value);
     let missing = sources.len() - 1;
     let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(missing), 0));
     Ok(call.allocate(element, &[1, vocabulary.len()])?.gather_from(&sources, positions)?.into())
 }
 
-fn show(key: &MapKey) -> String {
+fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::Integer(key) => key.to_string(),
         MapKey::String(key) => format!("{key:?}"),
@@ -245,17 +251,17 @@ fn cast_map(call: &Call<'_>) -> Result {
         &[("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)],
     )?;
     let mut sources = map_values(map)?;
-    let nothing = nothing(map.value_type.element_type())?;
+    let missing_value = missing_value(map.value_type.element_type())?;
     let sparse = call.one_of("map_form", &[("DENSE", false), ("SPARSE", true)])?;
     let mut positions: Vec<usize> = if sparse { sparse_positions(call, map)? } else { (0..sources.len()).collect() };
-    let missing = sources.len();
+    let after_last = sources.len();
     for index in &mut positions {
-        *index = missing.min(*index);
+        *index = after_last.min(*index);
     }
-    sources.push(&nothing);
+    sources.push(&missing_value);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
     let gathered = buffer.gather_from(&sources, positions.iter().map(|&index| (index, 0)))?;
-    let absent = call.budget.collect(positions.iter().map(|&index| index == missing))?;
+    let absent = call.budget.collect(positions.iter().map(|&index| index == after_last))?;
     call.budget.count(absent.len(), size_of::<i128>())?;
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
 }
@@ -263,7 +269,7 @@ fn cast_map(call: &Call<'_>) -> Result {
 /// Returns, for each output position, the index of its map entry, or an index after the last one.
 fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     let size = call.int("max_map")?;
-    let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is no length")))?;
+    let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is not a length")))?;
     let mut positions: Vec<usize> = call.budget.scratch(size)?;
     positions.fill(usize::MAX);
     for (index, key) in map.entries.keys().enumerate() {
@@ -271,8 +277,9 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
             MapKey::Integer(key) => usize::try_from(*key).ok().and_then(|key| positions.get_mut(key)),
             MapKey::String(_) => None,
         };
-        let outside =
-            || broken("C3", format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
+        let outside = || {
+            broken("C3", format!("the key {} of the map is outside [0, {size}), the range of max_map", key_text(key)))
+        };
         *slot.ok_or_else(outside)? = index;
     }
     Ok(positions)
@@ -283,7 +290,7 @@ fn number((text, &absent): (&Arc<str>, &bool)) -> Result<f64> {
     match (absent, text.trim().parse::<f64>()) {
         (true, _) => Ok(0.0),
         (false, Ok(value)) => Ok(value),
-        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is no number"))),
+        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is not a number"))),
     }
 }
 
@@ -337,7 +344,7 @@ fn zip_map(call: &Call<'_>) -> Result {
             (None, None) => {
                 return Err(broken("C2", "neither classlabels_int64s nor classlabels_strings is set; one must be"));
             }
-            _ => return Err(broken("C2", "classlabels_int64s and classlabels_strings are both set; one must be")),
+            _ => return Err(broken("C2", "classlabels_int64s and classlabels_strings are both set; only one may be")),
         };
     if keys.len() != columns {
         let keys = keys.len();
@@ -403,13 +410,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_values_and_defaults_go_together() {
+    fn keys_values_and_defaults_must_match() {
         let encode =
             |x| ml("LabelEncoder", 4).input(x).set("keys_tensor", typed(ElementType::Int16, &[2], &[3.0, 3.0]));
         let x = typed(ElementType::Int16, &[2], &[3.0, 4.0]);
         let values = typed(ElementType::Double, &[2], &[1.0, 0.1]);
         let error = encode(x.clone()).set("values_tensor", values).set("default_tensor", ints(&[], &[1]));
-        assert!(error.error().contains("not one double"));
+        assert!(error.error().contains("must be one double"));
         assert!(encode(x.clone()).set("values_int64s", &[1][..]).error().contains("2 keys and 1 values"));
         assert!(encode(ints(&[], &[1])).set("values_int64s", &[1, 2][..]).error().contains("the keys are int16"));
         assert!(encode(x).error().contains("no values_* attribute"));
@@ -426,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_of_a_map_are_cut_and_written_short() {
+    fn fractions_in_a_map_are_truncated_or_written_briefly() {
         let map = floats_by_integer(&[(3, 2.5), (0, -1.0)]);
         let cast = || ml("CastMap", 1).input(map.clone());
         assert_eq!(cast().set("cast_to", "TO_INT64").tensor().integers(), [-1, 2]);
@@ -437,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_and_labels_that_differ_in_number_are_told() {
+    fn different_numbers_of_columns_and_labels_are_reported() {
         let zip = ml("ZipMap", 1).input(floats(&[1, 3], &[0.0; 3])).set("classlabels_strings", &["b", "a"][..]);
         assert!(zip.error().contains("3 columns, but 2 labels"));
     }

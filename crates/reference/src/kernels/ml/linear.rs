@@ -9,8 +9,8 @@ use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "LinearClassifier", 1, linear_classifier),
-    Kernel::of("ai.onnx.ml", "LinearRegressor", 1, linear_regressor),
+    Kernel::in_domain("ai.onnx.ml", "LinearClassifier", 1, linear_classifier),
+    Kernel::in_domain("ai.onnx.ml", "LinearRegressor", 1, linear_regressor),
 ];
 
 /// Computes, for each row and target, the weighted sum of the features plus the intercept. `intercepts_rule` is the
@@ -49,12 +49,12 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64], intercep
 
 fn linear_regressor(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let transform = PostTransform::of(call)?;
+    let transform = PostTransform::from_call(call)?;
     let targets = call.int("targets")?;
     let targets = usize::try_from(targets)
         .ok()
         .filter(|&targets| targets > 0)
-        .ok_or_else(|| invalid(format!("targets is {targets}; it is 1 or more")))?;
+        .ok_or_else(|| invalid(format!("targets is {targets}; it must be 1 or more")))?;
     let coefficients = call.optional_floats("coefficients").ok_or_else(|| invalid("coefficients is not set"))?;
     let mut scores = linear_scores(call, targets, &coefficients, "C3")?;
     scores.chunks_exact_mut(targets).for_each(|row| transform.apply(row));
@@ -65,7 +65,8 @@ fn linear_regressor(call: &Call<'_>) -> Result {
 /// label's, and the negative score the first's.
 fn linear_classifier(call: &Call<'_>) -> Result {
     let (rows, columns) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);
+    let (transform, labels) =
+        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
     let coefficients = call.optional_floats("coefficients").ok_or_else(|| invalid("coefficients is not set"))?;
     let targets = coefficients.len() / columns.max(1);
     if targets == 0 || (targets > 1 && targets != labels.len()) || (targets == 1 && labels.len() > 2) {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regressor_tells_how_many_weights_and_targets_there_are() {
+    fn errors_of_a_regressor_name_the_numbers_of_weights_and_targets() {
         let node = || ml("LinearRegressor").input(ints(&[2, 2], &[1, 2, 3, 4])).set("targets", 2);
         let weights = || node().set("coefficients", &[1.0f32, 0.0, 1.0, 1.0][..]);
         assert!(weights().set("intercepts", &[0.5f32][..]).error().contains("1 intercepts for 2 targets"));

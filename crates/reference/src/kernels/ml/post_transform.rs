@@ -27,7 +27,7 @@ pub(super) enum PostTransform {
 
 impl PostTransform {
     /// Reads the attribute `post_transform`.
-    pub(super) fn of(call: &Call<'_>) -> Result<PostTransform> {
+    pub(super) fn from_call(call: &Call<'_>) -> Result<PostTransform> {
         call.one_of(
             "post_transform",
             &[
@@ -48,7 +48,7 @@ impl PostTransform {
             2 => PostTransform::Logistic,
             3 => PostTransform::SoftmaxZero,
             4 => PostTransform::Probit,
-            other => return Err(invalid(format!("post_transform is {other}; it is one of 0 to 4"))),
+            other => return Err(invalid(format!("post_transform is {other}; it must be from 0 to 4"))),
         })
     }
 
@@ -113,12 +113,12 @@ pub(super) enum Class {
 
 impl Labels {
     /// Reads the labels from `classlabels_strings` or the attribute `integers`. Exactly one must be set.
-    pub(super) fn of(call: &Call<'_>, integers: &str) -> Result<Labels> {
+    pub(super) fn from_call(call: &Call<'_>, integers: &str) -> Result<Labels> {
         match (call.optional_ints(integers), call.optional_strings("classlabels_strings")) {
             (Some(labels), None) => Ok(Labels::Integers(labels.to_vec())),
             (None, Some(labels)) => Ok(Labels::Strings(labels)),
             (None, None) => Err(invalid(format!("neither {integers} nor classlabels_strings is set; one must be"))),
-            _ => Err(invalid(format!("{integers} and classlabels_strings are both set; one must be"))),
+            _ => Err(invalid(format!("{integers} and classlabels_strings are both set; only one may be"))),
         }
     }
 
@@ -132,7 +132,7 @@ impl Labels {
     /// Returns the label of each row's class.
     pub(super) fn name(&self, call: &Call<'_>, classes: &[Class]) -> Result<Tensor> {
         let shape = [classes.len()];
-        let outside = || invalid(format!("a class is beyond the {} labels", self.len()));
+        let outside = || invalid(format!("a class has an index beyond the {} labels", self.len()));
         match self {
             Labels::Integers(labels) => {
                 let name = |class: &Class| match class {

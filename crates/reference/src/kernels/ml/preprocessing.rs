@@ -10,13 +10,13 @@ use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor),
-    Kernel::of("ai.onnx.ml", "Binarizer", 1, binarizer),
-    Kernel::of("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer),
-    Kernel::of("ai.onnx.ml", "Imputer", 1, imputer),
-    Kernel::of("ai.onnx.ml", "Normalizer", 1, normalizer),
-    Kernel::of("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder),
-    Kernel::of("ai.onnx.ml", "Scaler", 1, scaler),
+    Kernel::in_domain("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor),
+    Kernel::in_domain("ai.onnx.ml", "Binarizer", 1, binarizer),
+    Kernel::in_domain("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer),
+    Kernel::in_domain("ai.onnx.ml", "Imputer", 1, imputer),
+    Kernel::in_domain("ai.onnx.ml", "Normalizer", 1, normalizer),
+    Kernel::in_domain("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder),
+    Kernel::in_domain("ai.onnx.ml", "Scaler", 1, scaler),
 ];
 
 /// Returns the rows and columns of a tensor `[N, C]`, or of `[C]`, which is one row.
@@ -24,7 +24,7 @@ pub(super) fn rows_and_columns(tensor: &Tensor) -> Result<(usize, usize)> {
     match *tensor.shape() {
         [columns] => Ok((1, columns)),
         [rows, columns] => Ok((rows, columns)),
-        ref shape => Err(invalid(format!("the input has shape {shape:?}; only [N, C] and [C] have a meaning"))),
+        ref shape => Err(invalid(format!("the input has shape {shape:?}; it must be [N, C] or [C]"))),
     }
 }
 
@@ -61,20 +61,22 @@ fn binarizer(call: &Call<'_>) -> Result {
     Ok(call.allocate(x.element_type(), x.shape())?.bools(ones)?.into())
 }
 
-/// `FeatureVectorizer`: concatenates the columns of all inputs. `inputdimensions` truncates each input, or pads it with zeros.
+/// `FeatureVectorizer`: concatenates the columns of all inputs. `inputdimensions` truncates each input, or pads it with
+/// zeros.
 fn feature_vectorizer(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
     let rows = sizes.first().map_or(0, |&(rows, _)| rows);
     if let Some((other, _)) = sizes.iter().find(|&&(other, _)| other != rows) {
-        return Err(broken("C4", format!("the inputs have {rows} and {other} rows; all must have as many")));
+        return Err(broken("C4", format!("the inputs have {rows} and {other} rows; the numbers must be equal")));
     }
     let widths = match call.optional_ints("inputdimensions") {
         None => sizes.iter().map(|&(_, columns)| columns).collect(),
         Some(widths) if widths.len() == inputs.len() => widths
             .iter()
             .map(|&width| {
-                usize::try_from(width).map_err(|_| invalid(format!("inputdimensions holds {width}, which is no size")))
+                usize::try_from(width)
+                    .map_err(|_| invalid(format!("inputdimensions contains {width}, which is not a size")))
             })
             .collect::<Result<Vec<_>>>()?,
         Some(widths) => {
@@ -106,14 +108,15 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     Ok(call.floats(ElementType::Float, shape, joined.stream(Tensor::floats))?.into())
 }
 
-/// `Imputer`: replaces elements equal to one value, where NaN equals NaN. The replacement is one value, or one per feature.
+/// `Imputer`: replaces elements equal to one value, where NaN equals NaN. The replacement is one value, or one per
+/// feature.
 fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
     if call.has("imputed_value_floats") && call.has("imputed_value_int64s") {
         return Err(broken(
             "C5",
-            "imputed_value_floats and imputed_value_int64s are both set; leave out the one of the other type",
+            "imputed_value_floats and imputed_value_int64s are both set; omit the one of the other type",
         ));
     }
     let (replaced, imputed): (Vec<bool>, Tensor) = if element.is_float() {
@@ -139,7 +142,7 @@ fn imputer(call: &Call<'_>) -> Result {
     let positions = replaced
         .into_iter()
         .enumerate()
-        .map(|(at, replaced)| if replaced { (1, at % features * stride) } else { (0, at) });
+        .map(|(index, replaced)| if replaced { (1, index % features * stride) } else { (0, index) });
     Ok(call.allocate(element, x.shape())?.gather_from(&[x, &imputed], positions)?.into())
 }
 
@@ -190,10 +193,10 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
         (Some(_), Some(_)) => {
-            return Err(broken("C5", "cats_int64s and cats_strings are both set; one of them must be"));
+            return Err(broken("C5", "cats_int64s and cats_strings are both set; only one may be"));
         }
         (None, Some(categories)) if x.element_type() == ElementType::String => {
-            (places(call, x.strings(), &categories)?, categories.len())
+            (category_indices(call, x.strings(), &categories)?, categories.len())
         }
         (Some(categories), None) if x.element_type() != ElementType::String => {
             (categories_of(call, x, categories)?, categories.len())
@@ -203,20 +206,20 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
         }
     };
     if !call.flag("zeros")?
-        && let Some(at) = places.iter().position(Option::is_none)
+        && let Some(index) = places.iter().position(Option::is_none)
     {
-        return Err(broken("C3", format!("element {at} of the input is in no category, and zeros is 0")));
+        return Err(broken("C3", format!("element {index} of the input is in no category, and zeros is 0")));
     }
     let mut shape = x.shape().to_vec();
     shape.push(count);
-    let ones = places.iter().flat_map(|&place| (0..count).map(move |at| place == Some(at)));
+    let ones = places.iter().flat_map(|&place| (0..count).map(move |index| place == Some(index)));
     Ok(call.allocate(ElementType::Float, &shape)?.bools(ones)?.into())
 }
 
 /// Returns the index of each number, truncated to an integer, among the categories.
 fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<Option<usize>>> {
     let categories: Vec<i128> = categories.iter().map(|&category| i128::from(category)).collect();
-    let mut found = places(call, &call.budget.read_integers(x)?, &categories)?;
+    let mut found = category_indices(call, &call.budget.read_integers(x)?, &categories)?;
     if x.element_type().is_float() {
         for (place, value) in found.iter_mut().zip(x.stream(Tensor::floats)) {
             place.take_if(|_| !value.is_finite());
@@ -226,8 +229,8 @@ fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<
 }
 
 /// Returns the index of each item in a list of keys. Of equal keys, the last counts.
-fn places<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
-    let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(at, key)| (key, at)).collect();
+fn category_indices<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
+    let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(index, key)| (key, index)).collect();
     call.budget.collect(items.iter().map(|item| table.get(item).copied()))
 }
 
@@ -240,17 +243,17 @@ fn scaler(call: &Call<'_>) -> Result {
         && offset.len() != scale.len()
     {
         let (offset, scale) = (offset.len(), scale.len());
-        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; both must have as many")));
+        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; the numbers must be equal")));
     }
     let (offset, scale) = (offset.unwrap_or_else(|| vec![0.0]), scale.unwrap_or_else(|| vec![1.0]));
     for (name, values) in [("offset", &offset), ("scale", &scale)] {
         if values.len() != 1 && values.len() != features || values.is_empty() {
             let found = values.len();
-            return Err(broken("C2", format!("{name} has {found} elements, but the input {features} features")));
+            return Err(broken("C2", format!("{name} has {found} elements, but the input has {features} features")));
         }
     }
-    let pick = |values: &[f64], at: usize| values.get(at % values.len()).copied().unwrap_or(0.0);
-    let scaled = |(at, value): (usize, f64)| (value - pick(&offset, at)) * pick(&scale, at);
+    let parameter = |values: &[f64], index: usize| values.get(index % values.len()).copied().unwrap_or(0.0);
+    let scaled = |(index, value): (usize, f64)| (value - parameter(&offset, index)) * parameter(&scale, index);
     Ok(call.floats(ElementType::Float, x.shape(), x.stream(Tensor::floats).enumerate().map(scaled))?.into())
 }
 
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn vectorized_inputs_are_cut_and_filled_up() {
+    fn vectorized_inputs_are_truncated_or_padded() {
         let join = || ml("FeatureVectorizer").input(ints(&[2, 2], &[1, 2, 3, 4])).input(ints(&[2, 1], &[5, 6]));
         let y = join().set("inputdimensions", &[1, 2][..]).tensor();
         assert_eq!((y.shape(), y.floats()), (&[2, 3][..], vec![1.0, 5.0, 0.0, 3.0, 6.0, 0.0]));
@@ -304,11 +307,11 @@ mod tests {
             let y = ml("Normalizer").input(floats(&[1, 3], row)).set("norm", norm).tensor();
             assert_eq!(y.floats(), expected, "{norm} of {row:?}");
         }
-        assert!(ml("Normalizer").input(floats(&[], &[1.0])).error().contains("only [N, C] and [C]"));
+        assert!(ml("Normalizer").input(floats(&[], &[1.0])).error().contains("must be [N, C] or [C]"));
     }
 
     #[test]
-    fn nan_is_in_no_category_and_strings_need_categories_of_theirs() {
+    fn nan_is_in_no_category_and_strings_need_string_categories() {
         let encode = |x| ml("OneHotEncoder").input(x).set("cats_int64s", &[4, 0][..]);
         assert_eq!(encode(floats(&[1], &[f64::NAN])).tensor().floats(), [0.0, 0.0]);
         assert!(encode(strings(&[1], &["a"])).error().contains("no categories"));

@@ -11,8 +11,8 @@ use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::tensor::sum::{CompensatedSum, dot, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
-    Kernel::of("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
+    Kernel::in_domain("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
+    Kernel::in_domain("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
 ];
 
 /// Kernel function, which measures the similarity of two vectors.
@@ -34,7 +34,7 @@ enum SimilarityKind {
 impl Similarity {
     const LINEAR: Similarity = Similarity { kind: SimilarityKind::Linear, gamma: 0.0, coef0: 0.0, degree: 0.0 };
 
-    fn of(call: &Call<'_>) -> Result<Similarity> {
+    fn from_call(call: &Call<'_>) -> Result<Similarity> {
         let kind = call.one_of(
             "kernel_type",
             &[
@@ -49,7 +49,7 @@ impl Similarity {
             [gamma, coef0, degree] => Ok(Similarity { kind, gamma, coef0, degree }),
             ref other => {
                 let found = other.len();
-                Err(invalid(format!("kernel_params has {found} elements; it has three: gamma, coef0, degree")))
+                Err(invalid(format!("kernel_params has {found} elements; it must have three: gamma, coef0, degree")))
             }
         }
     }
@@ -76,7 +76,7 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
     match expected {
         Some(expected) if expected == found => Ok(()),
         Some(expected) => {
-            Err(invalid(format!("{name} has {found} elements; the other attributes and the input ask for {expected}")))
+            Err(invalid(format!("{name} has {found} elements; the other attributes and the input require {expected}")))
         }
         None => Err(invalid(format!("the number of elements of {name} overflows"))),
     }
@@ -86,12 +86,12 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
 fn svm_regressor(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, one_class) = (PostTransform::of(call)?, call.flag("one_class")?);
+    let (transform, one_class) = (PostTransform::from_call(call)?, call.flag("one_class")?);
     let (coefficients, vectors) = (floats(call, "coefficients"), floats(call, "support_vectors"));
     let bias = floats(call, "rho").first().copied().unwrap_or(0.0);
     let supports = call.int("n_supports")?;
     let supports = usize::try_from(supports).map_err(|_| invalid(format!("n_supports is {supports}")))?;
-    let similarity = Similarity::of(call)?;
+    let similarity = Similarity::from_call(call)?;
     if supports > 0 {
         expect_len("support_vectors", vectors.len(), supports.checked_mul(columns)).rule("C4")?;
         expect_len("coefficients", coefficients.len(), Some(supports)).rule("C4")?;
@@ -100,8 +100,8 @@ fn svm_regressor(call: &Call<'_>) -> Result {
     }
     let values = call.budget.read_floats(x)?;
     let mut scores: Vec<f64> = call.budget.scratch(rows)?;
-    for (at, score) in scores.iter_mut().enumerate() {
-        let features = values.get(at * columns..(at + 1) * columns).unwrap_or(&[]);
+    for (index, score) in scores.iter_mut().enumerate() {
+        let features = values.get(index * columns..(index + 1) * columns).unwrap_or(&[]);
         *score = bias
             + if supports > 0 {
                 let vectors =
@@ -122,7 +122,7 @@ fn svm_regressor(call: &Call<'_>) -> Result {
 
 /// Iterates over `count` consecutive vectors of `width` elements, even if they are empty.
 fn chunks(values: &[f64], width: usize, count: usize) -> impl Iterator<Item = &[f64]> {
-    (0..count).map(move |at| values.get(at * width..(at + 1) * width).unwrap_or(&[]))
+    (0..count).map(move |index| values.get(index * width..(index + 1) * width).unwrap_or(&[]))
 }
 
 /// Attributes of a classifier, checked against each other and the width of the input.
@@ -140,13 +140,13 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(call: &Call<'_>, classes: usize, columns: usize) -> Result<Machine> {
+    fn from_call(call: &Call<'_>, classes: usize, columns: usize) -> Result<Machine> {
         let per_class = call.optional_ints("vectors_per_class").unwrap_or_default();
         let mut starts = vec![0usize];
         for &count in per_class {
             let last = starts.last().copied().unwrap_or(0);
             let next = usize::try_from(count).ok().and_then(|count| last.checked_add(count));
-            starts.push(next.ok_or_else(|| invalid(format!("vectors_per_class holds {count}")))?);
+            starts.push(next.ok_or_else(|| invalid(format!("vectors_per_class contains {count}")))?);
         }
         let total = starts.last().copied().unwrap_or(0);
         let (coefficients, vectors) = (floats(call, "coefficients"), floats(call, "support_vectors"));
@@ -166,7 +166,7 @@ impl Machine {
             }
         }
         let probability = if total == 0 { Vec::new() } else { a.into_iter().zip(b).collect() };
-        let similarity = Similarity::of(call)?;
+        let similarity = Similarity::from_call(call)?;
         Ok(Machine { classes, columns, similarity, coefficients, vectors, starts, rho, probability })
     }
 
@@ -178,13 +178,13 @@ impl Machine {
     }
 
     /// Returns one score per pair of classes, and the number of pairs that each class wins.
-    fn pairwise(&self, features: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn pair_scores(&self, features: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let total = self.starts.last().copied().unwrap_or(0);
         let near: Vec<f64> = chunks(&self.vectors, self.columns, total)
             .map(|vector| self.similarity.between(features, vector))
             .collect();
         let part = |sum: &mut CompensatedSum, row: usize, class: usize| {
-            let (from, to) = (at(&self.starts, class), at(&self.starts, class + 1));
+            let (from, to) = (entry(&self.starts, class), entry(&self.starts, class + 1));
             let weights = self.coefficients.iter().skip(row * total).take(total);
             for (&weight, &near) in weights.zip(&near).skip(from).take(to - from) {
                 sum.add_product(weight, near);
@@ -210,29 +210,31 @@ impl Machine {
 
     /// Returns the probability of each class, from the scores of the pairs.
     fn probabilities(&self, budget: &Budget, scores: &[f64]) -> Result<Vec<f64>> {
-        const LEAST: f64 = 1e-7;
+        const MIN: f64 = 1e-7;
         let classes = self.classes;
         let mut pairs: Vec<f64> = budget.scratch(classes * classes)?;
         let each = (0..classes).flat_map(|first| (first + 1..classes).map(move |second| (first, second)));
         for ((first, second), (score, (a, b))) in each.zip(scores.iter().zip(&self.probability)) {
-            let wins = (1.0 - sigmoid(score * a + b)).clamp(LEAST, 1.0 - LEAST);
-            for (slot, value) in [(first * classes + second, wins), (second * classes + first, 1.0 - wins)] {
+            let probability = (1.0 - sigmoid(score * a + b)).clamp(MIN, 1.0 - MIN);
+            for (slot, value) in
+                [(first * classes + second, probability), (second * classes + first, 1.0 - probability)]
+            {
                 if let Some(slot) = pairs.get_mut(slot) {
                     *slot = value;
                 }
             }
         }
-        couple(budget, &pairs, classes)
+        combine_pairwise(budget, &pairs, classes)
     }
 }
 
-fn at(list: &[usize], place: usize) -> usize {
+fn entry(list: &[usize], place: usize) -> usize {
     list.get(place).copied().unwrap_or(0)
 }
 
 /// Combines pairwise probabilities into one per class, by the second method of Wu, Lin and Weng (2004). Iterates like
 /// LIBSVM until the error is below 0.005 / k.
-fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
+fn combine_pairwise(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let r = |row: usize, column: usize| pairs.get(row * classes + column).copied().unwrap_or(0.0);
     let mut q: Vec<f64> = budget.scratch(classes * classes)?;
     for (place, slot) in q.iter_mut().enumerate() {
@@ -258,8 +260,8 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
             let (own, product) = (row.get(t).copied().unwrap_or(1.0), products.get(t).copied().unwrap_or(0.0));
             let step = (total - product) / own;
             total = (total + step * (step * own + 2.0 * product)) / ((1.0 + step) * (1.0 + step));
-            for (at, (p, (product, q))) in p.iter_mut().zip(products.iter_mut().zip(row)).enumerate() {
-                *p = (*p + if at == t { step } else { 0.0 }) / (1.0 + step);
+            for (index, (p, (product, q))) in p.iter_mut().zip(products.iter_mut().zip(row)).enumerate() {
+                *p = (*p + if index == t { step } else { 0.0 }) / (1.0 + step);
                 *product = (*product + step * q) / (1.0 + step);
             }
         }
@@ -267,13 +269,15 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     Ok(p)
 }
 
-/// `SVMClassifier`: the class with the most votes or, without support vectors, the largest score, and the transformed scores.
+/// `SVMClassifier`: the class with the most votes or, without support vectors, the largest score, and the transformed
+/// scores.
 fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);
+    let (transform, labels) =
+        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
     let classes = labels.len().max(1);
-    let machine = Machine::of(call, classes, columns)?;
+    let machine = Machine::from_call(call, classes, columns)?;
     let all_positive = machine.coefficients.iter().all(|&weight| weight >= 0.0);
     let values = call.budget.read_floats(x)?;
     let (mut decided, mut scores, mut width) = (Vec::new(), Vec::new(), 0);
@@ -283,7 +287,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
         let (mut row, ballot) = if machine.starts.is_empty() {
             (machine.linear(features), None)
         } else {
-            let (scores, votes) = machine.pairwise(features);
+            let (scores, votes) = machine.pair_scores(features);
             (scores, Some(votes))
         };
         if !machine.probability.is_empty() {
@@ -291,10 +295,10 @@ fn svm_classifier(call: &Call<'_>) -> Result {
         }
         let ballot = ballot.as_deref().unwrap_or(&row);
         let best = largest(ballot);
-        let most = ballot.get(best).copied().unwrap_or(0.0);
+        let votes = ballot.get(best).copied().unwrap_or(0.0);
         decided.push(match (machine.rho.len(), labels.len()) {
-            (1, 2) if machine.probability.is_empty() && all_positive && most >= 0.5 => Class::At(1),
-            (1, count) if count != 2 && most > 0.0 => Class::Positive,
+            (1, 2) if machine.probability.is_empty() && all_positive && votes >= 0.5 => Class::At(1),
+            (1, count) if count != 2 && votes > 0.0 => Class::Positive,
             (1, count) if count != 2 => Class::Negative,
             _ => Class::At(best),
         });
@@ -340,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_gives_a_sign_and_what_is_amiss_is_named() {
+    fn one_class_gives_a_sign_and_errors_name_the_attribute() {
         assert_eq!(regressor("LINEAR").set("one_class", 1).tensor().floats(), [1.0]);
         assert!(regressor("CUBIC").error().contains("kernel_type is 'CUBIC'"));
         assert!(regressor("RBF").set("n_supports", 3).error().contains("support_vectors has 4 elements"));

@@ -13,9 +13,9 @@ use crate::kernels::ml::tree_ensemble::attributes::{by_leaves, by_node_ids, floa
 use crate::kernels::ml::tree_ensemble::forest::{Aggregate, Forest};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.ml", "TreeEnsemble", 5, tree_ensemble),
-    Kernel::of("ai.onnx.ml", "TreeEnsembleClassifier", 1, tree_ensemble_classifier),
-    Kernel::of("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsemble", 5, tree_ensemble),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleClassifier", 1, tree_ensemble_classifier),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor),
 ];
 
 /// Returns the number of targets, from an attribute or from the votes of the leaves.
@@ -25,7 +25,7 @@ fn target_count(call: &Call<'_>, forest: &Forest) -> Result<usize> {
         Some(count) => usize::try_from(count)
             .ok()
             .filter(|&count| count > 0)
-            .ok_or_else(|| invalid(format!("n_targets is {count}; it is 1 or more"))),
+            .ok_or_else(|| invalid(format!("n_targets is {count}; it must be 1 or more"))),
     }
 }
 
@@ -37,7 +37,7 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
         1 => Aggregate::Sum,
         2 => Aggregate::Min,
         3 => Aggregate::Max,
-        other => return Err(invalid(format!("aggregate_function is {other}; it is one of 0 to 3"))),
+        other => return Err(invalid(format!("aggregate_function is {other}; it must be from 0 to 3"))),
     };
     let transform = PostTransform::from_code(call.int("post_transform")?)?;
     let forest = by_leaves(call)?;
@@ -54,7 +54,7 @@ fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
         "aggregate_function",
         &[("AVERAGE", Aggregate::Average), ("SUM", Aggregate::Sum), ("MIN", Aggregate::Min), ("MAX", Aggregate::Max)],
     )?;
-    let transform = PostTransform::of(call)?;
+    let transform = PostTransform::from_call(call)?;
     let forest = by_node_ids(call, "target")?;
     let targets = target_count(call, &forest)?;
     let base = base_values(call, targets)?;
@@ -80,7 +80,8 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
 /// class of at most two, their sum decides between two.
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C8")?);
+    let (transform, labels) =
+        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_int64s").rule("C8")?);
     let forest = by_node_ids(call, "class")?;
     let classes = labels.len();
     if let Some(&(only, _)) = forest.votes.first()
@@ -88,7 +89,7 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
         && only < 2
         && forest.votes.iter().all(|&(class, _)| class == only)
     {
-        return binary_classifier(call, &forest, only, &labels, transform);
+        return binary_classifier(call, &forest, &labels, transform);
     }
     let base = base_values(call, classes)?;
     let mut scores = forest.score(call, classes, Aggregate::Sum)?;
@@ -102,15 +103,10 @@ fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     Ok(vec![labels.name(call, &decided)?, scores].into())
 }
 
-/// Decides between two classes by one sum of votes, for the second class. If all votes are positive they are probabilities: the
-/// threshold is one half, and the first class gets the rest of 1. Else the sign decides, and the first class gets the negative.
-fn binary_classifier(
-    call: &Call<'_>,
-    forest: &Forest,
-    only: usize,
-    labels: &Labels,
-    transform: PostTransform,
-) -> Result {
+/// Decides between two classes by the sum of votes that are all for one class. The sum counts for the second class. If
+/// all votes are positive they are probabilities: the threshold is one half, and the first class gets the rest of 1.
+/// Else the sign decides, and the first class gets the negative sum.
+fn binary_classifier(call: &Call<'_>, forest: &Forest, labels: &Labels, transform: PostTransform) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
     let base = match base[..] {
@@ -121,8 +117,9 @@ fn binary_classifier(
     let positive = forest.votes.iter().all(|&(_, weight)| weight >= 0.0);
     let probability = positive && matches!(transform, PostTransform::None | PostTransform::Probit);
     let (mut decided, mut scores) = (Vec::new(), Vec::new());
-    for row in forest.score(call, only + 1, Aggregate::Sum)?.chunks_exact(only + 1) {
-        let score = row.get(only).copied().unwrap_or(0.0) + base;
+    let targets = forest.targets();
+    for row in forest.score(call, targets, Aggregate::Sum)?.chunks_exact(targets) {
+        let score = row.last().copied().unwrap_or(0.0) + base;
         let applies = score > if probability { 0.5 } else { 0.0 };
         decided.push(match (labels.len(), applies) {
             (2, _) => Class::At(usize::from(applies)),
@@ -175,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_is_named() {
-        assert!(regressor("BRANCH").error().contains("nodes_modes holds 'BRANCH'"));
+        assert!(regressor("BRANCH").error().contains("nodes_modes contains 'BRANCH'"));
     }
 
     #[test]
@@ -188,7 +185,7 @@ mod tests {
         assert!(feature.error().contains("tests feature 1, but the input has 1"));
         assert!(regressor("BRANCH_LT").set("target_ids", &[0, 2, 0, 0][..]).error().contains("votes for target 2"));
         assert!(regressor("BRANCH_LT").set("target_ids", &[0, -1, 0, 0][..]).error().contains("negative"));
-        assert!(regressor("BRANCH_LT").set("nodes_nodeids", &[0, 1, 1, 0][..]).error().contains("stands twice"));
+        assert!(regressor("BRANCH_LT").set("nodes_nodeids", &[0, 1, 1, 0][..]).error().contains("appears twice"));
         assert!(regressor("BRANCH_LT").set("n_targets", i64::MAX).run().is_err());
     }
 
@@ -244,8 +241,8 @@ mod tests {
     #[test]
     fn indices_beyond_nodes_and_leaves_are_refused() {
         let node = || ensemble(floats(&[1, 1], &[0.0])).set("membership_values", floats(&[1], &[f64::NAN]));
-        assert!(node().set("tree_roots", &[2][..]).error().contains("tree_roots holds 2"));
-        assert!(node().set("nodes_truenodeids", &[3, 1][..]).error().contains("nodes_truenodeids holds 3"));
+        assert!(node().set("tree_roots", &[2][..]).error().contains("tree_roots contains 2"));
+        assert!(node().set("nodes_truenodeids", &[3, 1][..]).error().contains("nodes_truenodeids contains 3"));
         assert!(node().set("nodes_falsenodeids", &[0, 2][..]).error().contains("among its own descendants"));
         assert!(node().set("aggregate_function", 4).error().contains("aggregate_function is 4"));
         assert!(node().set("post_transform", 5).error().contains("post_transform is 5"));

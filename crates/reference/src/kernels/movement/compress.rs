@@ -21,18 +21,18 @@ fn compress(call: &Call<'_>) -> Result {
 
 fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor) -> Result {
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let kept = places_of(call, condition.stream(Tensor::bools))?;
+    let kept = true_indices(call, condition.stream(Tensor::bools))?;
     if let Some(outside) = kept.last().filter(|last| **last >= size) {
         return Err(broken(
             "C5",
-            format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape()),
+            format!("condition selects entry {outside}, which is outside axis {axis} of shape {:?}", data.shape()),
         ));
     }
     Ok(entries(call, data, axis, &kept)?.into())
 }
 
 /// Returns the indices at which a condition is true.
-pub(crate) fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
+pub(crate) fn true_indices(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
     call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(index, _)| index))
 }
 
@@ -57,13 +57,13 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     #[test]
-    fn a_condition_may_be_long_but_not_select_what_is_not_there() {
-        let keep = |condition: &[f64]| {
+    fn a_long_condition_must_not_select_missing_entries() {
+        let compressed = |condition: &[f64]| {
             let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
             let condition = typed(ElementType::Bool, &[condition.len()], condition);
             node("Compress", 11).input(data).input(condition).set("axis", 0)
         };
-        assert_eq!(keep(&[0.0, 0.0, 0.0]).tensor().shape(), [0, 2]);
-        assert!(keep(&[0.0, 0.0, 1.0]).error().contains("entry 2"));
+        assert_eq!(compressed(&[0.0, 0.0, 0.0]).tensor().shape(), [0, 2]);
+        assert!(compressed(&[0.0, 0.0, 1.0]).error().contains("entry 2"));
     }
 }

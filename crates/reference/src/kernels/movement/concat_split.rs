@@ -43,13 +43,13 @@ pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize, rule: &str
     let mut shape = first.shape().to_vec();
     let mut length = 0_usize;
     for tensor in tensors {
-        let own = tensor.shape();
-        let agrees =
-            own.len() == shape.len() && (0..own.len()).all(|index| index == axis || own.get(index) == shape.get(index));
+        let other = tensor.shape();
+        let agrees = other.len() == shape.len()
+            && (0..other.len()).all(|index| index == axis || other.get(index) == shape.get(index));
         if !agrees {
-            return Err(broken(rule, format!("shapes {shape:?} and {own:?} differ beyond axis {axis}")));
+            return Err(broken(rule, format!("shapes {shape:?} and {other:?} differ along another axis than {axis}")));
         }
-        length = length.saturating_add(own.get(axis).copied().unwrap_or(0));
+        length = length.saturating_add(other.get(axis).copied().unwrap_or(0));
     }
     if let Some(size) = shape.get_mut(axis) {
         *size = length;
@@ -72,7 +72,7 @@ fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Resu
     let size = shape.get(normalize_axis(axis, shape.len())?).copied().unwrap_or(0);
     let count = call.output_count();
     if count == 0 || size % count != 0 {
-        return Err(broken("C5", format!("axis {axis} of shape {shape:?} does not split into {count} equal parts")));
+        return Err(broken("C5", format!("axis {axis} of shape {shape:?} cannot be split into {count} equal parts")));
     }
     Ok(std::iter::repeat_n(size / count, count).collect())
 }
@@ -85,7 +85,9 @@ fn split_by_input_or_number(call: &Call<'_>) -> Result {
             split(call, axis, &dimensions(&call.budget.read_indices(lengths)?, "split").rule("C4")?)
         }
         (None, Some(number)) => split(call, axis, &parts(call, axis, number)?),
-        (Some(_), Some(_)) => Err(broken("C2", "input split and attribute num_outputs exclude each other; drop one")),
+        (Some(_), Some(_)) => {
+            Err(broken("C2", "input split and attribute num_outputs are mutually exclusive; omit one"))
+        }
         (None, None) => Err(broken("C2", "neither input split nor attribute num_outputs is given; give one")),
     }
 }
@@ -100,7 +102,7 @@ fn parts(call: &Call<'_>, axis: i64, number: i64) -> Result<Vec<usize>> {
         .ok_or_else(|| broken("C2", format!("num_outputs is {number}, but the node has {outputs} outputs")))?;
     let part = size.div_ceil(count);
     let last = size.checked_sub(part.saturating_mul(count - 1)).ok_or_else(|| {
-        invalid(format!("{size} entries do not make {count} parts of which only the last is smaller than {part}"))
+        invalid(format!("{size} entries cannot be split into {count} parts where only the last has fewer than {part}"))
     })?;
     Ok(std::iter::repeat_n(part, count - 1).chain([last]).collect())
 }

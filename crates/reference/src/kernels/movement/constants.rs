@@ -45,7 +45,7 @@ fn constant(call: &Call<'_>) -> Result {
         Attribute::Ints(values) => call.integers(int, &[values.len()], values.iter().copied().map(i128::from)),
         Attribute::String(value) => text(&[], std::slice::from_ref(value)),
         Attribute::Strings(values) => text(&[values.len()], values),
-        other => Err(invalid(format!("an attribute of type {:?} holds no constant", other.attribute_type()))),
+        other => Err(invalid(format!("an attribute of type {:?} cannot hold a constant", other.attribute_type()))),
     }?;
     call.check_output_type(0, &ValueType::Tensor(tensor.element_type()))?;
     Ok(tensor.into())
@@ -56,7 +56,7 @@ fn constant_of_shape(call: &Call<'_>) -> Result {
     let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape").rule("C3")?;
     let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
     if value.len() != 1 {
-        return Err(broken("C4", format!("attribute value has shape {:?}, but must hold one element", value.shape())));
+        return Err(broken("C4", format!("attribute value has shape {:?}, but must have one element", value.shape())));
     }
     call.check_output_type(0, &ValueType::Tensor(value.element_type()))?;
     Ok(call.allocate(value.element_type(), &shape)?.repeat(&value)?.into())
@@ -96,7 +96,10 @@ fn range(call: &Call<'_>, compute: ElementType) -> Result {
     let refuse = || {
         broken(
             "C4",
-            format!("start {:?}, limit {:?} and delta {:?} give no count", operands[0], operands[1], operands[2]),
+            format!(
+                "start {:?}, limit {:?} and delta {:?} do not define a length",
+                operands[0], operands[1], operands[2]
+            ),
         )
     };
     if element.is_integer() {
@@ -134,7 +137,7 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn outputs_of_types_that_a_version_has_not_are_refused() {
+    fn output_types_of_other_versions_are_refused() {
         let text = node("Constant", 1).set("value", strings(&[], &["a"])).error();
         assert!(text.contains("no output of type tensor(string)"), "{text}");
         let filled = node("ConstantOfShape", 25).input(ints(&[1], &[1])).set("value", strings(&[1], &["a"]));

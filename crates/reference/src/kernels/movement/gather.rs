@@ -11,8 +11,7 @@ use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Gather", 1, gather),
     Kernel::new("GatherElements", 11, gather_elements),
-    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)),
-    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
+    Kernel::new("GatherND", 11, gather_nd),
 ];
 
 /// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` after it.
@@ -20,63 +19,69 @@ fn gather(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C5")?;
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let mut picked: Vec<usize> = call.budget.scratch(indices.len())?;
-    for (picked, at) in picked.iter_mut().zip(indices.stream(Tensor::indices)) {
-        *picked = index(at, size).rule("C4")?;
+    let mut entries: Vec<usize> = call.budget.scratch(indices.len())?;
+    for (entry, selected) in entries.iter_mut().zip(indices.stream(Tensor::indices)) {
+        *entry = index(selected, size).rule("C4")?;
     }
     let mut shape = data.shape().to_vec();
     shape.splice(axis..=axis, indices.shape().iter().copied());
     let (outer, inner) = around_axis(data.shape(), axis);
     let buffer = call.allocate(data.element_type(), &shape)?;
-    let runs = (0..outer)
-        .flat_map(|row| picked.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
+    let runs = (0..outer).flat_map(|row| {
+        entries.iter().map(move |entry| (0, (row * size + entry) * inner..(row * size + entry + 1) * inner))
+    });
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
 /// `GatherElements`, for axis 0 of a matrix: `out[i][j] = data[indices[i][j]][j]`.
 fn gather_elements(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
-    let positions = element_positions(call, data.shape(), indices, call.int("axis")?, ["C4", "C3"])?;
+    let positions = element_positions(call, data.shape(), indices, ["C4", "C3"])?;
     Ok(call.gather(data, indices.shape(), positions)?.into())
 }
 
 /// Returns a position in a tensor of `shape` for each index: its own coordinates, except that the index replaces the
-/// one along the axis. The rules are about the shape of the indices, and about the indices.
+/// one along the attribute `axis`. The rules are about the shape of the indices, and about the indices.
 pub(super) fn element_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
-    axis: i64,
     [shapes, within]: [&str; 2],
 ) -> Result<Vec<usize>> {
-    let axis = normalize_axis(axis, shape.len())?;
-    let fits = |(at, (own, size)): (usize, (&usize, &usize))| at == axis || own <= size;
+    let axis = normalize_axis(call.int("axis")?, shape.len())?;
+    let fits = |(position, (own, size)): (usize, (&usize, &usize))| position == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
-        let own = indices.shape();
-        return Err(broken(shapes, format!("indices of shape {own:?} do not fit shape {shape:?} beyond axis {axis}")));
+        let found = indices.shape();
+        return Err(broken(
+            shapes,
+            format!("indices of shape {found:?} do not fit shape {shape:?} along another axis than {axis}"),
+        ));
     }
     let size = shape.get(axis).copied().unwrap_or(0);
     let mut steps: Vec<isize> = strides(shape).into_iter().map(usize::cast_signed).collect();
     let step = steps.get_mut(axis).map_or(0, std::mem::take).cast_unsigned();
     let mut positions: Vec<usize> = call.budget.scratch(indices.len())?;
     let bases = StridedIter::new(indices.shape(), &steps, 0);
-    for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
-        *position = base + index(at, size).rule(within)? * step;
+    for ((position, base), selected) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
+        *position = base + index(selected, size).rule(within)? * step;
     }
     Ok(positions)
 }
 
 /// `GatherND`: `out[b][i] = data[b][indices[b][i][0], indices[b][i][1], ...]`, `b` over the batch axes.
-fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
+fn gather_nd(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     if indices.shape().last() == Some(&0) {
         return Err(broken(
             "C4",
-            format!("indices of shape {:?} hold tuples of no index; they take one or more", indices.shape()),
+            format!(
+                "indices of shape {:?} contain empty tuples; a tuple must have at least one index",
+                indices.shape()
+            ),
         ));
     }
-    let tuples = tuple_positions(call, data.shape(), indices, batch_dims, ["C4", "C5"])?;
+    let tuples = tuple_positions(call, data.shape(), indices, ["C4", "C5"])?;
     let buffer = call.allocate(data.element_type(), &tuples.shape)?;
     let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));
     Ok(buffer.gather_runs(&[data], runs)?.into())
@@ -93,18 +98,18 @@ pub(super) struct Tuples {
 }
 
 /// Returns the slices of a tensor of `shape` that the tuples in the last axis of `indices` select. The rules are about
-/// the length of a tuple, and about its indices. Only `GatherND` has batches.
+/// the length of a tuple, and about its indices. Only `GatherND` has batches, from version 12 on.
 pub(super) fn tuple_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
-    batch_dims: i64,
     [length, within]: [&str; 2],
 ) -> Result<Tuples> {
+    let batch_dims = call.optional_int("batch_dims").unwrap_or(0);
     let refuse = |why: &str| {
-        let own = indices.shape();
+        let found = indices.shape();
         invalid(format!(
-            "indices of shape {own:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
+            "indices of shape {found:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
         ))
     };
     let (&tuple, outer) = indices.shape().split_last().ok_or_else(|| refuse("they have no axis"))?;
@@ -123,11 +128,11 @@ pub(super) fn tuple_positions(
     let per_batch = element_count(outer.get(batch..).unwrap_or(&[]))?;
     let values = call.budget.read_indices(indices)?;
     let volume = element_count(sizes)?;
-    for (at, start) in call.budget.timed(starts.iter_mut().enumerate()) {
-        let own = values.get(at * tuple..(at + 1) * tuple).unwrap_or(&[]);
-        let mut position = (at / per_batch).saturating_mul(volume);
+    for (tuple_index, start) in call.budget.timed(starts.iter_mut().enumerate()) {
+        let components = values.get(tuple_index * tuple..(tuple_index + 1) * tuple).unwrap_or(&[]);
+        let mut position = (tuple_index / per_batch).saturating_mul(volume);
         let mut inside = 0_usize;
-        for (&value, &size) in own.iter().zip(sizes) {
+        for (&value, &size) in components.iter().zip(sizes) {
             inside = inside.saturating_mul(size).saturating_add(index(value, size).rule(within)?);
         }
         position = position.saturating_add(inside);
@@ -146,11 +151,11 @@ mod tests {
 
     #[test]
     fn indices_outside_are_refused() {
-        for at in [2, -3, i64::MIN, i64::MAX] {
-            assert!(node("Gather", 11).input(matrix()).input(ints(&[], &[at])).error().contains("[-2, 2 - 1]"));
-            let elements = node("GatherElements", 11).input(matrix()).input(ints(&[1, 1], &[at]));
+        for index in [2, -3, i64::MIN, i64::MAX] {
+            assert!(node("Gather", 11).input(matrix()).input(ints(&[], &[index])).error().contains("[-2, 2 - 1]"));
+            let elements = node("GatherElements", 11).input(matrix()).input(ints(&[1, 1], &[index]));
             assert!(elements.error().contains("[-2, 2 - 1]"));
-            let tuples = node("GatherND", 11).input(matrix()).input(ints(&[1], &[at]));
+            let tuples = node("GatherND", 11).input(matrix()).input(ints(&[1], &[index]));
             assert!(tuples.error().contains("[-2, 2 - 1]"));
         }
         assert!(node("Gather", 13).input(floats(&[0], &[])).input(ints(&[1], &[0])).error().contains("index 0"));

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::movement::compress::places_of;
+use crate::kernels::movement::compress::true_indices;
 use crate::tensor::Tensor;
 use crate::tensor::shape::strides;
 
@@ -13,8 +13,8 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonZero", 9, non_zero)];
 fn non_zero(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let found = match data.element_type() {
-        ElementType::String => places_of(call, data.strings().iter().map(|text| !text.is_empty()))?,
-        _ => places_of(call, data.stream(Tensor::bools))?,
+        ElementType::String => true_indices(call, data.strings().iter().map(|text| !text.is_empty()))?,
+        _ => true_indices(call, data.stream(Tensor::bools))?,
     };
     let shape = data.shape();
     let indices = strides(shape)

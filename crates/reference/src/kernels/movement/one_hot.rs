@@ -27,14 +27,14 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     if values.len() != 2 {
         return Err(broken(
             "C5",
-            format!("values has shape {:?}, but must hold the off and the on value", values.shape()),
+            format!("values has shape {:?}, but must be the off value and the on value", values.shape()),
         ));
     }
     let axis = normalize_axis(call.int("axis")?, indices.rank() + 1).rule("C6")?;
     let classes = depth
         .single_integer()
         .and_then(|depth| usize::try_from(depth).ok())
-        .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number, not below 0")))?;
+        .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number that is not negative")))?;
     let mut shape = indices.shape().to_vec();
     shape.insert(axis, classes);
     let buffer = call.allocate(values.element_type(), &shape)?;
@@ -47,8 +47,8 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let chosen = &chosen;
     let positions = (0..outer).flat_map(|row| {
         (0..classes).flat_map(move |class| {
-            let own = chosen.get(row * inner..(row + 1) * inner).unwrap_or(&[]);
-            own.iter().map(move |&chosen| usize::from(chosen == class as i128))
+            let classes = chosen.get(row * inner..(row + 1) * inner).unwrap_or(&[]);
+            classes.iter().map(move |&chosen| usize::from(chosen == class as i128))
         })
     });
     Ok(buffer.gather(values, positions)?.into())
@@ -61,6 +61,6 @@ mod tests {
     #[test]
     fn a_depth_is_not_below_0() {
         let hot = node("OneHot", 11).input(ints(&[1], &[0])).input(ints(&[], &[-1])).input(ints(&[2], &[2, 5]));
-        assert!(hot.error().contains("not below 0"));
+        assert!(hot.error().contains("not negative"));
     }
 }

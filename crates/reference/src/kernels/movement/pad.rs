@@ -28,6 +28,12 @@ enum Mode {
     Wrap,
 }
 
+/// Padding: the mode, and the value of mode `constant`, a scalar.
+struct Padding {
+    mode: Mode,
+    value: Tensor,
+}
+
 const MODES: &[(&str, Mode)] = &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge)];
 
 const MODES_WITH_WRAP: &[(&str, Mode)] =
@@ -46,8 +52,8 @@ impl Mode {
             Mode::Wrap => place.rem_euclid(size),
             Mode::Reflect => {
                 let period = (2 * (size - 1)).max(1);
-                let turned = place.rem_euclid(period);
-                turned.min(period - turned)
+                let offset = place.rem_euclid(period);
+                offset.min(period - offset)
             }
         };
         usize::try_from(entry).ok()
@@ -59,7 +65,7 @@ fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     let data = call.tensor(0)?;
     let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
     let all: Vec<usize> = (0..data.rank()).collect();
-    pad(call, &all, call.ints(name)?, mode(call, MODES)?, &value)
+    pad(call, &all, call.ints(name)?, &Padding { mode: mode(call, MODES)?, value })
 }
 
 /// Pad with pads, value and axes as inputs.
@@ -70,7 +76,8 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
         Some(list) => axes(&call.budget.read_indices(list)?, data.rank()).rule("C6")?,
         None => (0..data.rank()).collect(),
     };
-    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, mode(call, modes)?, &value)
+    let pads = call.budget.read_indices(call.tensor(1)?)?;
+    pad(call, &axes, &pads, &Padding { mode: mode(call, modes)?, value })
 }
 
 /// Returns the mode. Rule C4 covers `wrap`, which only later versions have.
@@ -80,22 +87,22 @@ fn mode(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result<Mode> {
 }
 
 /// Pads the given axes: first all begins, then all ends. Negative numbers crop.
-fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Tensor) -> Result {
+fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], padding: &Padding) -> Result {
     let data = call.tensor(0)?;
     let (begins, ends) = numbers.split_at(numbers.len().min(axes.len()));
     if ends.len() != axes.len() {
         let (count, named) = (numbers.len(), axes.len());
-        return Err(broken("C7", format!("there are {count} pads, but {named} axes take {}", 2 * named)));
+        return Err(broken("C7", format!("there are {count} pads, but {named} axes require {}", 2 * named)));
     }
-    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    let mut output_axes: Vec<OutputAxis> = data.shape().iter().map(|&size| OutputAxis { first: 0, size }).collect();
     for ((&axis, &begin), &end) in axes.iter().zip(begins).zip(ends) {
-        let Some(place) = places.get_mut(axis) else { continue };
-        let size = usize::try_from(place.size as i128 + i128::from(begin) + i128::from(end)).map_err(|_| {
-            invalid(format!("pads {begin} and {end} leave no size to axis {axis} of shape {:?}", data.shape()))
+        let Some(output) = output_axes.get_mut(axis) else { continue };
+        let size = usize::try_from(output.size as i128 + i128::from(begin) + i128::from(end)).map_err(|_| {
+            invalid(format!("pads {begin} and {end} leave a negative size for axis {axis} of shape {:?}", data.shape()))
         })?;
-        *place = Place { first: -i128::from(begin), size };
+        *output = OutputAxis { first: -i128::from(begin), size };
     }
-    Ok(extend(call, data, &places, mode, value)?.into())
+    Ok(padding.extend(call, &output_axes)?.into())
 }
 
 /// `CenterCropPad`: crops each axis around its center, or pads it with zeros.
@@ -109,50 +116,56 @@ fn center_crop_pad(call: &Call<'_>) -> Result {
     if sizes.len() != axes.len() {
         return Err(broken("C4", format!("shape {sizes:?} does not have a size for each of the axes {axes:?}")));
     }
-    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    let mut output_axes: Vec<OutputAxis> = data.shape().iter().map(|&size| OutputAxis { first: 0, size }).collect();
     for (&axis, &size) in axes.iter().zip(&sizes) {
-        let Some(place) = places.get_mut(axis) else { continue };
-        let (has, wants) = (place.size as i128, size as i128);
+        let Some(output) = output_axes.get_mut(axis) else { continue };
+        let (has, wants) = (output.size as i128, size as i128);
         // An odd entry is cropped from the end, or added to it: both halves round toward zero.
-        *place = Place { first: (has - wants) / 2, size };
+        *output = OutputAxis { first: (has - wants) / 2, size };
     }
-    Ok(extend(call, data, &places, Mode::Constant, &Tensor::zero(data.element_type())?)?.into())
+    let padding = Padding { mode: Mode::Constant, value: Tensor::zero(data.element_type())? };
+    Ok(padding.extend(call, &output_axes)?.into())
 }
 
 /// Start of an output axis relative to the input axis, and its size.
-struct Place {
+struct OutputAxis {
     first: i128,
     size: usize,
 }
 
-/// Copies the input into the given places and fills the rest.
-fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &Tensor) -> Result<Tensor> {
-    if value.len() != 1 {
-        return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
-    }
-    let shape: Vec<usize> = places.iter().map(|place| place.size).collect();
-    let buffer = call.allocate(data.element_type(), &shape)?;
-    if buffer.is_empty() {
-        return Ok(buffer.gather(data, [])?);
-    }
-    if data.is_empty() && mode != Mode::Constant {
-        return Err(invalid(format!("shape {:?} has no entry to repeat; only mode constant can pad it", data.shape())));
-    }
-    let mut tables = Vec::new();
-    for ((place, &size), stride) in places.iter().zip(data.shape()).zip(strides(data.shape())) {
-        let mut table: Vec<Option<usize>> = call.budget.scratch(place.size)?;
-        for (index, slot) in table.iter_mut().enumerate() {
-            *slot = mode.entry(place.first + index as i128, size).map(|entry| entry * stride);
+impl Padding {
+    /// Copies the input to the given axes and fills the rest.
+    fn extend(&self, call: &Call<'_>, output_axes: &[OutputAxis]) -> Result<Tensor> {
+        let Padding { mode, value } = self;
+        let data = call.tensor(0)?;
+        if value.len() != 1 {
+            return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
         }
-        tables.push(table);
+        let shape: Vec<usize> = output_axes.iter().map(|axis| axis.size).collect();
+        let buffer = call.allocate(data.element_type(), &shape)?;
+        if buffer.is_empty() {
+            return Ok(buffer.gather(data, [])?);
+        }
+        if data.is_empty() && *mode != Mode::Constant {
+            let shape = data.shape();
+            return Err(invalid(format!("shape {shape:?} has no entry to repeat; only mode constant can pad it")));
+        }
+        let mut tables = Vec::new();
+        for ((axis, &size), stride) in output_axes.iter().zip(data.shape()).zip(strides(data.shape())) {
+            let mut table: Vec<Option<usize>> = call.budget.scratch(axis.size)?;
+            for (index, slot) in table.iter_mut().enumerate() {
+                *slot = mode.entry(axis.first + index as i128, size).map(|entry| entry * stride);
+            }
+            tables.push(table);
+        }
+        let last = tables.pop().unwrap_or_else(|| vec![Some(0)]);
+        let rows = buffer.len() / last.len();
+        let positions = (0..rows).flat_map(|row| {
+            let base = row_base(&tables, row);
+            last.iter().map(move |entry| base.zip(*entry).map_or((0, 0), |(base, entry)| (1, base + entry)))
+        });
+        Ok(buffer.gather_from(&[value, data], positions)?)
     }
-    let last = tables.pop().unwrap_or_else(|| vec![Some(0)]);
-    let rows = buffer.len() / last.len();
-    let positions = (0..rows).flat_map(|row| {
-        let base = row_base(&tables, row);
-        last.iter().map(move |entry| base.zip(*entry).map_or((0, 0), |(base, entry)| (1, base + entry)))
-    });
-    Ok(buffer.gather_from(&[value, data], positions)?)
 }
 
 /// Sums the entries of all tables for one row of the output, if all have one.
@@ -170,31 +183,34 @@ mod tests {
     use crate::dtype::ElementType;
     use crate::testing::{OneNode, floats, ints, node, strings, typed};
 
-    fn padded(opset: i64, mode: &str, size: u8, begin: i64, end: i64) -> OneNode {
+    /// Pads 1, 2, ... up to `size` with the given numbers at the beginning and the end.
+    fn padded(opset: i64, mode: &str, size: u8, pads: [i64; 2]) -> OneNode {
         let values: Vec<f64> = (1..=size).map(f64::from).collect();
         let data = floats(&[values.len()], &values);
-        node("Pad", opset).input(data).input(ints(&[2], &[begin, end])).set("mode", mode)
+        node("Pad", opset).input(data).input(ints(&[2], &pads)).set("mode", mode)
     }
 
     #[test]
-    fn modes_go_with_one_element_and_with_removal() {
-        let rows: [(&str, u8, i64, i64, &[f64]); 3] = [
-            ("reflect", 1, 2, 1, &[1.0, 1.0, 1.0, 1.0]),
-            ("reflect", 3, 1, -1, &[2.0, 1.0, 2.0]),
-            ("wrap", 3, -4, 4, &[2.0, 3.0, 1.0]),
+    fn modes_support_one_element_and_cropping() {
+        let rows: [(&str, u8, [i64; 2], &[f64]); 3] = [
+            ("reflect", 1, [2, 1], &[1.0, 1.0, 1.0, 1.0]),
+            ("reflect", 3, [1, -1], &[2.0, 1.0, 2.0]),
+            ("wrap", 3, [-4, 4], &[2.0, 3.0, 1.0]),
         ];
-        for (mode, size, begin, end, expected) in rows {
-            assert_eq!(padded(19, mode, size, begin, end).tensor().floats(), expected, "{mode} {size} {begin} {end}");
+        for (mode, size, pads, expected) in rows {
+            assert_eq!(padded(19, mode, size, pads).tensor().floats(), expected, "{mode} {size} {pads:?}");
         }
     }
 
     #[test]
-    fn pads_without_a_meaning_are_refused() {
-        assert!(padded(18, "wrap", 2, 1, 1).error().contains("constant, reflect, edge"));
-        assert!(padded(19, "edge", 0, 1, 0).error().contains("only mode constant"));
-        assert!(padded(19, "constant", 2, -2, -1).error().contains("leave no size"));
-        assert!(padded(19, "constant", 2, i64::MAX, 0).error().contains("limit"));
-        assert!(node("Pad", 13).input(floats(&[1], &[1.0])).input(ints(&[1], &[1])).error().contains("1 axes take 2"));
+    fn invalid_pads_are_refused() {
+        assert!(padded(18, "wrap", 2, [1, 1]).error().contains("constant, reflect, edge"));
+        assert!(padded(19, "edge", 0, [1, 0]).error().contains("only mode constant"));
+        assert!(padded(19, "constant", 2, [-2, -1]).error().contains("leave a negative size"));
+        assert!(padded(19, "constant", 2, [i64::MAX, 0]).error().contains("limit"));
+        assert!(
+            node("Pad", 13).input(floats(&[1], &[1.0])).input(ints(&[1], &[1])).error().contains("1 axes require 2")
+        );
     }
 
     #[test]
@@ -219,7 +235,7 @@ mod tests {
         let centered =
             |wanted: i64| node("CenterCropPad", 18).input(floats(&[2], &[1.0, 2.0])).input(ints(&[1], &[wanted]));
         assert_eq!(centered(0).tensor().shape(), [0]);
-        assert!(centered(-1).error().contains("none below 0"));
+        assert!(centered(-1).error().contains("no negative entries"));
         let one = node("CenterCropPad", 18).input(strings(&[1, 3], &["a", "b", "c"])).input(ints(&[1], &[1]));
         let last: &[i64] = &[-1];
         assert_eq!(one.set("axes", last).tensor(), strings(&[1, 1], &["b"]));

@@ -54,7 +54,7 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     let data = call.tensor(0)?;
     let refuse = |why: &str| {
         let (from, elements) = (data.shape(), data.len());
-        invalid(format!("shape {from:?} of {elements} elements does not reshape to {shape:?}: {why}"))
+        invalid(format!("shape {from:?} of {elements} elements cannot be reshaped to {shape:?}: {why}"))
     };
     let mut inferred = None;
     let mut dims = Vec::new();
@@ -72,7 +72,7 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     if let Some(axis) = inferred {
         let (before, after) = around_axis(&dims, axis);
         let left = data.len().checked_div(before.saturating_mul(after));
-        dims[axis] = left.ok_or_else(|| refuse("-1 beside a 0 can be anything").rule("C6"))?;
+        dims[axis] = left.ok_or_else(|| refuse("a -1 next to a 0 is ambiguous").rule("C6"))?;
     }
     Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ").rule("C4"))?.into())
 }
@@ -105,14 +105,14 @@ fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
     let named: Option<Vec<usize>> = list.map(from_zero).transpose()?;
     let mut dims = Vec::new();
     for (axis, &size) in data.shape().iter().enumerate() {
-        let goes = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
-        if goes && size != 1 {
+        let is_removed = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
+        if is_removed && size != 1 {
             return Err(broken(
                 "C2",
                 format!("axis {axis} of shape {:?} is squeezed, but its size is not 1", data.shape()),
             ));
         }
-        if !goes {
+        if !is_removed {
             dims.push(size);
         }
     }
@@ -136,16 +136,16 @@ mod tests {
     use crate::testing::{floats, ints, node, typed};
 
     #[test]
-    fn a_copied_zero_leaves_the_rest_open() {
+    fn minus_one_next_to_a_copied_zero_is_ambiguous() {
         let copies = node("Reshape", 14).input(floats(&[0, 3], &[])).input(ints(&[2], &[0, -1]));
-        assert!(copies.error().contains("-1 beside a 0"));
+        assert!(copies.error().contains("-1 next to a 0"));
     }
 
     #[test]
-    fn shapes_without_a_meaning_are_refused() {
+    fn invalid_shapes_are_refused() {
         for to in [[-2, 3], [i64::MAX, i64::MAX]] {
             let refused = node("Reshape", 13).input(floats(&[2, 3], &[0.0; 6])).input(ints(&[2], &to)).error();
-            assert!(refused.contains("does not reshape"), "{to:?}: {refused}");
+            assert!(refused.contains("cannot be reshaped"), "{to:?}: {refused}");
         }
     }
 

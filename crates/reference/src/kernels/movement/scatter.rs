@@ -61,19 +61,19 @@ fn any_reduction(call: &Call<'_>) -> Result<Reduction> {
 fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     check_shape(updates, indices.shape()).rule(rules[0])?;
-    let targets = element_positions(call, data.shape(), indices, call.int("axis")?, rules)?;
-    Ok(write(call, data, updates, &targets, reduction)?.into())
+    let targets = element_positions(call, data.shape(), indices, rules)?;
+    Ok(write(call, updates, &targets, reduction)?.into())
 }
 
 /// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with that element.
 fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let tuples = tuple_positions(call, data.shape(), indices, 0, ["C5", "C7"])?;
+    let tuples = tuple_positions(call, data.shape(), indices, ["C5", "C7"])?;
     check_shape(updates, &tuples.shape).rule("C6")?;
     let mut targets: Vec<usize> = call.budget.scratch(updates.len())?;
     let places = tuples.starts.iter().filter(|_| tuples.run > 0).flat_map(|&start| start..start + tuples.run);
     targets.iter_mut().zip(places).for_each(|(target, place)| *target = place);
-    Ok(write(call, data, updates, &targets, reduction)?.into())
+    Ok(write(call, updates, &targets, reduction)?.into())
 }
 
 /// `TensorScatter` along an axis: `out[b][write_indices[b] + i] = update[b][i]`, modulo the axis in mode `circular`.
@@ -98,7 +98,7 @@ fn tensor_scatter(call: &Call<'_>) -> Result {
         ));
     }
     let batches = cache.shape().first().copied().unwrap_or(0);
-    let starts = write_starts(call, batches, size, length, circular)?;
+    let starts = write_starts(call, size, length, circular)?;
     let mut targets: Vec<usize> = call.budget.scratch(update.len())?;
     let (outer, inner) = around_axis(cache.shape(), axis);
     let per_batch = outer.checked_div(batches).unwrap_or(0);
@@ -107,11 +107,12 @@ fn tensor_scatter(call: &Call<'_>) -> Result {
         let start = starts.get(row / per_batch).copied().unwrap_or(0);
         *target = (row * size + (start + step) % size) * inner + column;
     }
-    Ok(write(call, cache, update, &targets, Reduction::None)?.into())
+    Ok(write(call, update, &targets, Reduction::None)?.into())
 }
 
-/// Returns the first position to write in each batch.
-fn write_starts(call: &Call<'_>, batches: usize, size: usize, length: usize, circular: bool) -> Result<Vec<usize>> {
+/// Returns the first position to write in each batch of the cache, for `length` entries along an axis of `size`.
+fn write_starts(call: &Call<'_>, size: usize, length: usize, circular: bool) -> Result<Vec<usize>> {
+    let batches = call.tensor(0)?.shape().first().copied().unwrap_or(0);
     let mut starts: Vec<usize> = call.budget.scratch(batches)?;
     let Some(given) = call.optional_tensor(2)? else { return Ok(starts) };
     check_shape(given, &[batches]).rule("C2")?;
@@ -124,7 +125,10 @@ fn write_starts(call: &Call<'_>, batches: usize, size: usize, length: usize, cir
             .ok_or_else(|| {
                 broken(
                     "C3",
-                    format!("{length} entries from {from} on leave a cache of {size}; circular mode would wrap"),
+                    format!(
+                        "{length} entries from {from} on do not fit into a cache of {size}; mode circular \
+                     would wrap around"
+                    ),
                 )
             })?;
     }
@@ -138,11 +142,12 @@ fn check_shape(tensor: &Tensor, expected: &[usize]) -> Result<()> {
     Err(invalid(format!("a tensor of shape {:?} must have shape {expected:?}", tensor.shape())))
 }
 
-/// Writes each update to its target. Later updates overwrite earlier ones.
-fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
+/// Writes each update to its target in a copy of the first input. Later updates overwrite earlier ones.
+fn write(call: &Call<'_>, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
     if reduction != Reduction::None {
-        return reduce(call, data, updates, targets, reduction);
+        return reduce(call, updates, targets, reduction);
     }
+    let data = call.tensor(0)?;
     let buffer = call.allocate(data.element_type(), data.shape())?;
     let mut source: Vec<usize> = call.budget.scratch(buffer.len())?;
     for (index, &target) in targets.iter().enumerate() {
@@ -156,7 +161,8 @@ fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], re
 }
 
 /// Reduces all updates into their targets, and rounds once.
-fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
+fn reduce(call: &Call<'_>, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
+    let data = call.tensor(0)?;
     let element = data.element_type();
     let buffer = call.allocate(element, data.shape())?;
     call.budget.count_work(targets.len())?;
@@ -226,19 +232,14 @@ fn fold<T: Copy>(mut totals: Vec<T>, updates: Vec<T>, targets: &[usize], combine
 #[cfg(test)]
 mod tests {
     use crate::dtype::ElementType;
-    use crate::tensor::Tensor;
-    use crate::testing::{OneNode, floats, ints, node, typed};
-
-    fn scatter(op: &str, opset: i64, data: Tensor, indices: Tensor, updates: Tensor) -> OneNode {
-        node(op, opset).input(data).input(indices).input(updates)
-    }
+    use crate::testing::{floats, ints, node, typed};
 
     #[test]
     fn reductions_round_once_and_wrap() {
         // In bfloat16, 256 + 1 rounds to 256, but 256 + 1 + 1 is 258.
         let sum = |element, data: f64, updates: [f64; 2]| {
             let data = typed(element, &[1], &[data]);
-            let sum = scatter("ScatterND", 16, data, ints(&[2, 1], &[0, 0]), typed(element, &[2], &updates));
+            let sum = node("ScatterND", 16).inputs([data, ints(&[2, 1], &[0, 0]), typed(element, &[2], &updates)]);
             sum.set("reduction", "add").tensor().floats()
         };
         assert_eq!(sum(ElementType::Bfloat16, 256.0, [1.0, 1.0]), [258.0]);
@@ -251,7 +252,8 @@ mod tests {
     fn nan_wins_over_any_extreme() {
         for reduction in ["max", "min"] {
             let data = floats(&[2], &[f64::NAN, 1.0]);
-            let extreme = scatter("ScatterElements", 18, data, ints(&[2], &[0, 1]), floats(&[2], &[1.0, f64::NAN]));
+            let updates = floats(&[2], &[1.0, f64::NAN]);
+            let extreme = node("ScatterElements", 18).inputs([data, ints(&[2], &[0, 1]), updates]);
             assert!(extreme.set("reduction", reduction).tensor().floats().iter().all(|value| value.is_nan()));
         }
     }
@@ -260,7 +262,7 @@ mod tests {
     fn reductions_of_later_versions_or_other_types_are_refused() {
         let with = |opset: i64, element, reduction: &str| {
             let one = || typed(element, &[1], &[1.0]);
-            scatter("ScatterND", opset, one(), ints(&[1, 1], &[0]), one()).set("reduction", reduction).run()
+            node("ScatterND", opset).inputs([one(), ints(&[1, 1], &[0]), one()]).set("reduction", reduction).run()
         };
         assert!(with(16, ElementType::Float, "max").unwrap_err().to_string().contains("none, add, mul"));
         assert!(with(18, ElementType::Complex64, "max").unwrap_err().to_string().contains("no meaning"));
@@ -268,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_that_updates_must_have_is_told() {
+    fn the_error_names_the_shape_that_updates_must_have() {
         let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
-        let error = scatter("ScatterND", 11, data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0]));
-        assert!(error.error().contains("must have shape [1, 2]"));
+        let refused = node("ScatterND", 11).inputs([data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0])]);
+        assert!(refused.error().contains("must have shape [1, 2]"));
     }
 
     #[test]
-    fn a_cache_is_not_written_from_before_its_beginning() {
+    fn writing_before_the_start_of_a_cache_is_refused() {
         let cache = floats(&[2, 1, 3, 1], &[0.0; 6]);
         let update = floats(&[2, 1, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
         let before = node("TensorScatter", 24).input(cache).input(update).input(ints(&[2], &[0, -1]));

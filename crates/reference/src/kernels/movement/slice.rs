@@ -9,17 +9,29 @@ use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Slice", 1, |call| {
-        slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
+        let (starts, ends) = (call.ints("starts")?, call.ints("ends")?);
+        slice(call, Bounds { starts, ends, axes: call.optional_ints("axes"), steps: None })
     }),
     Kernel::new("Slice", 10, |call| {
         let list = |index| call.optional_tensor(index)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
         let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
-        slice(call, &starts, &ends, list(3)?.as_deref(), list(4)?.as_deref())
+        let (axes, steps) = (list(3)?, list(4)?);
+        slice(call, Bounds { starts: &starts, ends: &ends, axes: axes.as_deref(), steps: steps.as_deref() })
     }),
 ];
 
+/// Bounds of a slice, with an entry for each of its axes.
+struct Bounds<'a> {
+    starts: &'a [i64],
+    ends: &'a [i64],
+    /// If omitted, the first axes.
+    axes: Option<&'a [i64]>,
+    /// If omitted, 1 for each axis.
+    steps: Option<&'a [i64]>,
+}
+
 /// Slice: `out[i] = data[start + i * step]` along each given axis, or along the first ones.
-fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
+fn slice(call: &Call<'_>, Bounds { starts, ends, axes: named, steps }: Bounds<'_>) -> Result {
     let data = call.tensor(0)?;
     let axes = match named {
         Some(named) => axes(named, data.rank()).rule("C2")?,
@@ -30,7 +42,7 @@ fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, s
         return Err(broken(
             "C7",
             format!(
-                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not go together for shape {:?}",
+                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not fit shape {:?}",
                 data.shape()
             ),
         ));
@@ -70,7 +82,7 @@ impl Range {
         let distance = if step < 0 { first - last } else { last - first };
         let length = step.abs();
         if length == 0 {
-            return Err(broken("C5", "a step is 0, which never ends; use 1 to take every entry"));
+            return Err(broken("C5", "a step is 0; use 1 to select every entry"));
         }
         let count = usize::try_from((distance.max(0) + length - 1) / length).unwrap_or(0);
         // One entry needs no step. For several, the step is smaller than the axis.
@@ -90,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_clamped_to_what_the_direction_reaches() {
+    fn ends_are_clamped_by_direction() {
         let rows: [(i64, i64, i64, &[f64]); 6] = [
             (i64::MIN, i64::MAX, i64::MAX, &[0.0]),
             (9, 20, 1, &[]),
@@ -117,6 +129,6 @@ mod tests {
     fn more_slices_than_axes_are_refused() {
         let two = || ints(&[2], &[0, 0]);
         let refused = node("Slice", 13).input(floats(&[2], &[0.0, 1.0])).input(two()).input(two()).error();
-        assert!(refused.contains("go together") || refused.contains("more than once"), "{refused}");
+        assert!(refused.contains("do not fit") || refused.contains("more than once"), "{refused}");
     }
 }

@@ -11,9 +11,9 @@ use crate::tensor::shape::{around_axis, broadcast, normalize_axis, strides};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Transpose", 1, transpose),
     Kernel::new("DepthToSpace", 1, |call| depth_to_space(call, Order::DepthFirst)),
-    Kernel::new("DepthToSpace", 11, |call| depth_to_space(call, Order::of(call)?)),
+    Kernel::new("DepthToSpace", 11, |call| depth_to_space(call, Order::from_call(call)?)),
     Kernel::new("SpaceToDepth", 1, |call| space_to_depth(call, Order::DepthFirst)),
-    Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::of(call)?)),
+    Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::from_call(call)?)),
     Kernel::new("ReverseSequence", 10, reverse_sequence),
     Kernel::new("Tile", 1, tile_axis),
     Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)),
@@ -29,7 +29,10 @@ fn transpose(call: &Call<'_>) -> Result {
     };
     let order: Vec<usize> = list.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
     if list.len() != rank || (0..rank).any(|axis| !order.contains(&axis)) {
-        return Err(broken("C3", format!("perm {list:?} does not name each axis of shape {:?} once", data.shape())));
+        return Err(broken(
+            "C3",
+            format!("perm {list:?} must contain each axis of shape {:?} exactly once", data.shape()),
+        ));
     }
     reorder(call, data, &order)
 }
@@ -52,7 +55,7 @@ enum Order {
 }
 
 impl Order {
-    fn of(call: &Call<'_>) -> Result<Order> {
+    fn from_call(call: &Call<'_>) -> Result<Order> {
         call.one_of("mode", &[("DCR", Order::DepthFirst), ("CRD", Order::DepthLast)])
     }
 }
@@ -73,7 +76,7 @@ fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
 fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
     let ([images, channels, height, width], block, area) = image(call)?;
     if channels % area != 0 {
-        return Err(broken("C3", format!("{channels} channels do not make blocks of {block} by {block}")));
+        return Err(broken("C3", format!("{channels} channels cannot be arranged as blocks of {block} by {block}")));
     }
     let (view, order) = match order {
         Order::DepthFirst => ([images, block, block, channels / area, height, width], [0, 3, 4, 1, 5, 2]),
@@ -89,7 +92,7 @@ fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
     if height % block != 0 || width % block != 0 {
         return Err(broken(
             "C3",
-            format!("an image of {height} by {width} does not divide into blocks of {block} by {block}"),
+            format!("an image of {height} by {width} cannot be split into blocks of {block} by {block}"),
         ));
     }
     let view = [images, channels, height / block, block, width / block, block];
@@ -116,7 +119,7 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
     let (steps, batches) = if time_first { (rows, columns) } else { (columns, rows) };
     let ends = dimensions(&call.budget.read_indices(lengths)?, "sequence_lens").rule("C4")?;
     if lengths.shape() != [batches] || ends.iter().any(|&end| end > steps) {
-        return Err(broken("C4", format!("{lengths:?} must hold {batches} lengths of at most {steps}")));
+        return Err(broken("C4", format!("{lengths:?} must be {batches} lengths of at most {steps}")));
     }
     let buffer = call.allocate(data.element_type(), data.shape())?;
     let (_, run) = around_axis(data.shape(), 1);
@@ -178,13 +181,13 @@ mod tests {
     use crate::testing::{floats, ints, node, strings, typed};
 
     #[test]
-    fn a_permutation_that_moves_nothing_gives_the_data_back() {
+    fn an_identity_permutation_returns_the_data() {
         let data = typed(ElementType::Int4, &[1, 2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(node("Transpose", 21).input(data.clone()).set("perm", &[0, 1, 2][..]).tensor(), data);
     }
 
     #[test]
-    fn blocks_and_modes_that_there_are_not_are_refused() {
+    fn invalid_blocks_and_modes_are_refused() {
         let image = || floats(&[1, 2, 2, 2], &[0.0; 8]);
         assert!(node("DepthToSpace", 1).input(image()).set("blocksize", 2).error().contains("2 channels"));
         for block in [-1, i64::MAX] {
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_tell_how_long_and_how_many_they_may_be() {
+    fn errors_name_the_valid_lengths() {
         let data = || strings(&[3, 2], &["a", "b", "c", "d", "e", "f"]);
         let reversed = |lengths: &[i64]| {
             let lengths = ints(&[lengths.len()], lengths);
@@ -209,7 +212,7 @@ mod tests {
     fn negative_and_endless_repeats_are_refused() {
         let tiled =
             |repeats: [i64; 2]| node("Tile", 13).input(floats(&[2, 1], &[1.0, 2.0])).input(ints(&[2], &repeats));
-        assert!(tiled([2, -1]).error().contains("none below 0"));
+        assert!(tiled([2, -1]).error().contains("no negative entries"));
         assert!(tiled([i64::MAX, i64::MAX]).run().is_err());
     }
 }

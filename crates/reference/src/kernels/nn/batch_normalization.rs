@@ -1,6 +1,6 @@
 //! `BatchNormalization`. Each version selects training or inference in its own way.
 
-#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel")]
+#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element per channel")]
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
@@ -61,12 +61,12 @@ fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     if !rules.training && (1..call.output_count()).any(|index| call.wants(index)) {
         return Err(broken(
             "C3",
-            "the outputs after the first belong to training; drop them, or set the mode to training",
+            "the outputs after the first are for training only; omit them, or set the mode to training",
         ));
     }
     // A 1-D input is a batch of one channel.
     let shape = match *data.shape() {
-        [] => return Err(invalid("the input is a scalar; it takes a batch axis")),
+        [] => return Err(invalid("the input is a scalar; it must have a batch axis")),
         [batch] => vec![batch, 1],
         ref shape => shape.to_vec(),
     };
@@ -75,10 +75,10 @@ fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     let mut values = call.budget.read_floats(data)?;
     let mut current = lanes.fold(call, &values, moments)?;
     let given = Parameters {
-        scale: accumulate.of(one_each(call, 1, current.len())?),
-        bias: accumulate.of(one_each(call, 2, current.len())?),
-        mean: accumulate.of(one_each(call, 3, current.len())?),
-        variance: one_each(call, 4, current.len())?,
+        scale: accumulate.apply(one_per_mean(call, 1, current.len())?),
+        bias: accumulate.apply(one_per_mean(call, 2, current.len())?),
+        mean: accumulate.apply(one_per_mean(call, 3, current.len())?),
+        variance: one_per_mean(call, 4, current.len())?,
     };
     let epsilon = call.float("epsilon")?;
     lanes.change(call, &mut values, |lane, values| {
@@ -141,13 +141,13 @@ fn statistics(
 }
 
 /// Returns the elements of a parameter, one per mean.
-fn one_each(call: &Call<'_>, index: usize, count: usize) -> Result<Vec<f64>> {
+fn one_per_mean(call: &Call<'_>, index: usize, count: usize) -> Result<Vec<f64>> {
     let tensor = call.tensor(index)?;
     if tensor.len() != count {
         let shape = tensor.shape();
         return Err(broken(
             "C10",
-            format!("input {index} has shape {shape:?}, but {count} means are taken, one number for each"),
+            format!("input {index} has shape {shape:?}; it must have {count} elements, one for each mean"),
         ));
     }
     call.budget.read_floats(tensor)
@@ -158,7 +158,8 @@ mod tests {
     use crate::dtype::ElementType as E;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// Two channels with means 3 and 30 and variances 4 and 400. The running means are 1 and 10, the variances 1 and 100.
+    /// Two channels with means 3 and 30 and variances 4 and 400. The running means are 1 and 10, the variances 1 and
+    /// 100.
     fn call(opset: i64) -> OneNode {
         let data = floats(&[2, 2, 1], &[1.0, 10.0, 5.0, 50.0]);
         let pair = |a: f64, b: f64| floats(&[2], &[a, b]);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn from_7_to_13_more_outputs_than_one_mean_training() {
+    fn from_7_to_13_several_outputs_select_training() {
         for opset in [7, 9, 13] {
             let outputs = parts(call(opset), 5);
             assert_eq!(outputs[0], TRAINED);

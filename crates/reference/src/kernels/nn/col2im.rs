@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2i
 /// col2im, the transpose of im2col: `out[n][c][l * stride + k * dilation - pad] += data[n][c * block + k][l]`.
 fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
-    let fold = Fold::of(call)?;
+    let fold = Fold::from_call(call)?;
     let element = data.element_type();
     let buffer = call.allocate(element, &fold.shape)?;
     let tensor = match element.kind() {
@@ -74,7 +74,7 @@ struct Fold {
 }
 
 impl Fold {
-    fn of(call: &Call<'_>) -> Result<Fold> {
+    fn from_call(call: &Call<'_>) -> Result<Fold> {
         let shape = call.tensor(0)?.shape();
         let (image, block) = (sizes(call, 1, "image_shape")?, sizes(call, 2, "block_shape")?);
         let rank = image.len();
@@ -82,11 +82,11 @@ impl Fold {
             let list =
                 call.optional_ints(name).map_or_else(|| std::iter::repeat_n(default, count).collect(), <[_]>::to_vec);
             let list = dimensions(&list, name).rule((name == "pads").then_some("C3"))?;
-            let sound = list.len() == count && (default == 0 || !list.contains(&0));
-            if sound {
+            let is_valid = list.len() == count && (default == 0 || !list.contains(&0));
+            if is_valid {
                 Ok(list)
             } else {
-                Err(invalid(format!("{name} {list:?} does not suit {rank} axes of an image")))
+                Err(invalid(format!("{name} {list:?} does not fit an image with {rank} axes")))
             }
         };
         let (dilations, strides, pads) =
@@ -95,8 +95,8 @@ impl Fold {
             broken(
                 "C5",
                 format!(
-                    "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} with dilations \
-                 {dilations:?}, pads {pads:?} and strides {strides:?}"
+                    "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} \
+                     with dilations {dilations:?}, pads {pads:?} and strides {strides:?}"
                 ),
             )
         };
@@ -106,9 +106,11 @@ impl Fold {
         }
         let (begins, ends) = pads.split_at(rank.min(pads.len()));
         let along = |index: usize| {
-            let of = |list: &[usize]| list.get(index).map(|&value| value as i128);
-            let room = of(&image)? + of(begins)? + of(ends)? - of(&dilations)?.checked_mul(of(&block)? - 1)? - 1;
-            usize::try_from(room.div_euclid(of(&strides)?) + 1).ok()
+            let entry = |list: &[usize]| list.get(index).map(|&value| value as i128);
+            let room = entry(&image)? + entry(begins)? + entry(ends)?
+                - entry(&dilations)?.checked_mul(entry(&block)? - 1)?
+                - 1;
+            usize::try_from(room.div_euclid(entry(&strides)?) + 1).ok()
         };
         let counts: Vec<usize> = (0..rank).map(along).collect::<Option<_>>().ok_or_else(refuse)?;
         let area = element_count(&block)?;
@@ -156,14 +158,15 @@ impl Fold {
     fn target(&self, image: &[usize], steps: &[usize], mut place: usize, mut column: usize) -> Option<usize> {
         let mut target = 0;
         for axis in (0..image.len()).rev() {
-            let of = |list: &[usize]| list.get(axis).copied();
-            let (block, count) = (of(&self.block)?, of(&self.counts)?);
+            let entry = |list: &[usize]| list.get(axis).copied();
+            let (block, count) = (entry(&self.block)?, entry(&self.counts)?);
             let (inside, number) = (place % block, column % count);
             (place, column) = (place / block, column / count);
-            let padded = number * of(&self.strides)? + inside * of(&self.dilations)?;
-            let index =
-                padded.checked_sub(of(&self.begins)?).filter(|index| of(image).is_some_and(|size| *index < size))?;
-            target += index * of(steps)?;
+            let padded = number * entry(&self.strides)? + inside * entry(&self.dilations)?;
+            let index = padded
+                .checked_sub(entry(&self.begins)?)
+                .filter(|index| entry(image).is_some_and(|size| *index < size))?;
+            target += index * entry(steps)?;
         }
         Some(target)
     }
@@ -219,6 +222,8 @@ mod tests {
             assert!(refused.contains("does not hold"), "{refused}");
         }
         let zero: &[i64] = &[0, 1];
-        assert!(overlapping(ElementType::Float, &[0.0; 4]).set("strides", zero).error().contains("does not suit"));
+        assert!(
+            overlapping(ElementType::Float, &[0.0; 4]).set("strides", zero).error().contains("does not fit an image")
+        );
     }
 }

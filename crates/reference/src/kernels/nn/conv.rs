@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "Shapes::of checks ranks, channels and groups; offsets are below their products"
+    reason = "Shapes::forward checks ranks, channels and groups; offsets are below their products"
 )]
 
 use std::ops::Range;
@@ -41,11 +41,11 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// Reads the shapes of X and W. W's first axis is the output channels, its second the input channels per group.
-    pub(super) fn of(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+    pub(super) fn forward(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
         let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
         if Some(x.shape()[1]) != channels.checked_mul(groups) || !features.is_multiple_of(groups) {
-            return Err(unfit(call, x, w, groups));
+            return Err(weight_mismatch(call, x, w, groups));
         }
         Ok(Shapes { channels, features: features / groups, ..shapes })
     }
@@ -55,7 +55,7 @@ impl Shapes {
         let (shapes, [channels, features]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
         if x.shape()[1] != channels || !channels.is_multiple_of(groups) {
-            return Err(unfit(call, x, w, groups));
+            return Err(weight_mismatch(call, x, w, groups));
         }
         Ok(Shapes { channels: channels / groups, features, ..shapes })
     }
@@ -63,17 +63,18 @@ impl Shapes {
     fn read(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<(Shapes, [usize; 2])> {
         let group = call.int("group")?;
         let groups = usize::try_from(group).ok().filter(|&group| group > 0);
-        let groups =
-            groups.ok_or_else(|| broken(Rules::of(call).weight, format!("group is {group}; it takes 1 or more")))?;
+        let groups = groups.ok_or_else(|| {
+            broken(Rules::for_operator(call).weight, format!("group is {group}; it must be 1 or more"))
+        })?;
         let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
         if input.len() != kernel.len() {
-            return Err(unfit(call, x, w, groups));
+            return Err(weight_mismatch(call, x, w, groups));
         }
-        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1, 1)? != kernel {
+        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1)? != kernel {
             let given = call.ints("kernel_shape")?;
             return Err(broken(
-                Rules::of(call).kernel_shape,
-                format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape()),
+                Rules::for_operator(call).kernel_shape,
+                format!("kernel_shape {given:?} differs from that of a weight of shape {:?}", w.shape()),
             ));
         }
         let shapes = Shapes { images: x.shape()[0], groups, channels: 0, features: 0, kernel, input };
@@ -100,8 +101,8 @@ impl Shapes {
     /// Returns the range of X for one image and group.
     pub(super) fn part(&self, image: usize, group: usize) -> Result<Range<usize>> {
         let size = element_count(&self.input)? * self.channels;
-        let at = (image * self.groups + group) * size;
-        Ok(at..at + size)
+        let start = (image * self.groups + group) * size;
+        Ok(start..start + size)
     }
 
     /// Builds the matrix product of the convolution.
@@ -115,8 +116,8 @@ impl Shapes {
         let all = element_count(&[self.groups, self.features])?;
         if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
             return Err(broken(
-                Rules::of(call).bias,
-                format!("the bias has {} elements for {all} output channels", bias.len()),
+                Rules::for_operator(call).bias,
+                format!("the bias has {} elements, but there are {all} output channels", bias.len()),
             ));
         }
         Ok(ConvGemm {
@@ -132,18 +133,24 @@ impl Shapes {
     }
 }
 
-fn unfit(call: &Call<'_>, x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::error::KernelError {
+fn weight_mismatch(
+    call: &Call<'_>,
+    x: &Tensor,
+    w: &Tensor,
+    groups: usize,
+) -> crate::kernels::framework::error::KernelError {
     broken(
-        Rules::of(call).weight,
-        format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()),
+        Rules::for_operator(call).weight,
+        format!("a weight of shape {:?} does not fit an input of shape {:?} in {groups} groups", w.shape(), x.shape()),
     )
 }
 
-/// Convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c][o * stride + k * dilation - pad] * W[m][c][k]`, within a group.
+/// Convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c][o * stride + k * dilation - pad] * W[m][c][k]`, within a
+/// group.
 fn conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
-    let shapes = Shapes::of(call, x, w)?;
+    let shapes = Shapes::forward(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     let first = |group: usize| group * shapes.features;
@@ -168,7 +175,10 @@ fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: 
     if points.len() == 1 || points.len() == channels {
         return Ok(points);
     }
-    Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
+    Err(invalid(format!(
+        "{what} has {} elements; it must have 1, or {channels} for as many output channels",
+        points.len()
+    )))
 }
 
 /// Computes the exact sums of products, each factor minus its zero point. The rules are about the zero points of the
@@ -181,7 +191,7 @@ fn integer_sums(
 ) -> Result<(Vec<f64>, Vec<usize>)> {
     let [x, w, x_zero, w_zero] = tensors;
     let (x, w) = (call.tensor(x)?, call.tensor(w)?);
-    let shapes = Shapes::of(call, x, w)?;
+    let shapes = Shapes::forward(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input").rule(rules[0])?;
@@ -221,19 +231,19 @@ fn quantized(call: &Call<'_>) -> Result {
     let bias = call.optional_tensor(8)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias, ["C7", "C2"])?;
     let channels = shape[1];
-    let single = |at: usize, what: &str| {
-        let tensor = call.tensor(at)?;
+    let single = |index: usize, what: &str| {
+        let tensor = call.tensor(index)?;
         tensor
             .single_float()
-            .ok_or_else(|| broken("C7", format!("{what} has shape {:?}; it takes one number", tensor.shape())))
+            .ok_or_else(|| broken("C7", format!("{what} has shape {:?}; it must be one number", tensor.shape())))
     };
-    for (at, name) in [(1, "x"), (4, "w"), (6, "y")] {
-        let (scale, zero_point) = (call.tensor(at)?, call.tensor(at + 1)?);
+    for (index, name) in [(1, "x"), (4, "w"), (6, "y")] {
+        let (scale, zero_point) = (call.tensor(index)?, call.tensor(index + 1)?);
         if scale.len() != zero_point.len() {
             return Err(broken(
                 "C7",
                 format!(
-                    "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
+                    "{name}_scale has shape {:?} and {name}_zero_point {:?}; both must have the same",
                     scale.shape(),
                     zero_point.shape()
                 ),
@@ -245,8 +255,8 @@ fn quantized(call: &Call<'_>) -> Result {
     let size = element_count(&shape[2..])?.max(1);
     let element = call.tensor(7)?.element_type();
     #[expect(clippy::cast_possible_truncation, reason = "a value beyond i64 saturates either way")]
-    let values = sums.into_iter().enumerate().map(|(at, sum)| {
-        let w_scale = w_scales[if w_scales.len() == 1 { 0 } else { at / size % channels }];
+    let values = sums.into_iter().enumerate().map(|(index, sum)| {
+        let w_scale = w_scales[if w_scales.len() == 1 { 0 } else { index / size % channels }];
         let rounded = (sum * (x_scale * w_scale) / y_scale).round_ties_even() + y_zero;
         element.decode_i128(element.saturate(rounded as i128))
     });
@@ -289,7 +299,7 @@ struct History {
 }
 
 impl History {
-    fn of(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
+    fn from_tensors(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
         match (x.shape(), w.shape()) {
             (&[images, channels, length], &[features, 1, taps])
                 if features == channels
@@ -302,17 +312,21 @@ impl History {
                 let past = past.map(Tensor::shape);
                 Err(broken(
                     "C5",
-                    format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together"),
+                    format!(
+                        "shapes {x:?} of the input, {w:?} of the weight and {past:?} of the past state do not \
+                         fit together"
+                    ),
                 ))
             }
         }
     }
 
-    /// Returns the source of each element of one image and channel: the input (0), the past (1), or zeros (2) without a past.
+    /// Returns the source of each element of one image and channel: the input (0), the past (1), or zeros (2) without a
+    /// past.
     fn positions(&self, row: usize, has_past: bool) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (past, length) = (self.past, self.length);
-        let before = (0..past).map(move |at| if has_past { (1, row * past + at) } else { (2, 0) });
-        before.chain((0..length).map(move |at| (0, row * length + at)))
+        let before = (0..past).map(move |index| if has_past { (1, row * past + index) } else { (2, 0) });
+        before.chain((0..length).map(move |index| (0, row * length + index)))
     }
 
     /// Returns the last elements of each channel, as many as the past has.
@@ -330,7 +344,7 @@ impl History {
 fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, History)> {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let past = call.optional_tensor(3)?;
-    let history = History::of(x, w, past)?;
+    let history = History::from_tensors(x, w, past)?;
     let History { images, channels, length, .. } = history;
     let taps = history.past + 1;
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
@@ -343,12 +357,12 @@ fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, His
         |budget, group, _| accumulate.read(budget, &w.part(group * taps..(group + 1) * taps)),
         |budget, image, group| {
             let positions = history.positions(image * channels + group, past.is_some());
-            let line = positions.map(|(source, at)| match (source, &past) {
-                (0, _) => values[at],
-                (1, Some(past)) => past[at],
+            let line = positions.map(|(source, index)| match (source, &past) {
+                (0, _) => values[index],
+                (1, Some(past)) => past[index],
                 _ => 0.0,
             });
-            Patches::new(accumulate.of(budget.collect(line)?), &axes, Direction::Forward)
+            Patches::new(accumulate.apply(budget.collect(line)?), &axes, Direction::Forward)
         },
     )?;
     Ok((sums, history))
@@ -402,7 +416,7 @@ mod tests {
         let length = crate::kernels::nn::im2col::UNFOLDED / 8 + 5;
         let x = floats(&[1, 1, length], &(0..length).map(|at| (at % 7) as f64).collect::<Vec<_>>());
         let y = node("Conv", 1).input(x).input(ones(&[2, 1, 16])).tensor().floats();
-        let expected = |at: usize| (at..at + 16).map(|at| (at % 7) as f64).sum::<f64>();
+        let expected = |first: usize| (first..first + 16).map(|index| (index % 7) as f64).sum::<f64>();
         let outputs = length - 15;
         assert_eq!(y.len(), 2 * outputs);
         assert!(y.iter().enumerate().all(|(at, &y)| y == expected(at % outputs)));

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "Shapes::transposed checks ranks, channels and groups; attribute lists have one entry an axis"
+    reason = "Shapes::transposed checks ranks, channels and groups; attribute lists have one entry per axis"
 )]
 
 use crate::kernels::framework::accumulate::Accumulate;
@@ -43,8 +43,8 @@ fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Resu
             let mut out: Vec<f64> = budget.scratch(rows.len() * shapes.channels * taps)?;
             let pairs = rows.flat_map(|row| (0..shapes.channels).map(move |channel| (row, channel)));
             for ((feature, channel), out) in pairs.zip(out.chunks_mut(taps.max(1))) {
-                let at = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
-                out.copy_from_slice(&weights[at..at + taps]);
+                let start = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
+                out.copy_from_slice(&weights[start..start + taps]);
             }
             Ok(out)
         },
@@ -61,22 +61,25 @@ fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Resu
 fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec<Axis>> {
     let count = shapes.input.len();
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
-    let strides = per_axis(call, "strides", count, 1, 1)?;
-    let dilations = per_axis(call, "dilations", count, 1, 1)?;
-    let extra = per_axis(call, "output_padding", count, 0, 0)?;
+    let strides = per_axis(call, "strides", count, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1)?;
+    let extra = per_axis(call, "output_padding", count, 0)?;
     let outputs = given_outputs(call, count, rules)?;
     (0..count)
-        .map(|at| {
-            let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
-            if rules == Rules::Of11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
-                let extra = extra[at];
+        .map(|index| {
+            let (input, kernel, stride, dilation) =
+                (shapes.input[index], shapes.kernel[index], strides[index], dilations[index]);
+            if rules == Rules::Of11 && extra[index] >= stride.max(dilation) && extra[index] > 0 {
+                let extra = extra[index];
                 return Err(broken(
                     "C9",
-                    format!("output_padding is {extra} where stride {stride} and dilation {dilation} are not more"),
+                    format!("output_padding is {extra}; it must be less than stride {stride} or dilation {dilation}"),
                 ));
             }
-            let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
-            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, rules)
+            let axis =
+                Axis { input, output: 0, kernel, stride, dilation, before: pads[index], after: pads[count + index] };
+            let given = outputs.as_ref().map(|outputs| outputs[index]);
+            TransposedAxis { axis, extra: extra[index], given }.laid_out(auto_pad, rules)
         })
         .collect()
 }
@@ -84,28 +87,40 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
 /// Reads the attribute `output_shape`.
 fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<Vec<usize>>> {
     let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
-    let whole = rules == Rules::Of1 && given.len() == count + 2;
-    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0, 0)?;
-    Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
+    let includes_batch = rules == Rules::Of1 && given.len() == count + 2;
+    let outputs = per_axis(call, "output_shape", if includes_batch { count + 2 } else { count }, 0)?;
+    Ok(Some(if includes_batch { outputs[2..].to_vec() } else { outputs }))
 }
 
-/// Pads one axis: by `pads`, or to the given output length, or to the input length times the stride.
-fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
-    let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
-    let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
-    let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
-    if let Some(output) = target {
-        let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
-        let upper = auto_pad == AutoPad::SameUpper;
-        let odd_first = if given.is_some() && rules == Rules::Of1 { upper } else { !upper };
-        let before = if odd_first { total - total / 2 } else { total / 2 };
-        return Ok(Axis { output, before, after: total - before, ..axis });
+/// Axis of a transposed convolution, whose output length is not known yet.
+struct TransposedAxis {
+    axis: Axis,
+    /// Entry of `output_padding`.
+    extra: usize,
+    /// Entry of `output_shape`.
+    given: Option<usize>,
+}
+
+impl TransposedAxis {
+    /// Pads the axis: by `pads`, or to the given output length, or to the input length times the stride.
+    fn laid_out(self, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
+        let TransposedAxis { axis, extra, given } = self;
+        let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
+        let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
+        let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
+        if let Some(output) = target {
+            let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
+            let upper = auto_pad == AutoPad::SameUpper;
+            let odd_first = if given.is_some() && rules == Rules::Of1 { upper } else { !upper };
+            let before = if odd_first { total - total / 2 } else { total / 2 };
+            return Ok(Axis { output, before, after: total - before, ..axis });
+        }
+        let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
+        let output = full - before as i128 - after as i128;
+        let output = usize::try_from(output)
+            .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
+        Ok(Axis { output, before, after, ..axis })
     }
-    let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
-    let output = full - before as i128 - after as i128;
-    let output = usize::try_from(output)
-        .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
-    Ok(Axis { output, before, after, ..axis })
 }
 
 #[cfg(test)]
@@ -113,8 +128,9 @@ mod tests {
     use crate::testing::{floats, node};
 
     #[test]
-    fn an_output_shape_cuts_and_lengthens() {
-        // Kernel [1, 10, 100] on [1, 2] with stride 3 gives 1 10 100 2 20 200. For 5 elements, version 1 drops the last.
+    fn an_output_shape_crops_or_extends() {
+        // Kernel [1, 10, 100] on [1, 2] with stride 3 gives 1 10 100 2 20 200. For 5 elements, version 1 drops the
+        // last.
         let shaped = |opset: i64, auto_pad: &str, shape: &[i64]| {
             let node = node("ConvTranspose", opset)
                 .input(floats(&[1, 1, 2], &[1.0, 2.0]))

@@ -18,22 +18,24 @@ use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
 
-/// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with each.
+/// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with
+/// each.
 const MAX_AXES: usize = 16;
 
-/// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad + offset[n][k][o]) *
-/// mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
+/// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad +
+/// offset[n][k][o]) * mask[n][k][o] * W[m][c][k]`, with linear interpolation between the elements of X.
 fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(3)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
-    let shapes = Shapes::of(call, x, w)?;
+    let shapes = Shapes::forward(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     if axes.len() > MAX_AXES {
-        let message = format!("DeformConv over {} spatial axes; at most {MAX_AXES} are computed", axes.len());
+        let message =
+            format!("DeformConv over {} spatial axes is not supported; the maximum is {MAX_AXES}", axes.len());
         return Err(unsupported(Missing::Attribute, message));
     }
-    let places = Places::of(call, &shapes, &axes, accumulate)?;
+    let places = Places::read(call, &shapes, &axes, accumulate)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
         |budget, group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
@@ -62,22 +64,22 @@ struct Places {
 }
 
 impl Places {
-    fn of(call: &Call<'_>, shapes: &Shapes, axes: &[Axis], accumulate: Accumulate) -> Result<Places> {
+    fn read(call: &Call<'_>, shapes: &Shapes, axes: &[Axis], accumulate: Accumulate) -> Result<Places> {
         let outputs: Vec<usize> = axes.iter().map(|axis| axis.output).collect();
         let taps = element_count(&shapes.kernel)?;
         let channels = shapes.channels * shapes.groups;
         let groups = per_offset_group(call, channels)?;
-        let expected = |of_tap: usize| -> Result<Vec<usize>> {
-            let lead = element_count(&[groups, taps, of_tap])?;
+        let expected = |per_tap: usize| -> Result<Vec<usize>> {
+            let lead = element_count(&[groups, taps, per_tap])?;
             Ok([shapes.images, lead].into_iter().chain(outputs.iter().copied()).collect())
         };
         let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() {
             found if found == shape => call.budget.read_floats(tensor),
-            found => Err(broken("C6", format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
+            found => Err(broken("C6", format!("{what} has shape {found:?}; the other inputs require {shape:?}"))),
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
         let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;
-        let mask = mask.map(|mask| accumulate.of(mask));
+        let mask = mask.map(|mask| accumulate.apply(mask));
         Ok(Places {
             axes: axes.to_vec(),
             steps: strides(&shapes.input),
@@ -141,18 +143,18 @@ impl Im2Col for Deformed<'_> {
         let Places { axes, plane, taps, windows, groups, channels, offsets, mask, .. } = self.places;
         let (channel, tap) = (row / taps, row % taps);
         let values = &self.values[channel * plane..(channel + 1) * plane];
-        let of_tap = (self.image * groups + (self.channel + channel) / channels) * taps + tap;
+        let per_tap = (self.image * groups + (self.channel + channel) / channels) * taps + tap;
         let mut place: Vec<f64> = axes.iter().map(|_| 0.0).collect();
         for (window, out) in (from..).zip(out) {
             let (mut tap, mut left) = (tap, window);
             for (index, axis) in axes.iter().enumerate().rev() {
                 let fixed = (left % axis.output * axis.stride + tap % axis.kernel * axis.dilation) as f64;
-                let offset = offsets[(of_tap * axes.len() + index) * windows + window];
+                let offset = offsets[(per_tap * axes.len() + index) * windows + window];
                 place[index] = fixed - axis.before as f64 + offset;
                 tap /= axis.kernel;
                 left /= axis.output;
             }
-            let weight = mask.as_ref().map_or(1.0, |mask| mask[of_tap * windows + window]);
+            let weight = mask.as_ref().map_or(1.0, |mask| mask[per_tap * windows + window]);
             *out = weight * self.places.sample(values, &place);
         }
     }

@@ -64,8 +64,8 @@ impl ConvGemm<'_> {
         if out.is_empty() {
             return Ok(out);
         }
-        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(at, out)| {
-            let (image, group) = (at / self.groups, at % self.groups);
+        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(index, out)| {
+            let (image, group) = (index / self.groups, index % self.groups);
             if let Some(bias) = &self.bias {
                 let bias = bias.iter().skip(group * self.features);
                 out.chunks_mut(self.windows).zip(bias).for_each(|(row, &bias)| row.fill(bias));
@@ -75,16 +75,16 @@ impl ConvGemm<'_> {
             }
             let budget = self.call.budget.nested();
             let columns = columns(&budget, image, group)?;
-            self.one(&|budget, rows| weights(budget, group, rows), &columns, out)
+            self.compute_one(&|budget, rows| weights(budget, group, rows), &columns, out)
         })?;
         Ok(out)
     }
 
     /// Computes one image and group, in blocks of windows.
-    fn one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
+    fn compute_one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
         let ConvGemm { depth, windows, .. } = *self;
         if let Some(unfolded) = columns.unfolded() {
-            return self.rows(weights, Matrix::row_major(unfolded, depth, windows), out);
+            return self.add_product(weights, Matrix::row_major(unfolded, depth, windows), out);
         }
         let width = (UNFOLDED / depth).clamp(64, windows.max(64)).min(windows);
         let budget = self.call.budget.nested();
@@ -99,26 +99,31 @@ impl ConvGemm<'_> {
             })?;
             let taps = Matrix::row_major(taps, depth, width);
             if width == windows {
-                self.rows(weights, taps, out)?;
+                self.add_product(weights, taps, out)?;
                 continue;
             }
             let budget = budget.nested();
             let mut part: Vec<f64> = budget.scratch(self.features * width)?;
-            copy_rows(out, windows, from, &mut part, width, |out, part| part.copy_from_slice(out));
-            self.rows(weights, taps, &mut part)?;
-            copy_rows(out, windows, from, &mut part, width, |out, part| out.copy_from_slice(part));
+            let block = from..from + width;
+            for (out, part) in out.chunks(windows).zip(part.chunks_mut(width)) {
+                part.copy_from_slice(&out[block.clone()]);
+            }
+            self.add_product(weights, taps, &mut part)?;
+            for (out, part) in out.chunks_mut(windows).zip(part.chunks(width)) {
+                out[block.clone()].copy_from_slice(part);
+            }
         }
         Ok(())
     }
 
     /// Adds the weights times `taps` to `out`, in blocks of weights.
-    fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
+    fn add_product(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
         let max = (CONVERTED / self.depth).max(8);
         let deadline = self.call.budget.deadline();
-        for (at, out) in out.chunks_mut(max * taps.columns).enumerate() {
+        for (index, out) in out.chunks_mut(max * taps.columns).enumerate() {
             let rows = out.len() / taps.columns;
             let budget = self.call.budget.nested();
-            let weights = weights(&budget, at * max..at * max + rows)?;
+            let weights = weights(&budget, index * max..index * max + rows)?;
             let weights = Matrix::row_major(&weights, rows, self.depth);
             if self.compensated {
                 multiply_add_compensated(weights, taps, out, deadline)?;
@@ -127,20 +132,6 @@ impl ConvGemm<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Calls `copy` on each row of a block of windows in `out` and the matching row of `part`.
-fn copy_rows(
-    out: &mut [f64],
-    windows: usize,
-    from: usize,
-    part: &mut [f64],
-    width: usize,
-    copy: impl Fn(&mut [f64], &mut [f64]),
-) {
-    for (out, part) in out.chunks_mut(windows).zip(part.chunks_mut(width)) {
-        copy(&mut out[from..from + width], part);
     }
 }
 
@@ -241,17 +232,18 @@ impl Patches {
     }
 
     /// Returns the run of each axis for a tap, counted in row-major order.
-    fn runs_of(&self, mut tap: usize) -> Vec<WindowRun> {
+    fn runs_of_tap(&self, mut tap: usize) -> Vec<WindowRun> {
         let mut runs: Vec<WindowRun> = Vec::new();
-        for of_axis in self.runs.iter().rev() {
-            runs.push(of_axis[tap % of_axis.len()]);
-            tap /= of_axis.len();
+        for axis_runs in self.runs.iter().rev() {
+            runs.push(axis_runs[tap % axis_runs.len()]);
+            tap /= axis_runs.len();
         }
         runs.reverse();
         runs
     }
 
-    /// Returns the offset in a plane for a line of windows, which differ only in the last axis. None if they read padding.
+    /// Returns the offset in a plane for a line of windows, which differ only in the last axis. None if they read
+    /// padding.
     fn line(&self, runs: &[WindowRun], mut line: usize) -> Option<usize> {
         let mut start = 0;
         for ((run, &output), &step) in runs.iter().zip(&self.outputs).zip(&self.steps).rev().skip(1) {
@@ -268,7 +260,7 @@ impl Im2Col for Patches {
     }
 
     fn fill(&self, row: usize, from: usize, out: &mut [f64]) {
-        let runs = self.runs_of(row % self.taps);
+        let runs = self.runs_of_tap(row % self.taps);
         let plane = row / self.taps * self.plane;
         let (Some(last), Some(&length)) = (runs.last(), self.outputs.last()) else {
             return out.fill(self.image[plane]);

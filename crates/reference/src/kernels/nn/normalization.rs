@@ -1,6 +1,9 @@
 //! Normalization by the statistics of parts of a tensor, or by neighbouring channels.
 
-#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel or group")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parameters have been checked to have one element per channel or group"
+)]
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
@@ -63,10 +66,10 @@ fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation:
 struct Stash(ElementType);
 
 impl Stash {
-    fn of(call: &Call<'_>) -> Result<Stash> {
+    fn from_call(call: &Call<'_>) -> Result<Stash> {
         match call.element_type("stash_type")? {
             Some(element) if element.is_float() => Ok(Stash(element)),
-            _ => Err(invalid(format!("stash_type is {}, which is no floating type", call.int("stash_type")?))),
+            _ => Err(invalid(format!("stash_type is {}, which is not a floating-point type", call.int("stash_type")?))),
         }
     }
 
@@ -88,36 +91,43 @@ impl Stash {
 fn channels(data: &Tensor) -> Result<usize> {
     match data.shape() {
         [_, channels, ..] => Ok(*channels),
-        shape => Err(invalid(format!("the input has shape {shape:?}; it takes a batch and a channel axis"))),
+        shape => Err(invalid(format!("the input has shape {shape:?}; it must have a batch and a channel axis"))),
     }
 }
 
-/// Returns the elements of the input at `at`, one per channel or group, `count` in all.
-fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f64>> {
-    let tensor = call.tensor(at)?;
+/// Returns the elements of the input at `index`, one per channel or group, `count` in all.
+fn one_per_part(call: &Call<'_>, index: usize, count: usize, part: &str) -> Result<Vec<f64>> {
+    let tensor = call.tensor(index)?;
     if tensor.shape() != [count] {
         let shape = tensor.shape();
-        return Err(invalid(format!("input {at} has shape {shape:?}; it takes [{count}], one for each {of}")));
+        return Err(invalid(format!(
+            "input {index} has shape {shape:?}; it must be [{count}], one element per {part}"
+        )));
     }
     call.budget.read_floats(tensor)
 }
 
 /// Returns, for each element of `shape`, the element of an input that broadcasts to it.
-fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<impl Iterator<Item = f64> + use<'a>> {
+fn broadcast_values<'a>(
+    tensor: &Tensor,
+    values: &'a [f64],
+    shape: &[usize],
+) -> Result<impl Iterator<Item = f64> + use<'a>> {
     if broadcast(tensor.shape(), shape)? != shape {
         return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
     }
     Ok(StridedIter::broadcast(tensor.shape(), shape).map(|position| values[position]))
 }
 
-/// Instance normalization: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`, over the spatial axes of each channel.
+/// Instance normalization: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`, over the spatial axes of each
+/// channel.
 fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
-    let scale = accumulate.of(one_each(call, 1, channels, "channel").rule("C3")?);
-    let bias = accumulate.of(one_each(call, 2, channels, "channel").rule("C3")?);
+    let scale = accumulate.apply(one_per_part(call, 1, channels, "channel").rule("C3")?);
+    let bias = accumulate.apply(one_per_part(call, 2, channels, "channel").rule("C3")?);
     let epsilon = call.float("epsilon")?;
-    let lanes = Lanes::from(call, data.shape(), 2)?;
+    let lanes = Lanes::from_axis(call, data.shape(), 2)?;
     let mut values = call.budget.read_floats(data)?;
     let statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
@@ -140,11 +150,11 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
 /// Layer normalization over all axes from `axis` on: `D = (X - mean) / sqrt(variance + epsilon)` in the stash type,
 /// rounded to the input's type, then `Y = D * scale + B`.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
-    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
+    let (data, stash) = (call.tensor(0)?, Stash::from_call(call)?);
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
-    let lanes = Lanes::from(call, shape, axis)?;
+    let lanes = Lanes::from_axis(call, shape, axis)?;
     let mut values = stash.floats(call, data)?;
     let mut statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
@@ -156,23 +166,30 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     })?;
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
-    let scales = accumulate.of(call.budget.read_floats(scale)?);
-    values.iter_mut().zip(spread(scale, &scales, shape).rule("C5")?).for_each(|(value, scale)| *value *= scale);
+    let scales = accumulate.apply(call.budget.read_floats(scale)?);
+    values
+        .iter_mut()
+        .zip(broadcast_values(scale, &scales, shape).rule("C5")?)
+        .for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
-        let biases = accumulate.of(call.budget.read_floats(bias)?);
-        values.iter_mut().zip(spread(bias, &biases, shape).rule("C5")?).for_each(|(value, bias)| *value += bias);
+        let biases = accumulate.apply(call.budget.read_floats(bias)?);
+        values
+            .iter_mut()
+            .zip(broadcast_values(bias, &biases, shape).rule("C5")?)
+            .for_each(|(value, bias)| *value += bias);
     }
     let y = call.floats(accumulate.output(element), shape, values)?;
 
-    let reduced: Vec<usize> = shape.iter().enumerate().map(|(at, &dim)| if at < axis { dim } else { 1 }).collect();
+    let reduced: Vec<usize> =
+        shape.iter().enumerate().map(|(index, &dim)| if index < axis { dim } else { 1 }).collect();
     if accumulate == Accumulate::Magnitude {
         statistics = lanes.fold(call, &stash.floats(call, data)?, |lane| {
             let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
             (mean, moments(lane).1)
         })?;
     }
-    let saved = |at: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
-        if !call.wants(at) {
+    let saved = |index: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
+        if !call.wants(index) {
             return Ok(None);
         }
         if !matches!(stash.0, ElementType::Float | ElementType::Bfloat16) {
@@ -195,7 +212,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(call: &Call<'_>, data: &Tensor) -> Result<Groups> {
+    fn from_call(call: &Call<'_>, data: &Tensor) -> Result<Groups> {
         let channels = channels(data)?;
         let named = call.int("num_groups")?;
         let groups = usize::try_from(named).ok().filter(|&groups| groups > 0 && channels.is_multiple_of(groups));
@@ -216,7 +233,7 @@ impl Groups {
         (epsilon, accumulate): (f64, Accumulate),
         round: impl Fn(f64) -> f64 + Sync,
     ) -> Result<()> {
-        let lanes = Lanes::from(call, &self.shape, 2)?;
+        let lanes = Lanes::from_axis(call, &self.shape, 2)?;
         let statistics = lanes.fold(call, values, moments)?;
         lanes.change(call, values, |lane, values| {
             let (mean, variance) = statistics[lane];
@@ -231,10 +248,10 @@ impl Groups {
 /// Scales and shifts `count` equal parts of each instance of `[N, count * ..., ...]`.
 fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
     let part = values.len() / batch.saturating_mul(scale.len()).max(1);
-    for (at, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
-        let at = at % scale.len();
+    for (index, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
+        let index = index % scale.len();
         for value in &mut *values {
-            *value = scale[at] * *value + bias[at];
+            *value = scale[index] * *value + bias[index];
         }
     }
 }
@@ -242,21 +259,22 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
 /// `GroupNormalization` in version 18: scales and shifts by group, without a stash type.
 fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
-    let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.count, "group").rule("C2")?);
-    let bias = accumulate.of(one_each(call, 2, groups.count, "group").rule("C2")?);
+    let groups = Groups::from_call(call, data)?;
+    let scale = accumulate.apply(one_per_part(call, 1, groups.count, "group").rule("C2")?);
+    let bias = accumulate.apply(one_per_part(call, 2, groups.count, "group").rule("C2")?);
     let mut values = call.budget.read_floats(data)?;
     groups.standardize(call, &mut values, (call.float("epsilon")?, accumulate), |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by channel.
+/// `GroupNormalization` from version 21 on: the first stage uses the stash type, the second scales and shifts by
+/// channel.
 fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
-    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
-    let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.channels, "channel").rule("C3")?);
-    let bias = accumulate.of(one_each(call, 2, groups.channels, "channel").rule("C3")?);
+    let (data, stash) = (call.tensor(0)?, Stash::from_call(call)?);
+    let groups = Groups::from_call(call, data)?;
+    let scale = accumulate.apply(one_per_part(call, 1, groups.channels, "channel").rule("C3")?);
+    let bias = accumulate.apply(one_per_part(call, 2, groups.channels, "channel").rule("C3")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(call, data)?;
     groups.standardize(call, &mut values, (epsilon, accumulate), |value| element.round(stash.round(value)))?;
@@ -266,12 +284,12 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
 /// `RMSNormalization`: divides all axes from `axis` on by their root mean square, in stages like `LayerNormalization`.
 fn root_mean_square(call: &Call<'_>) -> Result {
-    let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
+    let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::from_call(call)?);
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
     let mut values = stash.floats(call, data)?;
-    Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
+    Lanes::from_axis(call, shape, axis)?.change(call, &mut values, |_, values| {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
         for value in &mut *values {
@@ -279,7 +297,10 @@ fn root_mean_square(call: &Call<'_>) -> Result {
         }
     })?;
     let scales = call.budget.read_floats(scale)?;
-    values.iter_mut().zip(spread(scale, &scales, shape).rule("C4")?).for_each(|(value, scale)| *value *= scale);
+    values
+        .iter_mut()
+        .zip(broadcast_values(scale, &scales, shape).rule("C4")?)
+        .for_each(|(value, scale)| *value *= scale);
     Ok(call.floats(scale.element_type(), shape, values)?.into())
 }
 
@@ -333,11 +354,12 @@ fn local_response(call: &Call<'_>) -> Result {
     call.budget.count(data.len(), size_of::<f64>())?;
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
-        for (at, value) in lane.iter_mut().enumerate() {
+        for (index, value) in lane.iter_mut().enumerate() {
             if call.budget.count_work(largest).is_err() {
                 return;
             }
-            let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());
+            let region =
+                index.saturating_sub(before)..index.saturating_add(after).saturating_add(1).min(original.len());
             let squares = dot(original[region].iter().map(|&value| (value, value)));
             *value /= libm::pow(bias + alpha / size as f64 * squares, beta);
         }
@@ -353,7 +375,8 @@ mod tests {
 
     #[test]
     fn the_first_stage_rounds_before_the_scale() {
-        // The largest is sqrt(3/2) = 1.22474..., in half precision 1.224609375. The wider scale makes the rounding visible.
+        // The largest is sqrt(3/2) = 1.22474..., in half precision 1.224609375. The wider scale makes the rounding
+        // visible.
         let data = typed(E::Float16, &[3], &[-1.0, 0.0, 1.0]);
         let scaled = node("RMSNormalization", 23).input(data).input(typed(E::Double, &[], &[3.0]));
         let y = scaled.set("epsilon", 0.0f32).tensor();
@@ -393,14 +416,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn empty_tensors_stay_empty() {
         let empty = || floats(&[2, 0, 3], &[]);
         for op in ["LpNormalization", "LRN"] {
             let y = node(op, 22).input(empty());
             assert_eq!(if op == "LRN" { y.set("size", 1) } else { y }.tensor().shape(), [2, 0, 3]);
         }
-        let none = || floats(&[0], &[]);
-        let y = node("InstanceNormalization", 22).input(empty()).input(none()).input(none()).tensor();
+        let no_parameters = || floats(&[0], &[]);
+        let y = node("InstanceNormalization", 22).input(empty()).input(no_parameters()).input(no_parameters()).tensor();
         assert_eq!(y.shape(), [2, 0, 3]);
         assert!(node("LpNormalization", 22).input(ints(&[1], &[1])).run().is_err());
     }

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "attribute lists have one entry an axis, and a window counts below its size"
+    reason = "attribute lists have one entry per axis, and a window counts below its size"
 )]
 
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(call: &Call<'_>) -> Rules {
+    pub(super) fn for_operator(call: &Call<'_>) -> Rules {
         let [weight, bias, kernel_shape, lists, pads, auto_pad, pads_or_auto_pad] =
             match call.spec.version.name.as_str() {
                 "AveragePool" => ["", "", "C6", "C6", "C4", "C7", "C8"],
@@ -94,25 +94,25 @@ impl Rules {
 impl AutoPad {
     /// Reads `auto_pad` and, for `count` axes, `pads`. Only one of them may pad.
     pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
-        let auto_pad = AutoPad::of(call)?;
-        let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+        let auto_pad = AutoPad::from_call(call)?;
+        let pads = per_axis(call, "pads", 2 * count, 0)?;
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
             return Err(broken_for_all_sizes(
-                Rules::of(call).pads_or_auto_pad,
-                format!("pads is {pads:?} though auto_pad is set; leave one of them out"),
+                Rules::for_operator(call).pads_or_auto_pad,
+                format!("pads is {pads:?}, but auto_pad is set, too; omit one of them"),
             ));
         }
         Ok((auto_pad, pads))
     }
 
-    fn of(call: &Call<'_>) -> Result<AutoPad> {
+    fn from_call(call: &Call<'_>) -> Result<AutoPad> {
         let names = [
             ("NOTSET", AutoPad::NotSet),
             ("SAME_UPPER", AutoPad::SameUpper),
             ("SAME_LOWER", AutoPad::SameLower),
             ("VALID", AutoPad::Valid),
         ];
-        let named = call.optional_one_of("auto_pad", &names).rule(Rules::of(call).auto_pad)?;
+        let named = call.optional_one_of("auto_pad", &names).rule(Rules::for_operator(call).auto_pad)?;
         Ok(named.unwrap_or(AutoPad::NotSet))
     }
 
@@ -123,27 +123,29 @@ impl AutoPad {
     }
 }
 
-/// Reads a list attribute with one entry per axis, `count` in all and each at least `min`. If it is omitted, each is
-/// `default`.
-pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, min: i64) -> Result<Vec<usize>> {
-    let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
-    let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (min..=i64::from(i32::MAX)).contains(&value));
+/// Reads a list attribute with one entry per axis, `count` in all and each at least `min`, which is also the default.
+pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, min: usize) -> Result<Vec<usize>> {
+    let Some(values) = call.optional_ints(name) else { return Ok([min].repeat(count)) };
+    let max = usize::try_from(i32::MAX).unwrap_or(usize::MAX);
+    let fits = |&value: &i64| usize::try_from(value).ok().filter(|value| (min..=max).contains(value));
     let found: Option<Vec<usize>> = values.iter().map(fits).collect();
     found.filter(|found| found.len() == count).ok_or_else(|| {
-        let rules = Rules::of(call);
+        let rules = Rules::for_operator(call);
         let rule = match name {
             "kernel_shape" => rules.kernel_shape,
             "pads" if values.len() == count => rules.pads,
             _ => rules.lists,
         };
-        broken_for_all_sizes(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX))
+        broken_for_all_sizes(rule, format!("{name} is {values:?}; it must have {count} numbers from {min} to {max}"))
     })
 }
 
 /// Returns the spatial dimensions of a tensor of at least two axes: all but batch and channels.
 pub(super) fn spatial<'a>(what: &str, shape: &'a [usize]) -> Result<&'a [usize]> {
     shape.get(2..).ok_or_else(|| {
-        invalid(format!("{what} has shape {shape:?}; it takes a batch, channels and any number of spatial axes"))
+        invalid(format!(
+            "{what} has shape {shape:?}; it must have a batch axis, a channel axis, and any number of spatial axes"
+        ))
     })
 }
 
@@ -155,18 +157,18 @@ pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding:
         return Err(invalid(format!("a kernel of shape {kernel:?} does not fit spatial dimensions {input:?}")));
     }
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
-    let strides = per_axis(call, "strides", count, 1, 1)?;
-    let dilations = per_axis(call, "dilations", count, 1, 1)?;
+    let strides = per_axis(call, "strides", count, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1)?;
     (0..count)
-        .map(|at| {
+        .map(|index| {
             let axis = Axis {
-                input: input[at],
+                input: input[index],
                 output: 0,
-                kernel: kernel[at],
-                stride: strides[at],
-                dilation: dilations[at],
-                before: pads[at],
-                after: pads[count + at],
+                kernel: kernel[index],
+                stride: strides[index],
+                dilation: dilations[index],
+                before: pads[index],
+                after: pads[count + index],
             };
             axis.laid_out(auto_pad, rounding)
         })
@@ -212,7 +214,8 @@ impl Axis {
     fn too_large(&self) -> KernelError {
         let Axis { input, kernel, dilation, before, after, .. } = self;
         invalid(format!(
-            "a window of {kernel} taps, dilation {dilation}, does not fit an axis of {input} padded by {before} and {after}"
+            "a window of {kernel} taps, dilation {dilation}, does not fit an axis of {input} padded by {before} \
+             and {after}"
         ))
     }
 
@@ -251,26 +254,20 @@ impl Window<'_> {
     /// Visits the positions in the tensor under the window, in row-major order and without padding. It ends early after
     /// the deadline, which the executor checks after every kernel.
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
-        self.visit(self.axes, self.steps, self.index, self.start, &mut visit);
+        self.visit(0, self.start, &mut visit);
     }
 
-    /// Visits the remaining axes. Returns false once the deadline has passed.
-    fn visit(
-        &self,
-        axes: &[Axis],
-        steps: &[usize],
-        index: &[usize],
-        start: usize,
-        visit: &mut impl FnMut(usize),
-    ) -> bool {
-        let ([axis, axes @ ..], [step, steps @ ..], [window, index @ ..]) = (axes, steps, index) else {
+    /// Visits the axes from `first` on, from a position on. Returns false once the deadline has passed.
+    fn visit(&self, first: usize, start: usize, visit: &mut impl FnMut(usize)) -> bool {
+        let Some(axis) = self.axes.get(first) else {
             visit(start);
             return true;
         };
-        let (_, count, position) = axis.taps(*window);
+        let (step, window) = (self.steps[first], self.index[first]);
+        let (_, count, position) = axis.taps(window);
         let start_of = |tap: usize| start + (position + tap * axis.dilation) * step;
-        if !axes.is_empty() {
-            return (0..count).all(|tap| self.visit(axes, steps, index, start_of(tap), visit));
+        if first + 1 < self.axes.len() {
+            return (0..count).all(|tap| self.visit(first + 1, start_of(tap), visit));
         }
         (0..count).step_by(TAPS).all(|from| {
             let taps = from..count.min(from + TAPS);
@@ -312,12 +309,12 @@ pub(super) fn each_window<T: Clone + Default + Send>(
         for result in results {
             call.budget.count_work(1)?;
             *result = reduce(&Window { axes, steps: &steps, index: &index, start, budget: call.budget });
-            for (at, axis) in axes.iter().enumerate().rev() {
-                index[at] += 1;
-                if index[at] < axis.output {
+            for (dimension, axis) in axes.iter().enumerate().rev() {
+                index[dimension] += 1;
+                if index[dimension] < axis.output {
                     break;
                 }
-                index[at] = 0;
+                index[dimension] = 0;
             }
         }
         Ok::<_, KernelError>(())

@@ -93,7 +93,7 @@ impl Activation {
 
 /// Returns the activations of every direction, one list of `defaults.len()` for each.
 pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str]) -> Result<Vec<Vec<Activation>>> {
-    let (wanted, rule) = (defaults.len() * directions, Rules::of(call).activations);
+    let (wanted, rule) = (defaults.len() * directions, Rules::for_operator(call).activations);
     let names = match call.optional_strings("activations") {
         Some(names) => names,
         None => (0..directions).flat_map(|_| defaults.iter().map(|&name| Arc::from(name))).collect(),
@@ -101,7 +101,7 @@ pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str])
     // RNN's default lists two functions even for one direction.
     let spare = usize::from(defaults.len() == 1 && directions == 1);
     if names.len() < wanted || names.len() > wanted + spare {
-        return Err(broken(rule, format!("activations names {} functions; {wanted} are needed", names.len())));
+        return Err(broken(rule, format!("activations lists {} functions, but {wanted} are needed", names.len())));
     }
     let mut list = names.iter().map(|name| find(name)).collect::<Result<Vec<_>>>().rule(rule)?;
     let takes = list.iter().map(|(alpha, beta, _)| (alpha.is_some(), beta.is_some()));
@@ -121,7 +121,7 @@ fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
     let found = FUNCTIONS.into_iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
     let Some((_, function, alpha, beta)) = found else {
         let known: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
-        return Err(invalid(format!("activation '{name}' is none of {}", known.join(", "))));
+        return Err(invalid(format!("activation '{name}' is unknown; the functions are {}", known.join(", "))));
     };
     let wide = |value: Option<f32>| f64::from(value.unwrap_or(0.0));
     Ok((alpha, beta, Activation { function, alpha: wide(alpha), beta: wide(beta) }))
@@ -131,13 +131,13 @@ fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
 /// activation functions": by those that use one or, if there is a value for every function, by all.
 fn parameters(call: &Call<'_>, name: &str, takes: &[bool]) -> Result<Vec<Option<f64>>> {
     let values = call.optional_floats(name).unwrap_or_default();
-    let takers = takes.iter().filter(|&&takes| takes).count();
+    let expected = takes.iter().filter(|&&takes| takes).count();
     if values.len() == takes.len() {
         return Ok(values.into_iter().map(Some).collect());
     }
-    if values.len() > takers {
+    if values.len() > expected {
         let given = values.len();
-        return Err(invalid(format!("{name} has {given} values, but the activations take {takers}")));
+        return Err(invalid(format!("{name} has {given} values, but the activations take {expected}")));
     }
     let mut values = values.into_iter();
     Ok(takes.iter().map(|&takes| if takes { values.next() } else { None }).collect())

@@ -11,8 +11,9 @@ use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
 
-/// Kernel rows of the cells. The equations of version 1 do not transpose the recurrence weights, a mistake that version 7
-/// corrects. The shape of R, and the exporters and tests of the time, imply transposed weights, so one kernel serves both.
+/// Kernel rows of the cells. The equations of version 1 do not transpose the recurrence weights, a mistake that version
+/// 7 corrects. The shape of R, and the exporters and tests of the time, imply transposed weights, so one kernel serves
+/// both.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)),
     Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)),
@@ -30,7 +31,7 @@ fn rnn(call: &Call<'_>, layout: Layout) -> Result {
     let functions = activations(call, inputs.sizes.directions, &["Tanh"])?;
     let states = vec![inputs.state(call, 5, "initial_h")?];
     inputs.run(call, states, |direction, weights, input, states| {
-        let [f] = pick(&functions, direction);
+        let [f] = functions_of(&functions, direction);
         let mut sums = input.to_vec();
         weights.recur(&states[0], 0, 1, &mut sums)?;
         for (index, (state, sum)) in states[0].iter_mut().zip(&sums).enumerate() {
@@ -50,7 +51,7 @@ fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
     let linear_before_reset = call.optional_int("linear_before_reset").is_some_and(|value| value != 0);
     let states = vec![inputs.state(call, 5, "initial_h")?];
     inputs.run(call, states, |direction, weights, input, states| {
-        let [f, g] = pick(&functions, direction);
+        let [f, g] = functions_of(&functions, direction);
         let previous = states[0].clone();
         let budget = call.budget.nested();
         let mut gates: Vec<f64> = budget.scratch(batch * 2 * hidden)?;
@@ -94,7 +95,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let peepholes = peepholes.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let states = vec![inputs.state(call, 5, "initial_h")?, inputs.state(call, 6, "initial_c")?];
     inputs.run(call, states, |direction, weights, input, states| {
-        let [f, g, h] = pick(&functions, direction);
+        let [f, g, h] = functions_of(&functions, direction);
         let [hidden_state, cell_state] = states else { return Ok(()) };
         let mut sums = input.to_vec();
         weights.recur(hidden_state, 0, 4, &mut sums)?;
@@ -109,14 +110,14 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
                     + weights.input_bias(gate, index)
                     + weights.recurrence_bias(gate, index)
             };
-            let seeing = |gate: usize, cell: f64| match &peepholes {
+            let sum_with_peephole = |gate: usize, cell: f64| match &peepholes {
                 Some(_) => sum(gate) + peephole(gate, index) * cell,
                 None => sum(gate),
             };
-            let input_gate = f.apply(weights.clip(seeing(0, *cell)));
-            let forget = if coupled { 1.0 - input_gate } else { f.apply(weights.clip(seeing(2, *cell))) };
+            let input_gate = f.apply(weights.clip(sum_with_peephole(0, *cell)));
+            let forget = if coupled { 1.0 - input_gate } else { f.apply(weights.clip(sum_with_peephole(2, *cell))) };
             *cell = forget * *cell + input_gate * g.apply(weights.clip(sum(3)));
-            let output = f.apply(weights.clip(seeing(1, *cell)));
+            let output = f.apply(weights.clip(sum_with_peephole(1, *cell)));
             *state = output * h.apply(weights.clip(*cell));
         }
         Ok(())
@@ -124,7 +125,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
 }
 
 /// Returns the activations of a direction.
-fn pick<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Activation; N] {
+fn functions_of<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Activation; N] {
     std::array::from_fn(|index| functions[direction][index])
 }
 
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_end_where_their_lengths_say() {
+    fn sequences_end_at_their_lengths() {
         let lengths = typed(ElementType::Int32, &[2], &[2.0, 0.0]);
         let rnn = |direction: &str| {
             node("RNN", 14)
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_of_gru_1_means_forward_and_the_slip_ends_there() {
+    fn the_misspelt_default_is_forward_in_gru_1_only() {
         let gru = |opset: i64| ones("GRU", opset, 3, &[1.0]);
         assert_eq!(gru(1).outputs(2).tensor().floats(), gru(3).outputs(2).tensor().floats());
         assert!(gru(3).set("direction", "foward").error().contains("foward"));
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_leaves_the_state_as_it_was() {
+    fn zero_steps_leave_the_state_unchanged() {
         let rnn = ones("RNN", 14, 1, &[]).absent().absent().input(floats(&[1, 1, 1], &[3.0]));
         check(rnn, &[&[], &[3.0]]);
         let huge = floats(&[0, 1 << 60, 1], &[]);

@@ -1,7 +1,7 @@
 //! Shared parts of RNN, GRU and LSTM: inputs, directions, and the walk along the sequences.
 //!
-//! W is used in one product per direction and read in blocks of rows. R is used in every step. That of a direction is
-//! read whole, and counted while the direction runs.
+//! W is used in one product per direction and read in blocks of rows. R is used in every step. The part of a direction
+//! is read whole, and counted while the direction runs.
 
 #![expect(
     clippy::indexing_slicing,
@@ -16,7 +16,7 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::gemm::{Matrix, multiply_add_for};
 use crate::tensor::index::StridedIter;
 use crate::value::Value;
 
@@ -33,7 +33,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(call: &Call<'_>) -> Rules {
+    pub(super) fn for_operator(call: &Call<'_>) -> Rules {
         let [weights, directions, direction, biases, lengths, states, activations] =
             match call.spec.version.name.as_str() {
                 "RNN" => ["C11", "C11", "C9", "C11", "C11", "C11", "C10"],
@@ -60,7 +60,7 @@ impl Layout {
         match call.int("layout")? {
             0 => Ok(Layout::TimeFirst),
             1 => Ok(Layout::BatchFirst),
-            other => Err(broken("C6", format!("layout is {other}; it is 0 or 1"))),
+            other => Err(broken("C6", format!("layout is {other}; it must be 0 or 1"))),
         }
     }
 }
@@ -85,6 +85,29 @@ pub(super) struct Sizes {
     pub(super) hidden: usize,
     pub(super) directions: usize,
     pub(super) gates: usize,
+}
+
+impl Sizes {
+    /// Reads the sizes from the shapes of X, W and R, and compares `hidden_size` with them.
+    fn read(call: &Call<'_>, directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
+        let axes = |name: &str, tensor: &Tensor| {
+            <[usize; 3]>::try_from(tensor.shape())
+                .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 3 axes", tensor.shape())))
+        };
+        let [first, second, input] = axes("X", call.tensor(0)?)?;
+        axes("W", call.tensor(1)?)?;
+        let [_, _, hidden] = axes("R", call.tensor(2)?)?;
+        if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
+            return Err(broken(
+                Rules::for_operator(call).weights,
+                format!("hidden_size is {stated}, but R has {hidden} columns"),
+            ));
+        }
+        let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
+        call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
+        call.budget.check_loop(&[directions, 2 * gates, hidden, input.max(hidden)])?;
+        Ok(Sizes { time, batch, input, hidden, directions, gates })
+    }
 }
 
 /// Elements of W that are read at a time.
@@ -139,23 +162,26 @@ impl Weights<'_> {
         }
     }
 
-    /// Adds the product of a state and `count` gates of R, from `first` on, to `out` of shape `[batch, count * hidden]`.
+    /// Adds the product of a state and `count` gates of R, from `first` on, to `out` of shape
+    /// `[batch, count * hidden]`.
     pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) -> Result<()> {
         let Sizes { batch, hidden, .. } = self.sizes;
         let rows = count * hidden;
         let weights = &self.recurrence[first * hidden * hidden..][..rows * hidden];
         let state = Matrix::row_major(state, batch, hidden);
-        multiply(self.element, state, Matrix::row_major(weights, rows, hidden), out, self.deadline)
+        let weights = Matrix::row_major(weights, rows, hidden).transposed();
+        Ok(multiply_add_for(self.element)(state, weights, out, self.deadline)?)
     }
 }
 
 impl<'a> Inputs<'a> {
-    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of `direction`.
+    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of
+    /// `direction`.
     pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
-        let rules = Rules::of(call);
+        let rules = Rules::for_operator(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-        let sizes = sizes(call, [x, w, r], reversed.len(), gates, layout)?;
+        let sizes = Sizes::read(call, reversed.len(), gates, layout)?;
         let Sizes { time, batch, input, directions, .. } = sizes;
         let rows = gates * sizes.hidden;
         let rule = |tensor: &Tensor| if tensor.shape()[0] == directions { rules.weights } else { rules.directions };
@@ -165,11 +191,11 @@ impl<'a> Inputs<'a> {
         b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows])).rule(rules.biases)?;
         let x = match layout {
             Layout::TimeFirst => call.budget.read_floats(x)?,
-            Layout::BatchFirst => swap(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
+            Layout::BatchFirst => transpose(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
         };
         let clip = call.optional_float("clip");
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
-            return Err(invalid(format!("clip is {clip}; a threshold is not negative")));
+            return Err(invalid(format!("clip is {clip}; it must not be negative")));
         }
         let b = b.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
         let lengths = lengths(call, &sizes)?;
@@ -182,12 +208,12 @@ impl<'a> Inputs<'a> {
         match (call.optional_tensor(index)?, self.layout) {
             (None, _) => call.budget.scratch(directions * batch * hidden),
             (Some(state), Layout::TimeFirst) => {
-                check(name, state, &[directions, batch, hidden]).rule(Rules::of(call).states)?;
+                check(name, state, &[directions, batch, hidden]).rule(Rules::for_operator(call).states)?;
                 call.budget.read_floats(state)
             }
             (Some(state), Layout::BatchFirst) => {
-                check(name, state, &[batch, directions, hidden]).rule(Rules::of(call).states)?;
-                swap(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
+                check(name, state, &[batch, directions, hidden]).rule(Rules::for_operator(call).states)?;
+                transpose(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
             }
         }
     }
@@ -223,8 +249,8 @@ impl<'a> Inputs<'a> {
                     for (current, next) in current.iter_mut().zip(&next) {
                         current[row.clone()].copy_from_slice(&next[row.clone()]);
                     }
-                    let place = self.place(direction, sequence, index);
-                    let out = (place * directions + direction) * block + sequence * hidden;
+                    let time = self.time_index(direction, sequence, index);
+                    let out = (time * directions + direction) * block + sequence * hidden;
                     y[out..out + hidden].copy_from_slice(&current[0][row]);
                 }
             }
@@ -253,18 +279,19 @@ impl<'a> Inputs<'a> {
         let (steps, rows) = (time * batch, gates * hidden);
         let mut products: Vec<f64> = budget.scratch(steps * rows)?;
         let step = (BLOCK / input.max(1)).max(64);
+        let multiply_add = multiply_add_for(self.element);
         for from in (0..rows).step_by(step) {
             let to = rows.min(from + step);
             let budget = budget.nested();
             let w = budget.read_floats(&lines(self.w, input, direction * rows + from..direction * rows + to))?;
-            let w = Matrix::row_major(&w, to - from, input);
+            let w = Matrix::row_major(&w, to - from, input).transposed();
             let x = Matrix::row_major(&self.x, steps, input);
             if to - from == rows {
-                multiply(self.element, x, w, &mut products, budget.deadline())?;
+                multiply_add(x, w, &mut products, budget.deadline())?;
                 break;
             }
             let mut part: Vec<f64> = budget.scratch(steps * (to - from))?;
-            multiply(self.element, x, w, &mut part, budget.deadline())?;
+            multiply_add(x, w, &mut part, budget.deadline())?;
             for (products, part) in products.chunks_exact_mut(rows).zip(part.chunks_exact(to - from)) {
                 products[from..to].copy_from_slice(part);
             }
@@ -276,12 +303,12 @@ impl<'a> Inputs<'a> {
     fn gather(&self, products: &[f64], direction: usize, index: usize) -> Vec<f64> {
         let Sizes { batch, hidden, gates, .. } = self.sizes;
         let rows = gates * hidden;
-        let place = |sequence| (self.place(direction, sequence, index) * batch + sequence) * rows;
+        let place = |sequence| (self.time_index(direction, sequence, index) * batch + sequence) * rows;
         (0..batch).flat_map(|sequence| &products[place(sequence)..][..rows]).copied().collect()
     }
 
     /// Returns the time index of a sequence's step `index`. A reversed direction starts at the sequence's own end.
-    fn place(&self, direction: usize, sequence: usize, index: usize) -> usize {
+    fn time_index(&self, direction: usize, sequence: usize, index: usize) -> usize {
         if self.reversed[direction] && index < self.lengths[sequence] {
             self.lengths[sequence] - 1 - index
         } else {
@@ -297,7 +324,7 @@ impl<'a> Inputs<'a> {
             let (values, shape) = match self.layout {
                 Layout::TimeFirst => (values, shape.to_vec()),
                 Layout::BatchFirst => (
-                    swap(call, &values, shape, order)?,
+                    transpose(call, &values, shape, order)?,
                     order.iter().filter_map(|&axis| shape.get(axis).copied()).collect(),
                 ),
             };
@@ -316,43 +343,17 @@ fn lines(tensor: &Tensor, length: usize, range: Range<usize>) -> Tensor {
     tensor.part(range.start * length..range.end * length)
 }
 
-/// Adds the product of `a` and the transposed `b` to `out`, with compensated sums for `double`.
-fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<()> {
-    match element {
-        ElementType::Double => multiply_add_compensated(a, b.transposed(), out, deadline)?,
-        _ => multiply_add(a, b.transposed(), out, deadline)?,
-    }
-    Ok(())
-}
-
-fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
-    let axes = |name: &str, tensor: &Tensor| {
-        <[usize; 3]>::try_from(tensor.shape())
-            .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 3 axes", tensor.shape())))
-    };
-    let [first, second, input] = axes("X", x)?;
-    axes("W", w)?;
-    let [_, _, hidden] = axes("R", r)?;
-    if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
-        return Err(broken(Rules::of(call).weights, format!("hidden_size is {stated}, but R has {hidden} columns")));
-    }
-    let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
-    call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
-    call.budget.check_loop(&[directions, 2 * gates, hidden, input.max(hidden)])?;
-    Ok(Sizes { time, batch, input, hidden, directions, gates })
-}
-
 /// Returns the length of every sequence, which is the whole time if the input is omitted.
 fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     let Sizes { time, batch, .. } = *sizes;
     let Some(lengths) = call.optional_tensor(4)? else {
         return Ok(std::iter::repeat_n(time, batch).collect());
     };
-    let rule = Rules::of(call).lengths;
+    let rule = Rules::for_operator(call).lengths;
     check("sequence_lens", lengths, &[batch]).rule(rule)?;
     let length = |length: i64| {
         let inside = usize::try_from(length).ok().filter(|&length| length <= time);
-        inside.ok_or_else(|| broken(rule, format!("sequence_lens holds {length}, outside [0, {time}]")))
+        inside.ok_or_else(|| broken(rule, format!("sequence_lens contains {length}, which is outside [0, {time}]")))
     };
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
@@ -366,6 +367,6 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
 }
 
 /// Transposes values of `shape` to the given order of axes.
-fn swap(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
+fn transpose(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
     call.budget.collect(StridedIter::transposed(shape, order).filter_map(|position| values.get(position).copied()))
 }

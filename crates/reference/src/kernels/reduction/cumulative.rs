@@ -64,7 +64,7 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(call: &Call<'_>) -> Result<Extent> {
+    fn from_call(call: &Call<'_>) -> Result<Extent> {
         Ok(Extent { exclusive: call.flag("exclusive")?, reverse: call.flag("reverse")? })
     }
 }
@@ -85,7 +85,7 @@ fn scan<T: Copy>(lane: &mut [T], extent: Extent, nothing: T, mut next: impl FnMu
 }
 
 fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
-    let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
+    let (lanes, extent) = (lanes(call)?, Extent::from_call(call)?);
     let data = call.tensor(0)?;
     let element = data.element_type();
     if element.is_float() {
@@ -100,7 +100,7 @@ fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
 
 /// Computes the running sums of the absolute values, in `double`.
 fn magnitude(call: &Call<'_>) -> Result {
-    let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
+    let (lanes, extent) = (lanes(call)?, Extent::from_call(call)?);
     let data = call.tensor(0)?;
     let mut values: Vec<f64> = call.budget.collect(data.stream(Tensor::floats).map(f64::abs))?;
     lanes.change(call, &mut values, |_, lane| (SUM.float)(lane, extent))?;
@@ -111,7 +111,7 @@ fn magnitude(call: &Call<'_>) -> Result {
 fn lanes(call: &Call<'_>) -> Result<Lanes> {
     let (data, axis) = (call.tensor(0)?, call.tensor(1)?);
     let [named] = call.budget.read_indices(axis)?[..] else {
-        return Err(invalid(format!("axis has shape {:?}; it takes one value, in a scalar", axis.shape())));
+        return Err(invalid(format!("axis has shape {:?}; it must be a scalar", axis.shape())));
     };
     Lanes::along(call, data.shape(), normalize_axis(named, data.rank()).rule("C4")?)
 }

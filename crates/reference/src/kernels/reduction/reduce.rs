@@ -1,6 +1,6 @@
 //! Reductions over axes, with `ArgMax` and `ArgMin`.
 
-#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
+#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry per axis")]
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
@@ -82,9 +82,9 @@ fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
 }
 
 /// Returns the shape without the reduced axes, or with 1 for each of them.
-fn reduced_shape(shape: &[usize], mask: &[bool], keep: bool) -> Vec<usize> {
+fn reduced_shape(shape: &[usize], mask: &[bool], keep_dims: bool) -> Vec<usize> {
     let dims = shape.iter().zip(mask);
-    dims.filter(|(_, reduced)| keep || !**reduced).map(|(&dim, &reduced)| if reduced { 1 } else { dim }).collect()
+    dims.filter(|(_, reduced)| keep_dims || !**reduced).map(|(&dim, &reduced)| if reduced { 1 } else { dim }).collect()
 }
 
 /// Reduction of a lane, by kind of element.
@@ -130,7 +130,8 @@ fn reduce_linear(call: &Call<'_>, axes: AxesOf, reduction: &Reduction, accumulat
 
 const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
 
-/// Mean. Over no values it is undefined: NaN, or 0 for types without NaN. An integer mean is truncated toward zero, as in `numpy.mean`.
+/// Mean. Over no values it is undefined: NaN, or 0 for types without NaN. An integer mean is truncated toward zero, as
+/// in `numpy.mean`.
 const MEAN: Reduction = Reduction {
     float: |lane| {
         let count = lane.len() as f64;
@@ -216,7 +217,7 @@ fn arg(call: &Call<'_>, largest: bool, empty: Empty) -> Result {
     if data.shape()[axis] == 0 || (empty == Empty::Refused && data.is_empty()) {
         return Err(broken(
             "C4",
-            format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape()),
+            format!("axis {axis} of shape {:?} is empty, so no element can be selected", data.shape()),
         ));
     }
     let mask: Vec<bool> = (0..data.rank()).map(|index| index == axis).collect();
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_of_nothing_is_not_a_number() {
+    fn the_mean_of_an_empty_axis_is_nan() {
         assert!(whole("ReduceMean", 20, floats(&[2, 0], &[])).is_nan());
     }
 

@@ -18,21 +18,21 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// Function that splits a shape into lanes at the axis.
-type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
+type LaneSplit = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
 
 /// Before version 13, the input is a matrix whose rows hold all axes from `axis` on.
-const FROM_AXIS: Cut = Lanes::from;
+const FROM_AXIS: LaneSplit = Lanes::from_axis;
 
 /// From version 13 on, one axis is normalized.
-const ALONG_AXIS: Cut = Lanes::along;
+const ALONG_AXIS: LaneSplit = Lanes::along;
 
 /// Function that rewrites a lane of elements of a type.
 type Change = fn(&mut [f64], ElementType);
 
-fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
+fn normalize(call: &Call<'_>, split: LaneSplit, change: Change) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
-    let lanes = cut(call, data.shape(), axis)?;
+    let lanes = split(call, data.shape(), axis)?;
     let mut values = call.budget.read_floats(data)?;
     let element = data.element_type();
     lanes.change(call, &mut values, |_, lane| change(lane, element))?;
@@ -40,16 +40,16 @@ fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
 }
 
 /// Subtracts the largest element, so that no exponential overflows.
-fn shift(lane: &mut [f64]) {
-    let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+fn subtract_max(lane: &mut [f64]) {
+    let max = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for value in &mut *lane {
-        *value -= most;
+        *value -= max;
     }
 }
 
 /// Replaces a lane with its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
 pub(crate) fn softmax(lane: &mut [f64]) {
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = libm::exp(*value);
     }
@@ -71,7 +71,7 @@ pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
 fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     let mut exponentials = lane.to_vec();
     let total = element.round(libm::log(staged_exponentials(&mut exponentials, element)));
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = element.round(element.round(*value) - total);
     }
@@ -79,7 +79,7 @@ fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
 
 /// Replaces a lane with its exponentials, each step rounded to the type, and returns their rounded sum.
 fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
-    shift(lane);
+    subtract_max(lane);
     for value in &mut *lane {
         *value = element.round(libm::exp(element.round(*value)));
     }
@@ -88,7 +88,7 @@ fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
 
 /// Replaces a lane with the logarithms of its softmax.
 pub(crate) fn log_softmax(lane: &mut [f64]) {
-    shift(lane);
+    subtract_max(lane);
     let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));
     for value in &mut *lane {
         *value -= total;

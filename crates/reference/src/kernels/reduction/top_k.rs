@@ -12,20 +12,20 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("TopK", 1, |call| top(call, i128::from(call.int("k")?), true)),
-    Kernel::new("TopK", 10, |call| top(call, k_input(call)?, true)),
-    Kernel::new("TopK", 11, |call| top(call, k_input(call)?, call.flag("largest")?)),
+    Kernel::new("TopK", 1, |call| top_k(call, i128::from(call.int("k")?), true)),
+    Kernel::new("TopK", 10, |call| top_k(call, k_input(call)?, true)),
+    Kernel::new("TopK", 11, |call| top_k(call, k_input(call)?, call.flag("largest")?)),
 ];
 
 fn k_input(call: &Call<'_>) -> Result<i128> {
     let k = call.tensor(1)?;
-    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it takes exactly one value", k.shape())))
+    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it must have exactly one element", k.shape())))
 }
 
 /// Returns the `k` largest or smallest elements along the axis and their indices, best first. Ties are in index order.
 ///
 /// A NaN is larger than every number, as in `numpy.sort`. `sorted` 0 leaves the order open; this is one valid order.
-fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
+fn top_k(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
     let available = data.shape()[axis];
@@ -35,17 +35,18 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let mut shape = data.shape().to_vec();
     shape[axis] = k;
     let lanes = Lanes::along(call, data.shape(), axis)?;
+    let selection = Selection { k, largest };
     let places = match data.element_type().kind() {
-        Kind::Float => places(call, &lanes, &call.budget.read_floats(data)?, k, |a, b| order(*a, *b), largest)?,
-        _ => places(call, &lanes, &call.budget.read_integers(data)?, k, Ord::cmp, largest)?,
+        Kind::Float => selection.places(call, &lanes, &call.budget.read_floats(data)?, |a, b| order(*a, *b))?,
+        _ => selection.places(call, &lanes, &call.budget.read_integers(data)?, Ord::cmp)?,
     };
 
     // The chosen places are ordered by lane. The outputs need the order of their own shape.
-    let own = Lanes::along(call, &shape, axis)?;
+    let output_lanes = Lanes::along(call, &shape, axis)?;
     let mut from: Vec<usize> = call.budget.scratch(places.len())?;
     let mut index: Vec<i128> = call.budget.scratch(places.len())?;
     for (lane, chosen) in places.chunks_exact(k).enumerate() {
-        for (to, &(place, position)) in own.positions(lane).zip(chosen) {
+        for (to, &(place, position)) in output_lanes.positions(lane).zip(chosen) {
             from[to] = position;
             index[to] = place as i128;
         }
@@ -54,28 +55,36 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     Ok(vec![values, call.integers(ElementType::Int64, &shape, index)?].into())
 }
 
-/// Returns the places of the `k` best elements of each lane, as positions in the lane and in the tensor.
-fn places<T: Copy + Sync>(
-    call: &Call<'_>,
-    lanes: &Lanes,
-    values: &[T],
+/// Selection of elements from each lane.
+struct Selection {
     k: usize,
-    compare: impl Fn(&T, &T) -> Ordering,
     largest: bool,
-) -> Result<Vec<(usize, usize)>> {
-    let count = values.len() / lanes.len().max(1);
-    let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
-    let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
-    for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
-        call.budget.count_work(lanes.len())?;
-        lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
-        lane_places.sort_by(|&(_, a), &(_, b)| {
-            let order = compare(&values[a], &values[b]);
-            if largest { order.reverse() } else { order }
-        });
-        chosen.copy_from_slice(&lane_places[..k]);
+}
+
+impl Selection {
+    /// Returns the places of the `k` best elements of each lane, as positions in the lane and in the tensor.
+    fn places<T: Copy + Sync>(
+        &self,
+        call: &Call<'_>,
+        lanes: &Lanes,
+        values: &[T],
+        compare: impl Fn(&T, &T) -> Ordering,
+    ) -> Result<Vec<(usize, usize)>> {
+        let Selection { k, largest } = *self;
+        let count = values.len() / lanes.len().max(1);
+        let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
+        let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
+        for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
+            call.budget.count_work(lanes.len())?;
+            lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
+            lane_places.sort_by(|&(_, a), &(_, b)| {
+                let order = compare(&values[a], &values[b]);
+                if largest { order.reverse() } else { order }
+            });
+            chosen.copy_from_slice(&lane_places[..k]);
+        }
+        Ok(chosen)
     }
-    Ok(chosen)
 }
 
 /// Orders numbers by size, with both zeros equal, then NaN.
@@ -89,7 +98,7 @@ mod tests {
 
     fn both(node: OneNode) -> (Vec<f64>, Vec<f64>) {
         let outputs = node.outputs(2).run().unwrap();
-        let part = |at: usize| outputs[at].as_tensor().unwrap().floats();
+        let part = |index: usize| outputs[index].as_tensor().unwrap().floats();
         (part(0), part(1))
     }
 

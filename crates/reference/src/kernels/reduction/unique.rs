@@ -19,7 +19,7 @@ fn unique(call: &Call<'_>) -> Result {
         Some(axis) => (input.clone(), normalize_axis(axis, input.rank()).rule("C5")?),
         None => (input.with_shape(vec![input.len()])?, 0),
     };
-    let rows = Rows::of(call, &data, axis)?;
+    let rows = Rows::new(call, &data, axis)?;
     let groups = rows.groups(call, call.flag("sorted")?)?;
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let mut inverse: Vec<usize> = call.budget.scratch(rows.count)?;
@@ -49,7 +49,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(call: &Call<'_>, data: &Tensor, axis: usize) -> Result<Rows> {
+    fn new(call: &Call<'_>, data: &Tensor, axis: usize) -> Result<Rows> {
         let count = data.shape().get(axis).copied().unwrap_or(0);
         let length = data.len().checked_div(count).unwrap_or(0);
         let mut keys: Vec<i128> = call.budget.scratch(data.len())?;
@@ -87,7 +87,7 @@ impl Rows {
 /// and complex numbers by their real part first.
 fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     let element = data.element_type();
-    let place = |of: ElementType, bits: u64| of.ordered(bits).unwrap_or(i128::from(i64::MAX));
+    let place = |element: ElementType, bits: u64| element.ordered(bits).unwrap_or(i128::from(i64::MAX));
     match element.kind() {
         Kind::String => string_keys(call, data),
         Kind::Complex => {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_nothing_are_equal() {
+    fn empty_slices_are_equal() {
         let [values, _, inverse, counts] = unique(floats(&[2, 0], &[]), Some(0), 1);
         assert_eq!((values.shape(), inverse, counts), (&[1, 0][..], ints(&[2], &[0, 0]), ints(&[1], &[2])));
     }

@@ -45,76 +45,88 @@ impl<'b> FullMatch<'b> {
     /// Fails with [`KernelError::Limit`] if the pattern is too large, and by rule C2 if it is not RE2 syntax.
     pub(super) fn new(pattern: &str, budget: &'b Budget) -> Result<FullMatch<'b>, KernelError> {
         let nfa = compile(pattern, budget)?;
-        let most = budget.limits().bytes;
+        let max = budget.limits().bytes;
         let config = DFA::config();
-        let wrong = |error: &dyn std::fmt::Display| KernelError::Internal(format!("the pattern '{pattern}': {error}"));
-        let least = config.get_minimum_cache_capacity(&nfa).map_err(|error| wrong(&error))?;
-        let room = CACHE.min(most / 4).max(least);
-        budget.count(room, 1)?;
+        let internal =
+            |error: &dyn std::fmt::Display| KernelError::Internal(format!("the pattern '{pattern}': {error}"));
+        let min = config.get_minimum_cache_capacity(&nfa).map_err(|error| internal(&error))?;
+        let capacity = CACHE.min(max / 4).max(min);
+        budget.count(capacity, 1)?;
         let states = nfa.states().len();
-        let config = config.cache_capacity(room);
-        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|error| wrong(&error))?;
+        let config = config.cache_capacity(capacity);
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|error| internal(&error))?;
         Ok(FullMatch { cache: dfa.create_cache(), dfa, states, budget })
     }
 
     /// Returns true if the whole text matches.
     pub(super) fn is_match(&mut self, text: &str) -> Result<bool, KernelError> {
         // The cache is cleared each time it is full, so that no search gives up.
-        let wrong = |error: &dyn std::fmt::Display| KernelError::Internal(format!("a match of a pattern: {error}"));
+        let internal = |error: &dyn std::fmt::Display| KernelError::Internal(format!("a match of a pattern: {error}"));
         let start = start::Config::new().anchored(Anchored::Yes);
-        let mut state = self.dfa.start_state(&mut self.cache, &start).map_err(|error| wrong(&error))?;
+        let mut state = self.dfa.start_state(&mut self.cache, &start).map_err(|error| internal(&error))?;
         for &byte in text.as_bytes() {
             self.budget.count_work(self.states)?;
-            state = self.dfa.next_state(&mut self.cache, state, byte).map_err(|error| wrong(&error))?;
+            state = self.dfa.next_state(&mut self.cache, state, byte).map_err(|error| internal(&error))?;
             if state.is_dead() {
                 return Ok(false);
             }
         }
         self.budget.count_work(self.states)?;
-        let state = self.dfa.next_eoi_state(&mut self.cache, state).map_err(|error| wrong(&error))?;
+        let state = self.dfa.next_eoi_state(&mut self.cache, state).map_err(|error| internal(&error))?;
         Ok(state.is_match())
     }
 }
 
 /// Compiles a pattern whose match ends with the text.
 fn compile(pattern: &str, budget: &Budget) -> Result<NFA, KernelError> {
-    let over =
+    let over_limit =
         |what: &str| KernelError::Limit(format!("a pattern of {} bytes is over the limit of {what}", pattern.len()));
     if pattern.len() > MAX_PATTERN {
-        return Err(over(&format!("{MAX_PATTERN} bytes")));
+        return Err(over_limit(&format!("{MAX_PATTERN} bytes")));
     }
-    let wrong = |why: String| broken("C2", format!("the pattern '{pattern}' is not RE2 syntax: {why}"));
-    let translated = from_re2(pattern).map_err(|error| wrong(error.to_string()))?;
+    let syntax_error = |why: String| broken("C2", format!("the pattern '{pattern}' is not RE2 syntax: {why}"));
+    let translated = from_re2(pattern).map_err(|error| syntax_error(error.to_string()))?;
     let classes = ["[", r"\p", r"\P"].map(|class| translated.matches(class).count()).iter().sum();
     if classes > MAX_CLASSES {
-        return Err(over(&format!("{MAX_CLASSES} classes")));
+        return Err(over_limit(&format!("{MAX_CLASSES} classes")));
     }
     let tree = budget.nested();
     tree.count(translated.len(), BYTES_OF_A_CHARACTER)?;
     tree.count(classes, BYTES_OF_A_CLASS)?;
     tree.check_time()?;
-    let hir = parse(&translated).map_err(|error| error.map_or_else(|| over(&format!("{MAX_DEPTH} levels")), wrong))?;
+    let hir = parse(&translated).map_err(|error| match error {
+        ParseError::Depth => over_limit(&format!("{MAX_DEPTH} levels")),
+        ParseError::Syntax(why) => syntax_error(why),
+    })?;
     tree.check_time()?;
-    let most = (budget.limits().bytes / 4).min(MAX_COMPILED);
-    let config = NFA::config().which_captures(WhichCaptures::None).nfa_size_limit(Some(most));
+    let max = (budget.limits().bytes / 4).min(MAX_COMPILED);
+    let config = NFA::config().which_captures(WhichCaptures::None).nfa_size_limit(Some(max));
     let nfa = Compiler::new().configure(config).build_from_hir(&hir).map_err(|error| match error.size_limit() {
-        Some(most) => over(&format!("{most} bytes of compiled states")),
+        Some(max) => over_limit(&format!("{max} bytes of compiled states")),
         None => KernelError::Internal(format!("the pattern '{pattern}': {error}")),
     })?;
     budget.count(nfa.memory_usage(), 1)?;
     Ok(nfa)
 }
 
-/// Parses a pattern in the syntax of the regex crate. An error without text means that it nests too deeply.
-fn parse(pattern: &str) -> Result<Hir, Option<String>> {
+/// Error of a pattern in the syntax of the regex crate.
+enum ParseError {
+    /// It nests too deeply.
+    Depth,
+    /// It is malformed, as the text explains.
+    Syntax(String),
+}
+
+/// Parses a pattern in the syntax of the regex crate.
+fn parse(pattern: &str) -> Result<Hir, ParseError> {
     let whole = format!(r"\A(?:{pattern})\z");
     ParserBuilder::new().nest_limit(MAX_DEPTH).build().parse(&whole).map_err(|error| match &error {
         regex_syntax::Error::Parse(error)
             if matches!(error.kind(), regex_syntax::ast::ErrorKind::NestLimitExceeded(_)) =>
         {
-            None
+            ParseError::Depth
         }
-        _ => Some(last_line(&error.to_string())),
+        _ => ParseError::Syntax(last_line(&error.to_string())),
     })
 }
 
@@ -145,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_too_large_is_over_a_limit_and_not_wrong() {
+    fn a_pattern_that_is_too_large_exceeds_a_limit_and_is_not_invalid() {
         let rows = [
             "a".repeat(MAX_PATTERN + 1),
             "[a-z]".repeat(MAX_CLASSES + 1),

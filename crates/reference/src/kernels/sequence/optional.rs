@@ -29,7 +29,7 @@ fn optional(call: &Call<'_>) -> Result {
         }
         (Some(given), _) => given,
         (None, Some(named)) => named.clone(),
-        (None, None) => return Err(invalid("there is neither an input nor attribute type; give one")),
+        (None, None) => return Err(invalid("neither an input nor attribute type is given; one must be")),
     };
     let optional = Value::Optional(Optional { item_type, item: item.cloned().map(Arc::new) });
     call.check_output_type(0, &optional.value_type())?;
@@ -49,11 +49,11 @@ fn get_element(call: &Call<'_>) -> Result {
 
 /// `OptionalHasElement`: true if there is a value, false if the input is omitted or absent.
 fn has_element(call: &Call<'_>) -> Result {
-    let has = match call.optional_value(0) {
+    let has_value = match call.optional_value(0) {
         Some(Value::Optional(optional)) => optional.item.is_some(),
         other => other.is_some(),
     };
-    Ok(call.allocate(ElementType::Bool, &[])?.bools([has])?.into())
+    Ok(call.allocate(ElementType::Bool, &[])?.bools([has_value])?.into())
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_comes_out_of_an_optional_or_as_it_is() {
+    fn a_sequence_is_returned_with_or_without_an_optional_around_it() {
         let get = |opset: i64, value: Value| node("OptionalGetElement", opset).input(value).run().unwrap();
         let items = vec![floats(&[1], &[2.0]).into()];
         let list = Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items));

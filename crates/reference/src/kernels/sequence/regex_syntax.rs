@@ -13,7 +13,7 @@ pub(super) enum PatternError {
     RepeatedRepetition(String),
     #[error("'{{{0}}}' repeats more than {MAX_REPEATS} times")]
     TooManyRepeats(String),
-    #[error("no group begins as '{0}' does; its flags are i, m, s and U")]
+    #[error("a group cannot begin with '{0}'; the flags are i, m, s and U")]
     Group(String),
     #[error(r"there is no escape '\{0}'")]
     Escape(char),
@@ -169,7 +169,8 @@ fn braces(letter: char, name: &str) -> String {
     }
 }
 
-/// Translates `\0` with up to two more digits, or three digits. `\1` alone is a back reference, which neither syntax has.
+/// Translates `\0` with up to two more digits, or three digits. `\1` alone is a back reference, which neither syntax
+/// has.
 fn octal(rest: &str, letter: char) -> (String, usize) {
     let digits = rest.bytes().skip(1).take(3).take_while(|digit| (b'0'..=b'7').contains(digit)).count();
     let value = rest.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 8).ok());

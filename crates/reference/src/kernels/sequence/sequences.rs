@@ -12,7 +12,7 @@ use crate::types::ValueType;
 use crate::value::{Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("SequenceAt", 11, at),
+    Kernel::new("SequenceAt", 11, sequence_at),
     Kernel::new("SequenceConstruct", 11, construct),
     Kernel::new("SequenceEmpty", 11, empty),
     Kernel::new("SequenceErase", 11, erase),
@@ -28,10 +28,10 @@ fn position(call: &Call<'_>, input: usize) -> Result<Option<i64>> {
 }
 
 /// `SequenceAt`: the item at a position.
-fn at(call: &Call<'_>) -> Result {
+fn sequence_at(call: &Call<'_>) -> Result {
     let items = &call.sequence(0)?.items;
-    let at = index(position(call, 1).rule("C3")?.unwrap_or(-1), items.len()).rule("C2")?;
-    let item = items.get(at).ok_or_else(|| invalid(format!("there is no item {at}")))?;
+    let place = index(position(call, 1).rule("C3")?.unwrap_or(-1), items.len()).rule("C2")?;
+    let item = items.get(place).ok_or_else(|| invalid(format!("there is no item {place}")))?;
     Ok(item.clone().into())
 }
 
@@ -56,9 +56,9 @@ fn empty(call: &Call<'_>) -> Result {
 /// `SequenceErase`: the sequence without the item at a position, by default the last.
 fn erase(call: &Call<'_>) -> Result {
     let sequence = call.sequence(0)?;
-    let at = index(position(call, 1).rule("C4")?.unwrap_or(-1), sequence.items.len()).rule("C3")?;
+    let place = index(position(call, 1).rule("C4")?.unwrap_or(-1), sequence.items.len()).rule("C3")?;
     let mut items = sequence.items.to_vec();
-    items.remove(at);
+    items.remove(place);
     Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
 }
 
@@ -66,16 +66,16 @@ fn erase(call: &Call<'_>) -> Result {
 fn insert(call: &Call<'_>) -> Result {
     let (sequence, tensor) = (call.sequence(0)?, call.value(1)?);
     if tensor.value_type() != sequence.item_type {
-        return Err(broken("C4", format!("{tensor} is not of the type of the items, {}", sequence.item_type)));
+        return Err(broken("C4", format!("{tensor} does not have the type of the items, {}", sequence.item_type)));
     }
     let count = sequence.items.len();
-    let at = match position(call, 2).rule("C5")? {
+    let place = match position(call, 2).rule("C5")? {
         None => count,
         Some(position) if usize::try_from(position) == Ok(count) => count,
         Some(position) => index(position, count).rule("C3")?,
     };
     let mut items = sequence.items.to_vec();
-    items.insert(at, tensor.clone());
+    items.insert(place, tensor.clone());
     Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
 }
 
@@ -173,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn the_positions_that_there_are_are_told() {
-        let at = node("SequenceAt", 11).input(numbers(3)).input(ints(&[], &[3]));
-        assert!(at.error().contains("[-3, 3 - 1]"));
+    fn the_error_names_the_valid_positions() {
+        let index = node("SequenceAt", 11).input(numbers(3)).input(ints(&[], &[3]));
+        assert!(index.error().contains("[-3, 3 - 1]"));
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("StringSplit", 20, string_split),
 ];
 
-/// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a tensor.
+/// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a
+/// tensor.
 fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<()> {
     let budget = call.budget.nested();
     let (mut total, mut longest) = (0usize, 0);
@@ -98,11 +99,12 @@ fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
     parts
 }
 
-/// `StringNormalizer`: removes stop words, then changes the case of the rest. If none remain, the result is one empty string.
+/// `StringNormalizer`: removes stop words, then changes the case of the rest. If none remain, the result is one empty
+/// string.
 fn string_normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     if !matches!(x.shape(), [_] | [1, _]) {
-        return Err(broken("C4", format!("the input has shape {:?}; only [C] and [1, C] have a meaning", x.shape())));
+        return Err(broken("C4", format!("the input has shape {:?}; it must be [C] or [1, C]", x.shape())));
     }
     check_locale(call)?;
     let change = call
@@ -139,9 +141,9 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
     match language.as_str() {
         "tr" | "az" | "lt" if call.string("case_change_action")? != "NONE" => {
-            let hint =
-                "case is changed as in every other language; leave the locale out, or case_change_action at NONE";
-            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has rules of its own for case; {hint}")))
+            let hint = "the reference uses the rules of all other languages; omit the locale, or set \
+             case_change_action to NONE";
+            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has its own case rules; {hint}")))
         }
         _ => Ok(()),
     }
@@ -164,7 +166,7 @@ mod tests {
     use crate::testing::{OneNode, node, strings};
 
     #[test]
-    fn joining_keeps_within_limits() {
+    fn joining_respects_the_limits() {
         let long = || strings(&[], &[&"x".repeat(600)]);
         let limits = ExecutionLimits { bytes: 1000, ..ExecutionLimits::default() };
         let refused = node("StringConcat", 20).input(long()).input(long()).limits(limits);
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_before_the_case_changes() {
+    fn stop_words_are_removed_before_the_case_changes() {
         let normalize = |words: &[&str]| node("StringNormalizer", 10).input(strings(&[words.len()], words));
         let y = normalize(&["The", "the", "ß", ""]).set("stopwords", &["THE"][..]).set("case_change_action", "UPPER");
         assert_eq!(y.tensor().strings().join("|"), "SS|");

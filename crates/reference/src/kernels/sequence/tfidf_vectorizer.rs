@@ -43,7 +43,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         [] => (1, 1),
         [columns] => (1, columns),
         [rows, columns] => (rows, columns),
-        ref shape => return Err(invalid(format!("the input has shape {shape:?}; only [C] and [N, C] have a meaning"))),
+        ref shape => return Err(invalid(format!("the input has shape {shape:?}; it must be [C] or [N, C]"))),
     };
     let mut numbers: HashMap<&T, usize> = HashMap::new();
     let pool: Vec<usize> = pool
@@ -53,10 +53,10 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
             *numbers.entry(token).or_insert(next)
         })
         .collect();
-    let pool = Pool::of(call, &pool)?;
+    let pool = Pool::from_call(call, &pool)?;
     let width = pool.coordinates.iter().copied().max().map_or(0, |max| max.saturating_add(1));
-    let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes holds a negative index"))?;
-    let weighting = Weighting::of(call)?;
+    let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes contains a negative index"))?;
+    let weighting = Weighting::from_call(call)?;
     let weights = weights(call, pool.coordinates.len())?;
     let count = rows.checked_mul(width).ok_or_else(|| invalid("the number of counts overflows"))?;
     let mut out: Vec<f64> = call.budget.scratch(count)?;
@@ -68,8 +68,8 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         budget.count_work(found.len())?;
         found.fill(0);
         pool.count(call, &tokens, &mut found)?;
-        for (at, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
-            let weight = weights.as_ref().and_then(|weights| weights.get(at)).copied().unwrap_or(1.0);
+        for (index, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
+            let weight = weights.as_ref().and_then(|weights| weights.get(index)).copied().unwrap_or(1.0);
             let slot = usize::try_from(coordinate).ok().and_then(|coordinate| out.get_mut(row * width + coordinate));
             if let (Some(slot), true) = (slot, found > 0) {
                 *slot += match weighting {
@@ -85,7 +85,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
 }
 
 impl Weighting {
-    fn of(call: &Call<'_>) -> Result<Weighting> {
+    fn from_call(call: &Call<'_>) -> Result<Weighting> {
         call.one_of(
             "mode",
             &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
@@ -102,7 +102,7 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
             let found = weights.len();
             Err(broken(
                 "C4",
-                format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many"),
+                format!("weights has {found} elements and ngram_indexes {ngrams}; the numbers must be equal"),
             ))
         }
         None => Ok(None),
@@ -110,17 +110,17 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
 }
 
 /// Returns a length or count, which must not be negative.
-fn natural(call: &Call<'_>, name: &str) -> Result<usize> {
+fn non_negative(call: &Call<'_>, name: &str) -> Result<usize> {
     let value = call.int(name)?;
     usize::try_from(value).map_err(|_| invalid(format!("{name} is {value}; it cannot be negative")))
 }
 
 impl<'a> Pool<'a> {
     /// Reads the n-grams of numbered tokens. Those with n = 1 come first, and `ngram_counts` gives the start of each n.
-    fn of(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
+    fn from_call(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
         let coordinates = call.ints("ngram_indexes")?;
         if let Some(index) = coordinates.iter().find(|&&index| index < 0) {
-            return Err(invalid(format!("ngram_indexes holds {index}, which is negative")));
+            return Err(invalid(format!("ngram_indexes contains {index}, which is negative")));
         }
         let starts = call.ints("ngram_counts")?;
         let ends = starts.iter().skip(1).map(|&end| usize::try_from(end).ok()).chain([Some(tokens.len())]);
@@ -130,7 +130,7 @@ impl<'a> Pool<'a> {
             let part = usize::try_from(start).ok().zip(end).and_then(|(start, end)| tokens.get(start..end));
             let part = part.filter(|part| part.len() % n == 0).ok_or_else(|| {
                 let count = tokens.len();
-                invalid(format!("ngram_counts {starts:?} does not cut the pool of {count} tokens into {n}-grams"))
+                invalid(format!("ngram_counts {starts:?} does not split the pool of {count} tokens into {n}-grams"))
             })?;
             for ngram in part.chunks_exact(n) {
                 ngrams.entry(ngram.to_vec()).or_default().push(next);
@@ -139,15 +139,15 @@ impl<'a> Pool<'a> {
         }
         if next != coordinates.len() {
             let found = coordinates.len();
-            return Err(broken("C1", format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
+            return Err(broken("C1", format!("the pool has {next} n-grams, but ngram_indexes has {found} elements")));
         }
         Ok(Pool { ngrams, coordinates })
     }
 
     /// Counts the n-grams in a row of tokens for every number of skips. Single tokens do not depend on it.
     fn count(&self, call: &Call<'_>, tokens: &[Option<usize>], found: &mut [u32]) -> Result<()> {
-        let (min, max) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
-        let skips = natural(call, "max_skip_count")?;
+        let (min, max) = (non_negative(call, "min_gram_length")?.max(1), non_negative(call, "max_gram_length")?);
+        let skips = non_negative(call, "max_skip_count")?;
         let mut ngram = Vec::new();
         for n in min..=max.min(tokens.len()) {
             let steps = if n == 1 { 1 } else { skips.saturating_add(1).min(tokens.len()) };
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_may_be_more_than_there_are_tokens() {
+    fn skips_may_exceed_the_number_of_tokens() {
         let skipped = vectorizer(ints(&[4], &[1, 1, 2, 2]), i64::MAX).tensor();
         assert_eq!(skipped.floats(), [2.0, 4.0, 0.0, 2.0]);
     }
@@ -198,7 +198,7 @@ mod tests {
         let x = || ints(&[1], &[1]);
         assert!(vectorizer(x(), 0).set("ngram_counts", &[0, 1][..]).error().contains("into 2-grams"));
         assert!(vectorizer(x(), 0).set("ngram_counts", &[0, 9][..]).error().contains("into 1-grams"));
-        assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1][..]).error().contains("holds 3 n-grams"));
+        assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1][..]).error().contains("has 3 n-grams"));
         assert!(vectorizer(x(), 0).set("ngram_indexes", &[0, 1, -1][..]).error().contains("negative"));
         assert!(vectorizer(x(), 0).set("weights", &[1.0f32][..]).error().contains("weights has 1"));
         assert!(vectorizer(strings(&[1], &["1"]), 0).error().contains("no pool is set for string"));

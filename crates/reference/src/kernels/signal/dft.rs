@@ -49,7 +49,7 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
         let shape = input.shape();
         return Err(broken(
             "C7",
-            format!("axis {axis} of shape {shape:?} is the last, which holds the parts of a number"),
+            format!("axis {axis} is the last of shape {shape:?}, which holds the real and imaginary parts"),
         ));
     };
     let inverse = call.flag("inverse")?;
@@ -60,9 +60,9 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     };
     check_parts(parts, sides, "C6")?;
     let size = input.shape()[axis];
-    let usual = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
+    let default = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
     let asked = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
-    let length = transform_length(call, asked, usual).rule(asked.map(|_| "C3"))?;
+    let length = transform_length(call, asked, default).rule(asked.map(|_| "C3"))?;
 
     let mut shape = input.shape().to_vec();
     let (before, after) = (&input.shape()[..axis], &input.shape()[axis + 1..input.rank() - 1]);
@@ -101,9 +101,9 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let step = usize::try_from(step).ok().filter(|&step| step > 0);
     let step = step.ok_or_else(|| invalid("frame_step must be positive"))?;
     let window = call.optional_tensor(2)?;
-    let usual = window.map_or(samples, Tensor::len);
+    let default = window.map_or(samples, Tensor::len);
     let length = call.optional_tensor(3)?.map(|length| integer(length, "frame_length")).transpose()?;
-    let length = transform_length(call, length, usual)?;
+    let length = transform_length(call, length, default)?;
     if let Some(shape) = window.map(Tensor::shape).filter(|&shape| shape != [length]) {
         return Err(broken("C4", format!("window has shape {shape:?}; it must be [{length}], the frame length")));
     }
@@ -178,7 +178,7 @@ impl Transform {
 
 /// Returns the number of one or two parts at a position, or zero outside.
 fn number(values: &[f64], index: usize, parts: usize) -> Complex<f64> {
-    let part = |of: usize| if of < parts { values.get(index + of).copied().unwrap_or(0.0) } else { 0.0 };
+    let part = |part: usize| if part < parts { values.get(index + part).copied().unwrap_or(0.0) } else { 0.0 };
     Complex::new(part(0), part(1))
 }
 
@@ -197,13 +197,15 @@ fn check_parts(parts: usize, sides: Sides, rule: &str) -> Result<()> {
         (1, Sides::Input) => {
             Err(broken(rule, "onesided and inverse are 1, but the spectrum is real; it must be complex"))
         }
-        _ => Err(invalid(format!("the last axis has size {parts}; it is 1 for real numbers, 2 for complex ones"))),
+        _ => Err(invalid(format!(
+            "the last axis has size {parts}; it must be 1 for real numbers, or 2 for complex ones"
+        ))),
     }
 }
 
-/// Returns the requested length of the transform, or else the usual one.
-fn transform_length(call: &Call<'_>, asked: Option<i64>, usual: usize) -> Result<usize> {
-    let length = asked.map_or(Some(usual), |asked| usize::try_from(asked).ok());
+/// Returns the requested length of the transform, or else the default one.
+fn transform_length(call: &Call<'_>, asked: Option<i64>, default: usize) -> Result<usize> {
+    let length = asked.map_or(Some(default), |asked| usize::try_from(asked).ok());
     length
         .filter(|length| (1..=call.budget.limits().elements).contains(length))
         .ok_or_else(|| invalid(format!("a transform of {} points is not possible", asked.unwrap_or_default())))
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_imaginary_parts_of_the_first_and_the_middle_bin_mean_nothing() {
+    fn the_imaginary_parts_of_the_first_and_the_middle_bin_are_ignored() {
         let half = node("DFT", 20).input(floats(&[3, 2], &[4.0, 9.0, 0.0, 0.0, 0.0, 9.0]));
         let signal = half.set("onesided", 1).set("inverse", 1).tensor();
         assert_eq!(signal, floats(&[4, 1], &[1.0; 4]));

@@ -21,11 +21,11 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
     let [low, high] = [edge(call, 3, "lower_edge_hertz")?, edge(call, 4, "upper_edge_hertz")?];
     let step = (high - low) / (filters as f64 + 2.0);
     let corner = |index: usize| {
-        let hertz = hertz(low + index as f64 * step);
+        let hertz = mel_to_hertz(low + index as f64 * step);
         ((length as f64 + 1.0) * hertz / rate as f64).floor()
     };
     let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
-    let room = call.allocate(element, &[bins, filters])?;
+    let output = call.allocate(element, &[bins, filters])?;
     let mut corners: Vec<f64> = call.budget.scratch(filters + 2)?;
     for (index, slot) in corners.iter_mut().enumerate() {
         *slot = corner(index);
@@ -34,7 +34,7 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
         let bin = bin as f64;
         corners.windows(3).map(move |corners| weight(bin, corners))
     });
-    Ok(room.floats(weights)?.into())
+    Ok(output.floats(weights)?.into())
 }
 
 /// Returns the weight of a bin in a filter with these three corners.
@@ -55,7 +55,7 @@ fn mel(hertz: f64) -> f64 {
     2595.0 * libm::log1p(hertz / 700.0) / std::f64::consts::LN_10
 }
 
-fn hertz(mel: f64) -> f64 {
+fn mel_to_hertz(mel: f64) -> f64 {
     700.0 * libm::expm1(mel / 2595.0 * std::f64::consts::LN_10)
 }
 
@@ -69,7 +69,7 @@ fn count(call: &Call<'_>, index: usize, name: &str) -> Result<usize> {
     let value = call.tensor(index)?.single_integer().and_then(|value| usize::try_from(value).ok());
     value
         .filter(|&value| value <= call.budget.limits().elements)
-        .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and not beyond the limits")))
+        .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and within the limits")))
 }
 
 #[cfg(test)]

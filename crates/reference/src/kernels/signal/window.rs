@@ -52,11 +52,11 @@ mod tests {
     #[test]
     fn the_output_has_a_type_that_the_version_allows() {
         let bools = node("HannWindow", 17).input(ints(&[], &[4])).set("output_datatype", 9);
-        assert!(bools.error().contains("HannWindow-17 gives no output of type tensor(bool)"));
+        assert!(bools.error().contains("HannWindow-17 has no output of type tensor(bool)"));
     }
 
     #[test]
-    fn the_body_computes_in_float_whatever_the_output_is() {
+    fn the_body_computes_in_float_for_every_output_type() {
         let double = node("HammingWindow", 17).input(ints(&[], &[4])).set("output_datatype", 11).tensor();
         // Float(25 / 46) - float(21 / 46), in float.
         assert_eq!(double.element_type(), ElementType::Double);

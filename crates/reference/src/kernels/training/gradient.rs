@@ -13,7 +13,7 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview.training", "Gradient", 1, gradient)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview.training", "Gradient", 1, gradient)];
 
 /// Derivative of an output element with respect to each input.
 enum Derivative {
@@ -46,7 +46,8 @@ const DERIVATIVES: &[(&str, Derivative)] = &[
     ("Tanh", Derivative::Unary(|_, y| 1.0 - y * y)),
 ];
 
-/// Gradient: the derivative of the sum of `y` with respect to each of `xs`. The inputs are the values of `xs`, then of `zs`.
+/// Gradient: the derivative of the sum of `y` with respect to each of `xs`. The inputs are the values of `xs`, then of
+/// `zs`.
 fn gradient(call: &Call<'_>) -> Result {
     let xs = call.optional_strings("xs").unwrap_or_default();
     let zs = call.optional_strings("zs").unwrap_or_default();
@@ -113,7 +114,7 @@ impl<'a> Tape<'a> {
 
     fn value(&self, name: &str) -> Result<&Value> {
         let initializers = &self.call.subgraphs.enclosing().initializers;
-        let missing = || invalid(format!("'{name}' has no value here; its node leaves it out"));
+        let missing = || invalid(format!("'{name}' has no value here; its node omits it"));
         self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(missing)
     }
 
@@ -220,7 +221,7 @@ fn no_derivative(node: &Node) -> KernelError {
     let names = names.join(", ");
     unsupported(
         Missing::Attribute,
-        format!("the derivative of {}, {node}, is not known; those of {names} are", node.op_type),
+        format!("the derivative of {}, {node}, is not supported; those of {names} are", node.op_type),
     )
 }
 
@@ -230,7 +231,10 @@ fn check_broadcast(node: &Node, inputs: &[Tensor], y: &Tensor) -> Result<()> {
     let otherwise = matches!(node.attributes.get("broadcast"), Some(Attribute::Int(1..)));
     match shape {
         Ok(shape) if shape == y.shape() && !otherwise => Ok(()),
-        _ => Err(unsupported(Missing::Attribute, format!("the derivative of {node} with broadcasting along an axis"))),
+        _ => Err(unsupported(
+            Missing::Attribute,
+            format!("the derivative of {node} with broadcasting along an axis is not supported"),
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "each class has been checked to be below the number of classes, and weights to have one element a class"
+    reason = "each class has been checked to be below the number of classes, and weights to have one element per class"
 )]
 
 use crate::kernels::framework::call::{Call, Outputs, Result};
@@ -37,7 +37,7 @@ struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    fn of(call: &Call<'a>, rules: &Rules) -> Result<Samples<'a>> {
+    fn from_call(call: &Call<'a>, rules: &Rules) -> Result<Samples<'a>> {
         let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
         match (scores.shape(), labels.shape()) {
             ([batch, classes, inner @ ..], [labels_batch, labels_inner @ ..])
@@ -47,9 +47,7 @@ impl<'a> Samples<'a> {
             }
             (scores, labels) => Err(broken(
                 rules.labels,
-                format!(
-                    "scores of shape {scores:?} and labels of {labels:?}: labels take the shape of the scores without axis 1"
-                ),
+                format!("labels have shape {labels:?}; it must be that of the scores, {scores:?}, without axis 1"),
             )),
         }
     }
@@ -101,18 +99,18 @@ enum Reduction {
 fn class_weights(call: &Call<'_>, classes: usize, rules: &Rules) -> Result<Option<Vec<f64>>> {
     let Some(weights) = call.optional_tensor(2)? else { return Ok(None) };
     if weights.shape() != [classes] {
-        return Err(broken(rules.weights, format!("weights have shape {:?}; they take [{classes}]", weights.shape())));
+        return Err(broken(rules.weights, format!("weights have shape {:?}; it must be [{classes}]", weights.shape())));
     }
     call.budget.read_floats(weights).map(Some)
 }
 
 fn negative_log_likelihood(call: &Call<'_>) -> Result {
-    let samples = Samples::of(call, &LOG_LIKELIHOOD)?;
+    let samples = Samples::from_call(call, &LOG_LIKELIHOOD)?;
     Ok(loss(call, &samples, &call.budget.read_floats(samples.scores)?, &LOG_LIKELIHOOD)?.into())
 }
 
 fn softmax_cross_entropy(call: &Call<'_>) -> Result {
-    let samples = Samples::of(call, &CROSS_ENTROPY)?;
+    let samples = Samples::from_call(call, &CROSS_ENTROPY)?;
     let scores = samples.scores;
     let mut logarithms = call.budget.read_floats(scores)?;
     Lanes::along(call, scores.shape(), 1)?.change(call, &mut logarithms, |_, lane| log_softmax(lane))?;
@@ -128,7 +126,7 @@ mod tests {
     use crate::testing::{floats, ints, node};
 
     #[test]
-    fn the_classes_are_told_and_the_mean_of_ignored_labels_is_nan() {
+    fn the_error_names_the_classes_and_the_mean_of_ignored_labels_is_nan() {
         let scores = || floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
         let loss = |label: i64| {
             let call = node("NegativeLogLikelihoodLoss", 12).input(scores()).input(ints(&[2], &[label, 0]));

@@ -8,22 +8,23 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::of("ai.onnx.preview.training", "Adagrad", 1, adagrad),
-    Kernel::of("ai.onnx.preview.training", "Adam", 1, adam),
-    Kernel::of("ai.onnx.preview.training", "Momentum", 1, momentum),
+    Kernel::in_domain("ai.onnx.preview.training", "Adagrad", 1, adagrad),
+    Kernel::in_domain("ai.onnx.preview.training", "Adam", 1, adam),
+    Kernel::in_domain("ai.onnx.preview.training", "Momentum", 1, momentum),
 ];
 
 /// Returns the learning rate.
 fn rate(call: &Call<'_>) -> Result<f64> {
     let rate = call.tensor(0)?;
-    rate.single_float().ok_or_else(|| invalid(format!("R has shape {:?}; it is one number", rate.shape())))
+    rate.single_float().ok_or_else(|| invalid(format!("R has shape {:?}; it must be one number", rate.shape())))
 }
 
 /// Returns the update count.
 fn count(call: &Call<'_>) -> Result<f64> {
     let count = call.tensor(1)?;
-    let single =
-        count.single_integer().ok_or_else(|| invalid(format!("T has shape {:?}; it is one number", count.shape())))?;
+    let single = count
+        .single_integer()
+        .ok_or_else(|| invalid(format!("T has shape {:?}; it must be one number", count.shape())))?;
     Ok(single as f64)
 }
 
@@ -40,7 +41,7 @@ fn optimize<const N: usize, const M: usize>(
         let found = tensors.len();
         return Err(broken(
             rule,
-            format!("there are {found} tensors after R and T; each optimized one needs {N} of them"),
+            format!("there are {found} tensors after R and T; each optimized tensor requires {N} of them"),
         ));
     }
     let optimized = tensors.len() / N;

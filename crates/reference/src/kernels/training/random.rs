@@ -1,9 +1,10 @@
 //! Random numbers: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
 //!
-//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are reproducible
-//! everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a number in [0, 1).
-//! Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of its `f64`, an integer seed
-//! its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that runs.
+//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are
+//! reproducible everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a
+//! number in [0, 1). Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of
+//! its `f64`, an integer seed its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that
+//! runs.
 //!
 //! [`Budget::fresh_seed`]: crate::kernels::framework::budget::Budget::fresh_seed
 
@@ -18,10 +19,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Bernoulli", 15, bernoulli),
     Kernel::new("Dropout", 1, |call| {
         let mask = call.tensor(0)?.element_type();
-        if call.flag("is_test")? { keep(call, mask) } else { drop_some(call, call.float("ratio")?, mask) }
+        if call.flag("is_test")? { copy_unchanged(call, mask) } else { drop_elements(call, call.float("ratio")?, mask) }
     }),
-    Kernel::new("Dropout", 7, |call| keep(call, call.tensor(0)?.element_type())),
-    Kernel::new("Dropout", 10, |call| keep(call, ElementType::Bool)),
+    Kernel::new("Dropout", 7, |call| copy_unchanged(call, call.tensor(0)?.element_type())),
+    Kernel::new("Dropout", 10, |call| copy_unchanged(call, ElementType::Bool)),
     Kernel::new("Dropout", 12, dropout),
     Kernel::new("Multinomial", 7, multinomial),
     Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
@@ -38,7 +39,7 @@ struct Generator {
 }
 
 impl Generator {
-    fn of(call: &Call<'_>) -> Generator {
+    fn from_call(call: &Call<'_>) -> Generator {
         let seed = call.optional_float("seed").map(f64::to_bits);
         let seed = seed.or_else(|| call.optional_int("seed").map(i64::cast_unsigned));
         Generator { state: seed.unwrap_or_else(|| call.budget.fresh_seed()), spare: None }
@@ -52,7 +53,7 @@ impl Generator {
     }
 
     /// Returns a number in [0, 1), a multiple of 2^-53.
-    fn unit(&mut self) -> f64 {
+    fn uniform_in_unit_interval(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
@@ -61,8 +62,8 @@ impl Generator {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
-        let (sin, cos) = libm::sincos(std::f64::consts::TAU * self.unit());
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform_in_unit_interval()));
+        let (sin, cos) = libm::sincos(std::f64::consts::TAU * self.uniform_in_unit_interval());
         self.spare = Some(radius * sin);
         radius * cos
     }
@@ -79,7 +80,7 @@ impl Distribution {
     fn draw(self, generator: &mut Generator) -> f64 {
         match self {
             Distribution::Normal { mean, scale } => mean + scale * generator.normal(),
-            Distribution::Uniform { low, high } => low + (high - low) * generator.unit(),
+            Distribution::Uniform { low, high } => low + (high - low) * generator.uniform_in_unit_interval(),
         }
     }
 }
@@ -100,7 +101,7 @@ fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distri
         (None, None) => return Err(invalid("attribute dtype is not set")),
     };
     let buffer = call.allocate(element, shape)?;
-    let mut generator = Generator::of(call);
+    let mut generator = Generator::from_call(call);
     let count = buffer.len();
     Ok(buffer.floats((0..count).map(|_| distribution.draw(&mut generator)))?.into())
 }
@@ -112,7 +113,7 @@ fn like(call: &Call<'_>, distribution: Distribution) -> Result {
 
 fn shape(call: &Call<'_>) -> Result<Vec<usize>, KernelError> {
     let size = |&dim: &i64| {
-        usize::try_from(dim).map_err(|_| invalid(format!("attribute shape holds {dim}; sizes are 0 or more")))
+        usize::try_from(dim).map_err(|_| invalid(format!("attribute shape contains {dim}; a size must be 0 or more")))
     };
     call.ints("shape")?.iter().map(size).collect()
 }
@@ -128,10 +129,10 @@ fn bernoulli(call: &Call<'_>) -> Result {
     };
     let probabilities = || call.budget.timed(input.stream(Tensor::floats));
     if let Some(outside) = probabilities().find(|p| !(0.0..=1.0).contains(p)) {
-        return Err(broken("C3", format!("the input holds {outside}; probabilities lie in [0, 1]")));
+        return Err(broken("C3", format!("the input contains {outside}; a probability must be in [0, 1]")));
     }
-    let mut generator = Generator::of(call);
-    let draws = probabilities().map(|p| generator.unit() < p);
+    let mut generator = Generator::from_call(call);
+    let draws = probabilities().map(|p| generator.uniform_in_unit_interval() < p);
     Ok(call.allocate(element, input.shape())?.bools(draws)?.into())
 }
 
@@ -149,7 +150,7 @@ fn multinomial(call: &Call<'_>) -> Result {
     let samples = usize::try_from(samples).map_err(|_| invalid(format!("attribute sample_size is {samples}")))?;
     let element = call.output_type("dtype", 0)?.unwrap_or(ElementType::Int32);
     let buffer = call.allocate(element, &[batches, samples])?;
-    let mut generator = Generator::of(call);
+    let mut generator = Generator::from_call(call);
     let mut outcomes: Vec<i128> = call.budget.scratch(buffer.len())?;
     let logarithms = call.budget.read_floats(input)?;
     let mut bounds: Vec<f64> = call.budget.scratch(classes)?;
@@ -157,7 +158,7 @@ fn multinomial(call: &Call<'_>) -> Result {
         let row = logarithms.iter().skip(batch * classes).take(classes);
         let total = cumulate(row, &mut bounds)?;
         for outcome in call.budget.timed(outcomes.iter_mut().skip(batch * samples).take(samples)) {
-            let draw = (total * generator.unit()).min(total.next_down());
+            let draw = (total * generator.uniform_in_unit_interval()).min(total.next_down());
             *outcome = bounds.partition_point(|&bound| bound <= draw) as i128;
         }
         call.budget.count_work(classes)?;
@@ -176,51 +177,51 @@ fn cumulate<'a>(row: impl Iterator<Item = &'a f64> + Clone, bounds: &mut [f64]) 
     if total.is_finite() && total > 0.0 {
         return Ok(total);
     }
-    Err(invalid("a row of the input gives no distribution: it needs a finite largest value and no NaN"))
+    Err(invalid("a row of the input is not a distribution: its maximum must be finite, and it must not contain NaN"))
 }
 
 /// Dropout since version 12: `training_mode` enables dropping, and `ratio` is an input.
 fn dropout(call: &Call<'_>) -> Result {
     let training = match call.optional_tensor(2)? {
-        Some(mode) => mode.single_integer().ok_or_else(|| not_one("training_mode", mode))? != 0,
+        Some(mode) => mode.single_integer().ok_or_else(|| not_a_scalar("training_mode", mode))? != 0,
         None => false,
     };
     if !training {
-        return keep(call, ElementType::Bool);
+        return copy_unchanged(call, ElementType::Bool);
     }
     let ratio = match call.optional_tensor(1)? {
-        Some(ratio) => ratio.single_float().ok_or_else(|| not_one("ratio", ratio))?,
+        Some(ratio) => ratio.single_float().ok_or_else(|| not_a_scalar("ratio", ratio))?,
         None => 0.5,
     };
-    drop_some(call, ratio, ElementType::Bool)
+    drop_elements(call, ratio, ElementType::Bool)
 }
 
-fn not_one(name: &str, tensor: &Tensor) -> KernelError {
+fn not_a_scalar(name: &str, tensor: &Tensor) -> KernelError {
     broken("C6", format!("{name} has shape {:?}; it must be a scalar", tensor.shape()))
 }
 
 /// Returns the data unchanged, and a mask of ones.
-fn keep(call: &Call<'_>, mask: ElementType) -> Result {
+fn copy_unchanged(call: &Call<'_>, mask: ElementType) -> Result {
     let data = call.tensor(0)?;
     masked(call, Value::from(data.clone()), mask, (0..data.len()).map(|_| true))
 }
 
 /// Returns data times mask times `1 / (1 - ratio)`. The mask drops each element with probability `ratio`.
-fn drop_some(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
+fn drop_elements(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
     if !(0.0..1.0).contains(&ratio) {
-        return Err(broken("C6", format!("ratio is {ratio}; it must lie in [0, 1)")));
+        return Err(broken("C6", format!("ratio is {ratio}; it must be in [0, 1)")));
     }
     if ratio == 0.0 {
-        return keep(call, mask_type);
+        return copy_unchanged(call, mask_type);
     }
     let data = call.tensor(0)?;
-    let mut generator = Generator::of(call);
+    let mut generator = Generator::from_call(call);
     let mut mask: Vec<bool> = call.budget.scratch(data.len())?;
-    for keep in call.budget.timed(mask.iter_mut()) {
-        *keep = generator.unit() >= ratio;
+    for kept in call.budget.timed(mask.iter_mut()) {
+        *kept = generator.uniform_in_unit_interval() >= ratio;
     }
     let scale = 1.0 / (1.0 - ratio);
-    let scaled = data.stream(Tensor::floats).zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
+    let scaled = data.stream(Tensor::floats).zip(&mask).map(|(x, &kept)| scale * x * f64::from(u8::from(kept)));
     let output = call.floats(data.element_type(), data.shape(), scaled)?;
     masked(call, output.into(), mask_type, mask)
 }
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn below_12_the_mask_of_what_is_copied_is_full_too() {
+    fn below_12_the_mask_of_copied_data_is_all_ones() {
         let data = floats(&[3], &[1.0, -2.0, 3.0]);
         let rows = [
             (node("Dropout", 1).input(data.clone()).set("is_test", 1), E::Float),
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_scaled_as_the_mask_says() {
+    fn kept_elements_are_scaled_and_marked_in_the_mask() {
         let data = floats(&[1000], &(1..=1000).map(f64::from).collect::<Vec<_>>());
         let training = node("Dropout", 12).input(data.clone()).input(floats(&[], &[0.75]));
         let training = training.input(typed(E::Bool, &[], &[1.0])).set("seed", 3);
@@ -335,8 +336,8 @@ mod tests {
             let (output, mask) = both(node);
             let kept: f64 = mask.floats().iter().sum();
             assert!((150.0..350.0).contains(&kept), "{kept} of 1000 are kept");
-            for ((y, keep), x) in output.floats().into_iter().zip(mask.floats()).zip(data.floats()) {
-                assert_eq!(y, 4.0 * x * keep);
+            for ((y, kept), x) in output.floats().into_iter().zip(mask.floats()).zip(data.floats()) {
+                assert_eq!(y, 4.0 * x * kept);
             }
         }
     }

@@ -44,8 +44,9 @@ fn declared_type(scanner: &mut Scanner<'_>) -> Result<AttributeType, TextError> 
     let known = (!name.contains(|c: char| c.is_ascii_uppercase()))
         .then(|| AttributeType::from_str_name(&name.to_ascii_uppercase()))
         .flatten();
-    known
-        .ok_or_else(|| scanner.error_at(place, &format!("'{name}' is no attribute type, such as int, floats or graph")))
+    known.ok_or_else(|| {
+        scanner.error_at(place, &format!("'{name}' is not an attribute type, such as int, floats or graph"))
+    })
 }
 
 /// Pairs of an item type and its list type.
@@ -76,7 +77,7 @@ fn list(scanner: &mut Scanner<'_>, place: usize, declared: AttributeType) -> Res
         let item = single(scanner, expected)?;
         let pair = LISTS.iter().find(|(single, _)| item.r#type == Some(*single as i32));
         let Some((item_type, list_type)) = pair.filter(|_| item.ref_attr_name.is_none()) else {
-            return Err(scanner.error_at(place, "a list holds no references"));
+            return Err(scanner.error_at(place, "a list cannot contain references"));
         };
         expected = *item_type;
         all.r#type = Some(*list_type as i32);
@@ -104,13 +105,13 @@ fn single(scanner: &mut Scanner<'_>, expected: AttributeType) -> Result<Attribut
         return Ok(proto);
     }
     let found = if next_is_type(scanner) {
-        let of = value_type(scanner)?;
+        let declared = value_type(scanner)?;
         let name = scanner.take_name()?;
         if scanner.take('=') || name.is_some() || scanner.peek() == Some('{') {
-            proto.t = Some(tensor(scanner, name.unwrap_or_default(), &of)?);
+            proto.t = Some(tensor(scanner, name.unwrap_or_default(), &declared)?);
             AttributeType::Tensor
         } else {
-            proto.tp = Some(of);
+            proto.tp = Some(declared);
             AttributeType::TypeProto
         }
     } else if scanner.peek_identifier().is_some() && !scanner.next_is_float_word() {

@@ -42,10 +42,10 @@ pub(super) fn value_type(scanner: &mut Scanner<'_>) -> Result<TypeProto, TextErr
             scanner.expect(')')?;
             Value::SparseTensorType(type_proto::SparseTensor { elem_type, shape })
         }
-        "opaque" => Value::OpaqueType(opaque(scanner)?),
+        "opaque" => Value::OpaqueType(opaque_type(scanner)?),
         name => {
             let element: ElementType =
-                name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is no type")))?;
+                name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is not a type")))?;
             Value::TensorType(type_proto::Tensor { elem_type: Some(element.code()), shape: shape(scanner)? })
         }
     };
@@ -63,11 +63,11 @@ fn inner(scanner: &mut Scanner<'_>) -> Result<Box<TypeProto>, TextError> {
 fn element(scanner: &mut Scanner<'_>) -> Result<ElementType, TextError> {
     let place = scanner.place();
     let name = scanner.identifier("an element type")?;
-    name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is no element type")))
+    name.parse().map_err(|_| scanner.error_at(place, &format!("'{name}' is not an element type")))
 }
 
 /// Parses `(domain, name)`, `(name)` or `()`.
-fn opaque(scanner: &mut Scanner<'_>) -> Result<type_proto::Opaque, TextError> {
+fn opaque_type(scanner: &mut Scanner<'_>) -> Result<type_proto::Opaque, TextError> {
     scanner.expect('(')?;
     let mut parts = Vec::new();
     while scanner.peek() != Some(')') && parts.len() < 2 {
@@ -131,7 +131,7 @@ pub(super) fn tensor(scanner: &mut Scanner<'_>, name: String, of: &TypeProto) ->
     let expected = shape.and_then(|shape| element_count(&shape).ok());
     let parts = if element.kind() == Kind::Complex { 2 } else { 1 };
     if expected.and_then(|count| count.checked_mul(parts)) != Some(values.len()) {
-        let rule = format!("shape {:?} does not take the {} values that are given", proto.dims, values.len());
+        let rule = format!("shape {:?} does not match the {} values given", proto.dims, values.len());
         return Err(scanner.error_at(place, &rule));
     }
     if element == ElementType::String {
@@ -139,7 +139,7 @@ pub(super) fn tensor(scanner: &mut Scanner<'_>, name: String, of: &TypeProto) ->
             .into_iter()
             .map(|(place, value)| match value {
                 Literal::String(text) => Ok(Bytes::from(text)),
-                _ => Err(scanner.error_at(place, "a string tensor takes values in quotes")),
+                _ => Err(scanner.error_at(place, "a string tensor needs values in quotes")),
             })
             .collect::<Result<_, _>>()?;
         return Ok(proto);
@@ -191,13 +191,13 @@ pub(super) fn string_pairs(scanner: &mut Scanner<'_>) -> Result<Vec<StringString
 /// Number that its type does not hold.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NumberError {
-    #[error("{0} is no number")]
+    #[error("{0} is not a number")]
     NotANumber(String),
-    #[error("{0} is no {1}")]
+    #[error("{0} is not a value of {1}")]
     NotOfType(String, ElementType),
-    #[error("{0} is no pattern of {1} bits; write a point for a value")]
+    #[error("{0} is not a pattern of {1} bits; write a value with a decimal point")]
     Pattern(i128, u32),
-    #[error("{0} is beyond the greatest float")]
+    #[error("{0} exceeds the largest float")]
     BeyondFloat(String),
 }
 

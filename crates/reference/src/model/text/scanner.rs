@@ -154,7 +154,7 @@ impl<'a> Scanner<'a> {
 
     pub(super) fn integer(&mut self, what: &str) -> Result<i64, TextError> {
         let start = self.at;
-        let wrong = match self.literal() {
+        let message = match self.literal() {
             Ok(Literal::Integer(value)) => match i64::try_from(value) {
                 Ok(value) => return Ok(value),
                 Err(_) => format!("{value} does not fit 64 bits"),
@@ -163,7 +163,7 @@ impl<'a> Scanner<'a> {
         };
         self.at = start;
         self.skip();
-        Err(self.error(&wrong))
+        Err(self.error(&message))
     }
 
     /// True if a word for infinity or NaN is next.

@@ -51,11 +51,11 @@ fn model(scanner: &mut Scanner<'_>) -> Result<ModelProto, TextError> {
         match key {
             "ir_version" => model.ir_version = Some(scanner.integer("a version")?),
             "opset_import" => model.opset_import = opset_imports(scanner)?,
-            "producer_name" => model.producer_name = Some(scanner.string("a text in quotes")?),
-            "producer_version" => model.producer_version = Some(scanner.string("a text in quotes")?),
-            "domain" => model.domain = Some(scanner.string("a text in quotes")?),
+            "producer_name" => model.producer_name = Some(scanner.string("a string in quotes")?),
+            "producer_version" => model.producer_version = Some(scanner.string("a string in quotes")?),
+            "domain" => model.domain = Some(scanner.string("a string in quotes")?),
             "model_version" => model.model_version = Some(scanner.integer("a version")?),
-            "doc_string" => model.doc_string = Some(scanner.string("a text in quotes")?),
+            "doc_string" => model.doc_string = Some(scanner.string("a string in quotes")?),
             "metadata_props" => {
                 scanner.expect('[')?;
                 model.metadata_props = string_pairs(scanner)?;
@@ -84,7 +84,7 @@ fn properties<'a>(
         let key = scanner.identifier("the name of a property, such as opset_import")?;
         scanner.expect(':')?;
         if !set(scanner, key)? {
-            return Err(scanner.error_at(place, &format!("there is no property '{key}' here")));
+            return Err(scanner.error_at(place, &format!("unknown property '{key}'")));
         }
         if !scanner.take(',') {
             return scanner.expect('>');
@@ -112,9 +112,9 @@ fn function(scanner: &mut Scanner<'_>) -> Result<FunctionProto, TextError> {
     properties(scanner, |scanner, key| {
         match key {
             "opset_import" => function.opset_import = opset_imports(scanner)?,
-            "domain" => function.domain = Some(scanner.string("a text in quotes")?),
-            "overload" => function.overload = Some(scanner.string("a text in quotes")?),
-            "doc_string" => function.doc_string = Some(scanner.string("a text in quotes")?),
+            "domain" => function.domain = Some(scanner.string("a string in quotes")?),
+            "overload" => function.overload = Some(scanner.string("a string in quotes")?),
+            "doc_string" => function.doc_string = Some(scanner.string("a string in quotes")?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -379,14 +379,14 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_their_place() {
         let rows = [
-            ("y = Op <t = float[3] {1, 2}> ()", 13 + 9, "does not take the 2 values"),
-            ("y = Op <t = int8 {300}> ()", 19, "300 is no int8"),
-            ("y = Op <t = float16 {-1}> ()", 22, "no pattern of 16 bits"),
-            ("y = Op <t = float {1e40}> ()", 20, "beyond the greatest float"),
+            ("y = Op <t = float[3] {1, 2}> ()", 13 + 9, "does not match the 2 values"),
+            ("y = Op <t = int8 {300}> ()", 19, "300 is not a value of int8"),
+            ("y = Op <t = float16 {-1}> ()", 22, "not a pattern of 16 bits"),
+            ("y = Op <t = float {1e40}> ()", 20, "exceeds the largest float"),
             ("y = Op <a = [1, 2.0]> ()", 17, "the type is INT, but the value is FLOAT"),
             ("y = Op <a = []> ()", 11, "needs a type"),
             ("y = Op <a: int = [1]> ()", 10, "the type of a list"),
-            ("y = Op <a: number = 1> ()", 12, "'number' is no attribute type"),
+            ("y = Op <a: number = 1> ()", 12, "'number' is not an attribute type"),
             ("y = Op <> (x)", 9, "expected the name of an attribute"),
             ("y = Op <a = 99999999999999999999> (x)", 13, "does not fit 64 bits"),
             ("Op (x)", 4, "expected '=', found '('"),

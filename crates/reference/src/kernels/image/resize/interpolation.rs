@@ -54,7 +54,7 @@ pub(super) struct Plan {
     pub(super) antialias: bool,
     /// True if elements outside the ends have weight 0. Otherwise the last one repeats.
     pub(super) exclude_outside: bool,
-    /// Value where [`Coordinates::TfCropAndResize`] leaves the input.
+    /// Value of points outside the input, for [`Coordinates::TfCropAndResize`].
     pub(super) extrapolation: f64,
 }
 
@@ -74,6 +74,12 @@ pub(super) struct Extent {
 /// Elements and weights along one axis for an output index. Empty if it is outside the input.
 type Taps = Vec<(usize, f64)>;
 
+/// Interpolation filter: the weight of an element by its distance, which is zero from `reach` on.
+struct Filter<F> {
+    reach: u32,
+    weight: F,
+}
+
 /// Resamples each of the axes to its new length.
 pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Extent]) -> Result<Tensor> {
     let mut shape = x.shape().to_vec();
@@ -86,60 +92,34 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
     let element = x.element_type();
     // Counts the output before anything is computed.
     drop(call.allocate(element, &shape)?);
-    let changing: Vec<&Extent> = extents.iter().filter(|extent| !plan.keeps(extent)).collect();
+    let changing: Vec<&Extent> = extents.iter().filter(|extent| !plan.leaves_unchanged(extent)).collect();
     let mut lines: Vec<(usize, Vec<Taps>)> = Vec::new();
     for extent in changing {
         lines.push((extent.axis, plan.line(call, extent)?));
     }
     if let Method::Nearest(_) = plan.method {
-        return moved(call, x, plan, &shape, &lines);
+        return plan.select_nearest(call, x, &shape, &lines);
     }
     let outside = outside(call, &shape, &lines)?;
     let finish = |values: Vec<f64>| {
-        values.into_iter().enumerate().map(|(at, value)| {
-            let value = if outside.get(at).is_some_and(|&outside| outside) { plan.extrapolation } else { value };
+        values.into_iter().enumerate().map(|(index, value)| {
+            let value = if outside.get(index).is_some_and(|&outside| outside) { plan.extrapolation } else { value };
             if element.is_float() || element.kind() == Kind::Complex { value } else { value.round_ties_even() }
         })
     };
     match element.kind() {
-        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::String => Err(invalid("strings cannot be interpolated; set mode to nearest")),
         Kind::Complex => {
             let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
             let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
             let (re, im) = (interpolated(call, x, re, &lines)?, interpolated(call, x, im, &lines)?);
-            let im = im.into_iter().enumerate().map(|(at, im)| if outside.get(at) == Some(&true) { 0.0 } else { im });
+            let im =
+                im.into_iter().enumerate().map(|(index, im)| if outside.get(index) == Some(&true) { 0.0 } else { im });
             let parts = finish(re).zip(im).map(|(re, im)| num_complex::Complex::new(re, im));
             Ok(call.allocate(element, &shape)?.complexes(parts)?)
         }
         _ => call.floats(element, &shape, finish(interpolated(call, x, call.budget.read_floats(x)?, &lines)?)),
     }
-}
-
-/// Selects the nearest elements, bit by bit.
-fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Tensor> {
-    let own = strides(x.shape());
-    let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
-    let mut after = 1usize;
-    for axis in (0..shape.len()).rev() {
-        let line = lines.iter().find(|(of, _)| *of == axis).map(|(_, line)| line);
-        for (at, position) in positions.iter_mut().enumerate() {
-            let index = at / after % shape[axis];
-            let read = match line {
-                Some(line) => line[index].first().map(|&(at, _)| at),
-                None => Some(index),
-            };
-            *position = read.map_or(usize::MAX, |read| position.saturating_add(read * own[axis]));
-        }
-        after = after.saturating_mul(shape[axis]);
-    }
-    let outside = call.floats(x.element_type(), &[1], [plan.extrapolation]);
-    let room = call.allocate(x.element_type(), shape)?;
-    if positions.contains(&usize::MAX) {
-        let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
-        let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
-        return Ok(room.gather_from(&[x, &outside], positions)?);
-    }
-    Ok(room.gather(x, positions)?)
 }
 
 /// Returns a mask of the output elements outside the input, or an empty one if there are none.
@@ -150,8 +130,8 @@ fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Re
     let mut outside: Vec<bool> = call.budget.scratch(element_count(shape)?)?;
     let steps = strides(shape);
     for (axis, line) in lines {
-        for (at, outside) in outside.iter_mut().enumerate() {
-            *outside |= line[at / steps[*axis] % shape[*axis]].is_empty();
+        for (index, outside) in outside.iter_mut().enumerate() {
+            *outside |= line[index / steps[*axis] % shape[*axis]].is_empty();
         }
     }
     Ok(outside)
@@ -186,88 +166,130 @@ fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f6
     let inner = out.len();
     if compensated {
         for (column, out) in out.iter_mut().enumerate() {
-            *out = dot(taps.iter().map(|&(at, weight)| (weight, values[at * inner + column])));
+            *out = dot(taps.iter().map(|&(index, weight)| (weight, values[index * inner + column])));
         }
         return;
     }
-    for &(at, weight) in taps {
-        let row = &values[at * inner..(at + 1) * inner];
+    for &(index, weight) in taps {
+        let row = &values[index * inner..(index + 1) * inner];
         out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
     }
 }
 
 impl Plan {
     /// True if an axis is unchanged.
-    fn keeps(&self, extent: &Extent) -> bool {
-        let whole = match self.coordinates {
+    fn leaves_unchanged(&self, extent: &Extent) -> bool {
+        let covers_input = match self.coordinates {
             Coordinates::TfHalfPixelForNn => false,
             Coordinates::TfCropAndResize => extent.region == [0.0, 1.0],
             _ => true,
         };
-        extent.input == extent.output && extent.scale == 1.0 && whole
+        extent.input == extent.output && extent.scale == 1.0 && covers_input
+    }
+
+    /// Selects the nearest elements, bit by bit.
+    fn select_nearest(
+        &self,
+        call: &Call<'_>,
+        x: &Tensor,
+        shape: &[usize],
+        lines: &[(usize, Vec<Taps>)],
+    ) -> Result<Tensor> {
+        let strides = strides(x.shape());
+        let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
+        let mut after = 1usize;
+        for axis in (0..shape.len()).rev() {
+            let line = lines.iter().find(|(resized, _)| *resized == axis).map(|(_, line)| line);
+            for (at, position) in positions.iter_mut().enumerate() {
+                let index = at / after % shape[axis];
+                let read = match line {
+                    Some(line) => line[index].first().map(|&(at, _)| at),
+                    None => Some(index),
+                };
+                *position = read.map_or(usize::MAX, |read| position.saturating_add(read * strides[axis]));
+            }
+            after = after.saturating_mul(shape[axis]);
+        }
+        let outside = call.floats(x.element_type(), &[1], [self.extrapolation]);
+        let output = call.allocate(x.element_type(), shape)?;
+        if positions.contains(&usize::MAX) {
+            let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
+            let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
+            return Ok(output.gather_from(&[x, &outside], positions)?);
+        }
+        Ok(output.gather(x, positions)?)
     }
 
     /// Returns the elements and weights of each output index along one axis.
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
-        for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
-            let place = self.place(at as f64, extent);
+        for (output, taps) in call.budget.timed(line.iter_mut().enumerate()) {
+            let place = self.input_coordinate(output as f64, extent);
             let last = extent.input as f64 - 1.0;
             if self.coordinates == Coordinates::TfCropAndResize && !(place >= 0.0 && place <= last) {
                 continue;
             }
             *taps = match self.method {
                 Method::Nearest(nearest) => [(index(nearest.round(place, extent.scale), extent.input), 1.0)].to_vec(),
-                Method::Linear => self.weighed(call, place, extent, 1, |distance| (1.0 - distance).max(0.0))?,
-                Method::Cubic(a) => self.weighed(call, place, extent, 2, |distance| cubic(a, distance))?,
+                Method::Linear => {
+                    let filter = Filter { reach: 1, weight: |distance: f64| (1.0 - distance).max(0.0) };
+                    self.weighted_taps(call, place, extent, &filter)?
+                }
+                Method::Cubic(a) => {
+                    let filter = Filter { reach: 2, weight: |distance: f64| cubic(a, distance) };
+                    self.weighted_taps(call, place, extent, &filter)?
+                }
             };
         }
         Ok(line)
     }
 
     /// Returns the input coordinate of an output index.
-    fn place(&self, at: f64, extent: &Extent) -> f64 {
+    fn input_coordinate(&self, index: f64, extent: &Extent) -> f64 {
         let Extent { input, output, scale, target, region: [start, end], .. } = *extent;
         let (input, last) = (input as f64, input as f64 - 1.0);
         match self.coordinates {
-            Coordinates::HalfPixel => (at + 0.5) / scale - 0.5,
-            Coordinates::HalfPixelSymmetric => input / 2.0 * (1.0 - output as f64 / target) + (at + 0.5) / scale - 0.5,
-            Coordinates::PytorchHalfPixel if output > 1 => (at + 0.5) / scale - 0.5,
+            Coordinates::HalfPixel => (index + 0.5) / scale - 0.5,
+            Coordinates::HalfPixelSymmetric => {
+                input / 2.0 * (1.0 - output as f64 / target) + (index + 0.5) / scale - 0.5
+            }
+            Coordinates::PytorchHalfPixel if output > 1 => (index + 0.5) / scale - 0.5,
             Coordinates::PytorchHalfPixel => 0.0,
-            // The text divides by the output length minus one. Upstream's own cases use the length before rounding instead.
-            Coordinates::AlignCorners if at == 0.0 => 0.0,
-            Coordinates::AlignCorners => at * last / (target - 1.0),
-            Coordinates::Asymmetric => at / scale,
-            Coordinates::TfHalfPixelForNn => (at + 0.5) / scale,
+            // The text divides by the output length minus one. Upstream's own cases use the length before rounding
+            // instead.
+            Coordinates::AlignCorners if index == 0.0 => 0.0,
+            Coordinates::AlignCorners => index * last / (target - 1.0),
+            Coordinates::Asymmetric => index / scale,
+            Coordinates::TfHalfPixelForNn => (index + 0.5) / scale,
             Coordinates::TfCropAndResize if output > 1 => {
-                start * last + at * (end - start) * last / (output as f64 - 1.0)
+                start * last + index * (end - start) * last / (output as f64 - 1.0)
             }
             Coordinates::TfCropAndResize => 0.5 * (start + end) * last,
         }
     }
 
-    /// Returns the elements within `reach` of a point, stretched for antialiasing, with weights. These sum to 1 if the
+    /// Returns the elements within reach of a point, stretched for antialiasing, with weights. These sum to 1 if the
     /// filter is cut off or stretched.
-    fn weighed(
+    fn weighted_taps(
         &self,
         call: &Call<'_>,
         place: f64,
         extent: &Extent,
-        reach: u32,
-        filter: impl Fn(f64) -> f64,
+        filter: &Filter<impl Fn(f64) -> f64>,
     ) -> Result<Taps> {
         let stretched = self.antialias && extent.scale < 1.0;
         let scale = if stretched { extent.scale } else { 1.0 };
-        let reach = f64::from(reach) / scale;
+        let reach = f64::from(filter.reach) / scale;
         let first = (place - reach).floor() + 1.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the scratch it sizes")]
         let count = (((place + reach).ceil() - first).max(0.0)) as usize;
         let mut taps: Taps = call.budget.scratch(count)?;
         for (at, (position, weight)) in taps.iter_mut().enumerate() {
-            let whole = first + at as f64;
-            let outside = whole < 0.0 || whole >= extent.input as f64;
-            *position = index(whole, extent.input);
-            *weight = if outside && self.exclude_outside { 0.0 } else { filter((whole - place).abs() * scale) };
+            let coordinate = first + at as f64;
+            let outside = coordinate < 0.0 || coordinate >= extent.input as f64;
+            *position = index(coordinate, extent.input);
+            let distance = (coordinate - place).abs() * scale;
+            *weight = if outside && self.exclude_outside { 0.0 } else { (filter.weight)(distance) };
         }
         let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
         if (stretched || self.exclude_outside) && sum != 0.0 {

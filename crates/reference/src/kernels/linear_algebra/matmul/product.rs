@@ -4,12 +4,10 @@
 
 use std::ops::Range;
 
-use crate::deadline::Deadline;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
-use crate::tensor::TensorError;
-use crate::tensor::gemm::Matrix;
+use crate::tensor::gemm::{Matrix, MultiplyAdd};
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, element_count};
 
@@ -35,7 +33,7 @@ pub(super) struct MatMulShape {
 }
 
 impl MatMulShape {
-    pub(super) fn of(a: &[usize], b: &[usize], rules: &Rules) -> Result<MatMulShape> {
+    pub(super) fn new(a: &[usize], b: &[usize], rules: &Rules) -> Result<MatMulShape> {
         let refuse =
             |rule: &str, why: &str| broken(rule, format!("shapes {a:?} and {b:?} have no matrix product: {why}"));
         let (a_stack, rows, a_inner) = match *a {
@@ -49,7 +47,7 @@ impl MatMulShape {
             [ref stack @ .., inner, columns] => (stack, inner, Some(columns)),
         };
         if a_inner != inner {
-            return Err(refuse(rules.inner, &format!("rows of {a_inner} elements meet columns of {inner}")));
+            return Err(refuse(rules.inner, &format!("rows have {a_inner} elements, but columns {inner}")));
         }
         let stack = broadcast(a_stack, b_stack).rule(rules.stacks)?;
         let shape = stack.iter().copied().chain(rows).chain(columns).collect();
@@ -84,78 +82,14 @@ impl MatMulShape {
             } else {
                 Matrix::row_major(&a, self.rows, self.inner)
             };
+            let pair = MatrixPair { shape: self, a, b_start: b_at * b_size, arithmetic };
             match (transpose[1], arithmetic.sums_split) {
-                (true, _) => self.by_columns_of_transposed(call, a, b_at * b_size, arithmetic, out)?,
-                (false, true) => self.by_rows(call, a, b_at * b_size, arithmetic, out)?,
-                (false, false) => self.by_columns(call, a, b_at * b_size, arithmetic, out)?,
+                (true, _) => pair.multiply_by_columns_of_transposed(call, out)?,
+                (false, true) => pair.multiply_by_rows(call, out)?,
+                (false, false) => pair.multiply_by_columns(call, out)?,
             }
         }
         Ok(out)
-    }
-
-    /// Reads the second factor in blocks of rows. Each block adds to every sum.
-    fn by_rows<T: Copy + Default>(
-        &self,
-        call: &Call<'_>,
-        a: Matrix<'_, T>,
-        start: usize,
-        arithmetic: &Arithmetic<'_, T>,
-        out: &mut [T],
-    ) -> Result<()> {
-        for rows in blocks(self.inner, self.columns) {
-            let budget = call.budget.nested();
-            let from = start + rows.start * self.columns;
-            let block = (arithmetic.read[1])(&budget, from..from + rows.len() * self.columns)?;
-            let block = Matrix::row_major(&block, rows.len(), self.columns);
-            (arithmetic.multiply_add)(a.column_block(rows), block, out, budget.deadline())?;
-        }
-        Ok(())
-    }
-
-    /// Reads the second factor in blocks of columns, so that each sum is computed in one step.
-    fn by_columns<T: Copy + Default>(
-        &self,
-        call: &Call<'_>,
-        a: Matrix<'_, T>,
-        start: usize,
-        arithmetic: &Arithmetic<'_, T>,
-        out: &mut [T],
-    ) -> Result<()> {
-        for columns in blocks(self.columns, self.inner) {
-            let budget = call.budget.nested();
-            let mut block: Vec<T> = budget.scratch(self.inner * columns.len())?;
-            for (row, block) in block.chunks_exact_mut(columns.len()).enumerate() {
-                let from = start + row * self.columns;
-                let line = (arithmetic.read[1])(&budget.nested(), from + columns.start..from + columns.end)?;
-                block.copy_from_slice(&line);
-            }
-            let block = Matrix::row_major(&block, self.inner, columns.len());
-            self.compute_columns(&budget, columns, out, |part| {
-                Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Reads a transposed second factor in blocks of columns, which are contiguous.
-    fn by_columns_of_transposed<T: Copy + Default>(
-        &self,
-        call: &Call<'_>,
-        a: Matrix<'_, T>,
-        start: usize,
-        arithmetic: &Arithmetic<'_, T>,
-        out: &mut [T],
-    ) -> Result<()> {
-        for columns in blocks(self.columns, self.inner) {
-            let budget = call.budget.nested();
-            let from = start + columns.start * self.inner;
-            let block = (arithmetic.read[1])(&budget, from..from + columns.len() * self.inner)?;
-            let block = Matrix::row_major(&block, columns.len(), self.inner).transposed();
-            self.compute_columns(&budget, columns, out, |part| {
-                Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
-            })?;
-        }
-        Ok(())
     }
 
     /// Computes some columns of the result. Their rows are not contiguous in `out` unless they are all columns.
@@ -183,6 +117,67 @@ impl MatMulShape {
     }
 }
 
+/// Two matrices to multiply: the first as a whole, the second by its start in its tensor.
+struct MatrixPair<'p, T> {
+    shape: &'p MatMulShape,
+    a: Matrix<'p, T>,
+    b_start: usize,
+    arithmetic: &'p Arithmetic<'p, T>,
+}
+
+impl<T: Copy + Default> MatrixPair<'_, T> {
+    /// Reads the second matrix in blocks of rows. Each block adds to every sum.
+    fn multiply_by_rows(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
+        let MatMulShape { inner, columns, .. } = *self.shape;
+        for rows in blocks(inner, columns) {
+            let budget = call.budget.nested();
+            let from = self.b_start + rows.start * columns;
+            let block = self.read_second(&budget, from..from + rows.len() * columns)?;
+            let block = Matrix::row_major(&block, rows.len(), columns);
+            (self.arithmetic.multiply_add)(self.a.column_block(rows), block, out, budget.deadline())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the second matrix in blocks of columns, so that each sum is computed in one step.
+    fn multiply_by_columns(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
+        let MatMulShape { inner, columns: width, .. } = *self.shape;
+        for columns in blocks(width, inner) {
+            let budget = call.budget.nested();
+            let mut block: Vec<T> = budget.scratch(inner * columns.len())?;
+            for (row, block) in block.chunks_exact_mut(columns.len()).enumerate() {
+                let from = self.b_start + row * width;
+                let line = self.read_second(&budget.nested(), from + columns.start..from + columns.end)?;
+                block.copy_from_slice(&line);
+            }
+            let block = Matrix::row_major(&block, inner, columns.len());
+            self.shape.compute_columns(&budget, columns, out, |part| {
+                Ok((self.arithmetic.multiply_add)(self.a, block, part, budget.deadline())?)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a transposed second matrix in blocks of columns, which are contiguous.
+    fn multiply_by_columns_of_transposed(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
+        let MatMulShape { inner, columns: width, .. } = *self.shape;
+        for columns in blocks(width, inner) {
+            let budget = call.budget.nested();
+            let from = self.b_start + columns.start * inner;
+            let block = self.read_second(&budget, from..from + columns.len() * inner)?;
+            let block = Matrix::row_major(&block, columns.len(), inner).transposed();
+            self.shape.compute_columns(&budget, columns, out, |part| {
+                Ok((self.arithmetic.multiply_add)(self.a, block, part, budget.deadline())?)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn read_second(&self, budget: &Budget, range: Range<usize>) -> Result<Vec<T>> {
+        (self.arithmetic.read[1])(budget, range)
+    }
+}
+
 /// Elements of a second factor that are read at a time.
 const BLOCK: usize = 1 << 21;
 
@@ -194,9 +189,6 @@ fn blocks(lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// Reads a range of a factor's elements as numbers, counted by the budget.
 pub(super) type Read<'r, T> = &'r dyn Fn(&Budget, Range<usize>) -> Result<Vec<T>>;
-
-/// Adds the product of two matrices to a third, whose rows are contiguous.
-pub(super) type MultiplyAdd<T> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
 
 /// Arithmetic of a product.
 pub(super) struct Arithmetic<'r, T> {

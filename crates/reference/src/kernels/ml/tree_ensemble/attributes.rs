@@ -10,16 +10,16 @@ use crate::tensor::Tensor;
 /// Reads a forest in the form of the classifier and the regressor. Nodes have tree and node ids, leaves are among them,
 /// and the votes are in lists named `PREFIX_*`.
 pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
-    let lists = NodeLists::of(call)?;
+    let lists = NodeLists::from_call(call)?;
     let votes = votes_by_node(call, prefix)?;
     let mut forest = Forest { nodes: Vec::new(), roots: Vec::new(), votes: Vec::new() };
     let mut trees = std::collections::HashSet::new();
-    for (at, &key) in lists.keys.iter().enumerate() {
+    for (index, &key) in lists.keys.iter().enumerate() {
         if trees.insert(key.0) {
-            forest.roots.push(at);
+            forest.roots.push(index);
         }
-        let node = if let Some(test) = lists.test(at)? {
-            Node::Branch(lists.branch(at, key.0, test)?)
+        let node = if let Some(test) = lists.test(index)? {
+            Node::Branch(lists.branch(index, key.0, test)?)
         } else {
             let start = forest.votes.len();
             forest.votes.extend(votes.get(&key).into_iter().flatten());
@@ -47,12 +47,12 @@ struct NodeLists<'a> {
 }
 
 impl<'a> NodeLists<'a> {
-    fn of(call: &Call<'a>) -> Result<NodeLists<'a>> {
+    fn from_call(call: &Call<'a>) -> Result<NodeLists<'a>> {
         let trees = required(call, "nodes_treeids")?;
         let ids = required(call, "nodes_nodeids")?;
         let keys: Vec<Key> = trees.iter().copied().zip(ids.iter().copied()).collect();
         let lists = NodeLists {
-            places: keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
+            places: keys.iter().enumerate().map(|(index, &key)| (key, index)).collect(),
             features: required(call, "nodes_featureids")?,
             modes: call.optional_strings("nodes_modes").ok_or_else(|| invalid("nodes_modes is not set"))?,
             values: floats_or_tensor(call, "nodes_values")?.ok_or_else(|| invalid("nodes_values is not set"))?,
@@ -73,14 +73,16 @@ impl<'a> NodeLists<'a> {
         .rule("C7")?;
         optional_length("nodes_missing_value_tracks_true", lists.missing.len(), lists.keys.len()).rule("C7")?;
         if lists.places.len() != lists.keys.len() {
-            return Err(invalid("a pair of nodes_treeids and nodes_nodeids stands twice; each names one node"));
+            return Err(invalid(
+                "a pair of nodes_treeids and nodes_nodeids appears twice; each must identify one node",
+            ));
         }
         Ok(lists)
     }
 
     /// Returns the test of a node, or `None` for a leaf.
-    fn test(&self, at: usize) -> Result<Option<Test>> {
-        let comparison = match self.modes.get(at).map(|mode| &**mode) {
+    fn test(&self, index: usize) -> Result<Option<Test>> {
+        let comparison = match self.modes.get(index).map(|mode| &**mode) {
             Some("LEAF") | None => return Ok(None),
             Some("BRANCH_LEQ") => Comparison::LessOrEqual,
             Some("BRANCH_LT") => Comparison::Less,
@@ -90,23 +92,23 @@ impl<'a> NodeLists<'a> {
             Some("BRANCH_NEQ") => Comparison::NotEqual,
             Some(other) => {
                 let names = "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ, LEAF";
-                return Err(broken("C3", format!("nodes_modes holds '{other}'; it is one of {names}")));
+                return Err(broken("C3", format!("nodes_modes contains '{other}'; allowed are {names}")));
             }
         };
-        Ok(Some(Test::Compare(comparison, self.values.get(at).copied().unwrap_or(0.0))))
+        Ok(Some(Test::Compare(comparison, self.values.get(index).copied().unwrap_or(0.0))))
     }
 
-    fn branch(&self, at: usize, tree: i64, test: Test) -> Result<Branch> {
+    fn branch(&self, index: usize, tree: i64, test: Test) -> Result<Branch> {
         let child = |ids: &[i64]| {
-            let id = element(ids, at);
-            let none =
+            let id = element(ids, index);
+            let missing =
                 || broken("C1", format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
-            self.places.get(&(tree, id)).copied().ok_or_else(none)
+            self.places.get(&(tree, id)).copied().ok_or_else(missing)
         };
         Ok(Branch {
-            feature: natural("nodes_featureids", element(self.features, at))?,
+            feature: non_negative_index("nodes_featureids", element(self.features, index))?,
             test,
-            missing_is_true: element(self.missing, at) != 0,
+            missing_is_true: element(self.missing, index) != 0,
             if_true: child(self.if_true)?,
             if_false: child(self.if_false)?,
         })
@@ -130,7 +132,7 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
     let mut votes: HashMap<Key, Vec<(usize, f64)>> = HashMap::new();
     let keys = trees.iter().copied().zip(nodes.iter().copied());
     for (key, (&id, weight)) in keys.zip(ids.iter().zip(weights)) {
-        votes.entry(key).or_default().push((natural(&name("ids"), id)?, weight));
+        votes.entry(key).or_default().push((non_negative_index(&name("ids"), id)?, weight));
     }
     Ok(votes)
 }
@@ -161,12 +163,12 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
     optional_length("nodes_missing_value_tracks_true", missing.len(), count).rule("C6")?;
     same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())]).rule("C6")?;
     let mut members = member_sets(call, &modes)?.into_iter();
-    let child = |name: &str, ids: &[i64], leafs: &[i64], at: usize| match element(leafs, at) {
-        0 => place(name, element(ids, at), count),
-        _ => Ok(count + place(name, element(ids, at), weights.len())?),
+    let child = |name: &str, ids: &[i64], leafs: &[i64], index: usize| match element(leafs, index) {
+        0 => bounded_index(name, element(ids, index), count),
+        _ => Ok(count + bounded_index(name, element(ids, index), weights.len())?),
     };
     let mut nodes = Vec::new();
-    for (at, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
+    for (index, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
         let test = match mode {
             0 => Test::Compare(Comparison::LessOrEqual, split),
             1 => Test::Compare(Comparison::Less, split),
@@ -175,21 +177,21 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
             4 => Test::Compare(Comparison::Equal, split),
             5 => Test::Compare(Comparison::NotEqual, split),
             6 => Test::Member(members.next().unwrap_or_default()),
-            other => return Err(broken("C3", format!("nodes_modes holds {other}; it is one of 0 to 6"))),
+            other => return Err(broken("C3", format!("nodes_modes contains {other}; allowed are 0 to 6"))),
         };
         nodes.push(Node::Branch(Branch {
-            feature: natural("nodes_featureids", element(features, at))?,
+            feature: non_negative_index("nodes_featureids", element(features, index))?,
             test,
-            missing_is_true: element(missing, at) != 0,
-            if_true: child("nodes_truenodeids", if_true, true_is_leaf, at)?,
-            if_false: child("nodes_falsenodeids", if_false, false_is_leaf, at)?,
+            missing_is_true: element(missing, index) != 0,
+            if_true: child("nodes_truenodeids", if_true, true_is_leaf, index)?,
+            if_false: child("nodes_falsenodeids", if_false, false_is_leaf, index)?,
         }));
     }
-    nodes.extend((0..weights.len()).map(|at| Node::Leaf(at..at + 1)));
-    let target = |&target: &i64| natural("leaf_targetids", target);
+    nodes.extend((0..weights.len()).map(|index| Node::Leaf(index..index + 1)));
+    let target = |&target: &i64| non_negative_index("leaf_targetids", target);
     let targets = targets.iter().map(target).collect::<Result<Vec<_>>>()?;
     let votes = targets.into_iter().zip(weights).collect();
-    let root = |&root: &i64| place("tree_roots", root, count);
+    let root = |&root: &i64| bounded_index("tree_roots", root, count);
     let roots = required(call, "tree_roots")?.iter().map(root).collect::<Result<_>>()?;
     let forest = Forest { nodes, roots, votes };
     refuse_cycles(&forest)?;
@@ -212,7 +214,7 @@ fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
         let found = sets.len();
         return Err(broken(
             "C5",
-            format!("membership_values holds {found} sets, but {expected} nodes test for membership"),
+            format!("membership_values contains {found} sets, but {expected} nodes test for membership"),
         ));
     }
     Ok(sets)
@@ -241,7 +243,7 @@ fn refuse_cycles(forest: &Forest) -> Result<()> {
                 (false, Seen::OnPath) => {
                     return Err(broken(
                         "C1",
-                        "a node of a tree is among its own descendants, so that a row may never end",
+                        "a node of a tree is among its own descendants, so its evaluation might not end",
                     ));
                 }
                 (false, Seen::Never) => {
@@ -262,9 +264,7 @@ pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec
         .map(|tensor| call.budget.read_floats(tensor))
         .transpose()?;
     match (call.optional_floats(name), tensor) {
-        (Some(_), Some(_)) => {
-            Err(broken("C6", format!("{name} and {name}_as_tensor are both set; one of them may be")))
-        }
+        (Some(_), Some(_)) => Err(broken("C6", format!("{name} and {name}_as_tensor are both set; only one may be"))),
         (list, tensor) => Ok(list.or(tensor)),
     }
 }
@@ -277,21 +277,21 @@ fn tensor<'a>(call: &Call<'a>, name: &str) -> Result<&'a Tensor> {
     call.tensor_attribute(name).ok_or_else(|| invalid(format!("{name} is not set")))
 }
 
-fn element(list: &[i64], at: usize) -> i64 {
-    list.get(at).copied().unwrap_or(0)
+fn element(list: &[i64], index: usize) -> i64 {
+    list.get(index).copied().unwrap_or(0)
 }
 
 /// Converts a number of an attribute to an index below `count`.
-fn place(name: &str, value: i64, count: usize) -> Result<usize> {
+fn bounded_index(name: &str, value: i64, count: usize) -> Result<usize> {
     usize::try_from(value)
         .ok()
         .filter(|&place| place < count)
-        .ok_or_else(|| broken("C1", format!("{name} holds {value}, which is outside [0, {count})")))
+        .ok_or_else(|| broken("C1", format!("{name} contains {value}, which is outside [0, {count})")))
 }
 
 /// Converts a number of an attribute to an index whose limit is checked later.
-fn natural(name: &str, value: i64) -> Result<usize> {
-    usize::try_from(value).map_err(|_| invalid(format!("{name} holds {value}, which is negative")))
+fn non_negative_index(name: &str, value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| invalid(format!("{name} contains {value}, which is negative")))
 }
 
 fn same_lengths(lists: &[(&str, usize)]) -> Result<()> {
@@ -300,7 +300,7 @@ fn same_lengths(lists: &[(&str, usize)]) -> Result<()> {
         _ => None,
     });
     match differs {
-        Some(((a, m), (b, n))) => Err(invalid(format!("{a} has {m} elements and {b} {n}; both must have as many"))),
+        Some(((a, m), (b, n))) => Err(invalid(format!("{a} has {m} elements and {b} {n}; the numbers must be equal"))),
         None => Ok(()),
     }
 }
