@@ -45,6 +45,16 @@ impl Names {
     }
 }
 
+/// Node of ai.onnx to add before or after the converted one.
+pub(crate) struct NewNode<'a> {
+    /// The operator.
+    pub(crate) op: &'a str,
+    pub(crate) inputs: &'a [&'a str],
+    pub(crate) attributes: Vec<AttributeProto>,
+    /// The element type of the first input, if known.
+    pub(crate) element: Option<ElementType>,
+}
+
 /// Node during conversion. `node` is at an opset between the model's and the target; nodes added before and after it already use
 /// the target opset.
 pub(crate) struct Draft<'a> {
@@ -283,29 +293,16 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a node before this one, and returns the name of its output.
-    pub(crate) fn before(
-        &mut self,
-        op: &str,
-        inputs: &[&str],
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step<String> {
-        let output = self.fresh(&op.to_lowercase());
-        let node = self.helper(op, inputs, &output, attributes, element)?;
+    pub(crate) fn before(&mut self, node: NewNode<'_>) -> Step<String> {
+        let output = self.fresh(&node.op.to_lowercase());
+        let node = self.build(node, &output)?;
         self.before.push(node);
         Ok(output)
     }
 
     /// Adds a node directly after this one; it computes the value named `output`.
-    pub(crate) fn after(
-        &mut self,
-        op: &str,
-        inputs: &[&str],
-        output: &str,
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step {
-        let node = self.helper(op, inputs, output, attributes, element)?;
+    pub(crate) fn after(&mut self, output: &str, node: NewNode<'_>) -> Step {
+        let node = self.build(node, output)?;
         self.after.insert(0, node);
         Ok(())
     }
@@ -319,14 +316,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn helper(
-        &self,
-        op: &str,
-        inputs: &[&str],
-        output: &str,
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step<NodeProto> {
+    /// Builds a new node; fails if the opset for new nodes does not have it.
+    fn build(&self, node: NewNode<'_>, output: &str) -> Step<NodeProto> {
+        let NewNode { op, inputs, attributes, element } = node;
         let spec = match Specs::embedded().find("", op, self.helpers) {
             Ok(spec) => spec,
             Err(error) => return impossible(format!("an edit needs {op}: {error}")),

@@ -315,7 +315,9 @@ impl Probe {
                 let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
                 let shape = self.sizes.of_fact(fact)?;
                 let tensor = match neutral {
-                    Some(neutral) => neutral.tensor(view, self.sizes, *element, &shape),
+                    Some(neutral) => {
+                        Tensor::of_integers(*element, &shape, &neutral.values(view, self.sizes, &shape)?).ok()
+                    }
                     None => self.fill.tensor(*element, &shape),
                 };
                 tensor.map(Value::Tensor)
@@ -352,7 +354,8 @@ impl Fill {
 }
 
 impl Neutral {
-    fn tensor(self, view: &NodeView<'_, '_>, sizes: Sizes, element: ElementType, shape: &[usize]) -> Option<Tensor> {
+    /// The elements of a tensor of this shape.
+    fn values(self, view: &NodeView<'_, '_>, sizes: Sizes, shape: &[usize]) -> Option<Vec<i128>> {
         let count = element_count(shape).ok()?;
         let size = |dim: Option<&Dim>| match dim {
             Some(Dim::Size(size)) => i128::try_from(*size).ok(),
@@ -360,7 +363,7 @@ impl Neutral {
         };
         let first =
             |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
-        let values: Vec<i128> = match self {
+        Some(match self {
             Neutral::Zeros => repeated(0, count),
             Neutral::Ones => repeated(1, count),
             Neutral::Counting => (0i128..).take(count).collect(),
@@ -390,8 +393,7 @@ impl Neutral {
                 let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
                 repeated(length?, count)
             }
-        };
-        Tensor::of_integers(element, shape, &values).ok()
+        })
     }
 }
 

@@ -58,6 +58,66 @@ pub(super) struct Walk<'b, 'm> {
     pub(super) executor: Executor,
 }
 
+/// Visited node, with the attributes of the function call that the walk follows.
+#[derive(Clone, Copy)]
+pub(super) struct Visit<'c, 'm> {
+    pub(super) id: NodeId,
+    pub(super) node: &'m NodeProto,
+    /// `None` outside of functions, and in a function with no known call.
+    pub(super) call: Option<&'c CallAttributes<'m>>,
+}
+
+impl<'c, 'm> Visit<'c, 'm> {
+    pub(super) fn attributes(self) -> Attributes<'c, 'm> {
+        Attributes::new(self.node, self.call)
+    }
+}
+
+/// Call of a function of the model: everything that determines its result.
+struct FunctionCall<'m> {
+    function: usize,
+    inputs: Vec<ValueFact>,
+    attributes: CallAttributes<'m>,
+    /// True if an attribute refers to an unknown one of the caller.
+    is_open: bool,
+}
+
+impl FunctionCall<'_> {
+    fn digest(&self, digester: &Digester) -> Digest {
+        /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
+        const LONG: usize = 4096;
+        let mut digest = digester.begin();
+        digest.text(format_args!("{} {} {:?}", self.function, self.is_open, self.inputs));
+        let mut attributes: Vec<(&&str, &&AttributeProto)> = self.attributes.iter().collect();
+        attributes.sort_unstable_by_key(|(name, _)| **name);
+        for (name, attribute) in attributes {
+            digest.bytes(name.as_bytes());
+            if attribute.encoded_len() <= LONG {
+                digest.bytes(&attribute.encode_to_vec());
+            } else {
+                digest.text(format_args!("{:p}", *attribute));
+            }
+        }
+        digest.end()
+    }
+}
+
+/// Node or body that a finding is about.
+#[derive(Clone, Copy)]
+enum Subject {
+    Node(NodeId),
+    Body(BodyId),
+}
+
+impl Subject {
+    fn body(self) -> BodyId {
+        match self {
+            Subject::Node(node) => node.body,
+            Subject::Body(body) => body,
+        }
+    }
+}
+
 impl<'b, 'm> Walk<'b, 'm> {
     pub(super) fn new(bodies: &'b Bodies<'m>, limits: &'b Limits) -> Walk<'b, 'm> {
         Walk {
@@ -137,14 +197,14 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.inputs(id, given);
         self.initializers(id);
         for (node, index) in body.nodes().iter().zip(0..) {
-            let visible = NodeId { body: id, index };
             self.visits += 1;
             if self.visits > VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
                 self.visits = VISITS;
                 break;
             }
-            let outputs = self.node(visible, node, call);
-            self.outputs(visible, node, outputs, &infos);
+            let visit = Visit { id: NodeId { body: id, index }, node, call };
+            let outputs = self.node(visit);
+            self.outputs(visit, outputs, &infos);
         }
         self.check_passed_through(id, &infos);
         let fact = |name: &str| self.bodies.lookup(id, name).and_then(|value| self.facts.get(value.0)).cloned();
@@ -169,7 +229,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         let mut given = given.into_iter().flatten();
         for ((name, declared), at) in body.inputs().into_iter().zip(declared).zip(0..) {
             let fact = given.next().unwrap_or_default();
-            self.check_subgraph_input(id, (at, name), &declared, &fact);
+            self.check_subgraph_input(id, at, &declared, &fact);
             if let Some(value) = body.names.get(name).copied() {
                 self.set(value, refine(&declared, fact));
             }
@@ -177,14 +237,10 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Checks the declaration of a subgraph's input against the value that the node passes in.
-    pub(super) fn check_subgraph_input(
-        &mut self,
-        id: BodyId,
-        (at, name): (usize, &str),
-        declared: &ValueFact,
-        given: &ValueFact,
-    ) {
+    pub(super) fn check_subgraph_input(&mut self, id: BodyId, at: usize, declared: &ValueFact, given: &ValueFact) {
+        let bodies = self.bodies;
         let message = |declared: &dyn fmt::Display, given: &dyn fmt::Display| {
+            let name = bodies.body(id).inputs().get(at).copied().unwrap_or_default();
             format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {given}")
         };
         let finding = match contradiction(declared, given) {
@@ -210,7 +266,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             let fact = of_tensor(tensor);
             if let Some(Definition::Input(_)) = site {
                 let declared = self.facts.get(value.0).cloned().unwrap_or_default();
-                self.check_declared(id, None, tensor.name(), &declared, &fact);
+                self.check_declared(Subject::Body(id), tensor.name(), &declared, &fact);
                 if !are_defaults {
                     self.set(value, ValueFact { constant: fact.constant.clone(), ..refine(&declared, fact) });
                 }
@@ -228,17 +284,18 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Returns the facts about the outputs of a node.
-    fn node(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+    fn node(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
         if let Some(function) = self.bodies.function_of(node) {
-            return self.call(id, node, function, call);
+            return self.call(visit, function);
         }
         let Some(spec) = self.bodies.spec(id.body, node) else {
-            self.unknown_subgraphs(id, node, call);
+            self.unknown_subgraphs(visit);
             return Vec::new();
         };
         let opset = self.bodies.opset(id.body, node.domain()).unwrap_or(0);
-        let attributes = Attributes::new(node, call);
-        let subgraphs = self.subgraphs(id, node, spec, call);
+        let attributes = visit.attributes();
+        let subgraphs = self.subgraphs(visit, spec);
         let bodies = self.bodies;
         let facts = std::mem::take(&mut self.facts);
         let input = |name: &'m String| {
@@ -279,13 +336,7 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Follows a call of a function of the model.
-    fn call(
-        &mut self,
-        id: NodeId,
-        node: &'m NodeProto,
-        function: usize,
-        call: Option<&CallAttributes<'m>>,
-    ) -> Vec<ValueFact> {
+    fn call(&mut self, visit: Visit<'_, 'm>, function: usize) -> Vec<ValueFact> {
         let is_recursive = self.stack.iter().any(|(_, other)| *other == function);
         let (Some(proto), Some(&body)) =
             (self.bodies.model.functions.get(function), self.bodies.functions.get(function))
@@ -295,10 +346,10 @@ impl<'b, 'm> Walk<'b, 'm> {
         if is_recursive || self.stack.len() >= DEEPEST_CALL {
             return Vec::new();
         }
-        let attributes = Attributes::new(node, call);
+        let attributes = visit.attributes();
         let mut passed: CallAttributes<'m> = proto.attribute_proto.iter().map(|one| (one.name(), one)).collect();
         passed.extend(attributes.all());
-        let is_open = attributes.any_open();
+        let Visit { id, node, .. } = visit;
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
         for fact in &mut inputs {
             fact.constant = None;
@@ -312,7 +363,8 @@ impl<'b, 'm> Walk<'b, 'm> {
         if *count >= CALLS.1 {
             inputs.fill(ValueFact::default());
         }
-        let key = call_key(&self.digester, function, &inputs, &passed, is_open);
+        let call = FunctionCall { function, inputs, attributes: passed, is_open: attributes.any_open() };
+        let key = call.digest(&self.digester);
         if let Some(outputs) = self.calls.get(&key) {
             return outputs.clone();
         }
@@ -323,7 +375,8 @@ impl<'b, 'm> Walk<'b, 'm> {
             facts.fill(ValueFact::default());
         }
         self.stack.push((id, function));
-        let outputs = self.body(body, Some(inputs), if is_open { None } else { Some(&passed) });
+        let passed = (!call.is_open).then_some(&call.attributes);
+        let outputs = self.body(body, Some(call.inputs), passed);
         self.stack.pop();
         self.keep(function, body);
         let kept = outputs.iter().map(|fact| self.keep_within_limits(fact.clone())).collect();
@@ -351,7 +404,8 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Keeps the facts about a node's outputs after comparing them with their declarations.
-    fn outputs(&mut self, id: NodeId, node: &'m NodeProto, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+    fn outputs(&mut self, visit: Visit<'_, 'm>, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+        let Visit { id, node, .. } = visit;
         let mut outputs = outputs.into_iter();
         for (name, at) in node.output.iter().zip(0..) {
             let fact = outputs.next().unwrap_or_default();
@@ -362,7 +416,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             }
             match infos.get(name.as_str()) {
                 Some(declared) => {
-                    self.check_declared(id.body, Some(id), name, declared, &fact);
+                    self.check_declared(Subject::Node(id), name, declared, &fact);
                     self.set(value, refine(declared, fact));
                 }
                 None => self.set(value, fact),
@@ -384,18 +438,11 @@ impl<'b, 'm> Walk<'b, 'm> {
                 continue;
             };
             let fact = fact.clone();
-            self.check_declared(id, None, output.name(), declared, &fact);
+            self.check_declared(Subject::Body(id), output.name(), declared, &fact);
         }
     }
 
-    fn check_declared(
-        &mut self,
-        body: BodyId,
-        node: Option<NodeId>,
-        name: &str,
-        declared: &ValueFact,
-        known: &ValueFact,
-    ) {
+    fn check_declared(&mut self, subject: Subject, name: &str, declared: &ValueFact, known: &ValueFact) {
         let finding = match contradiction(declared, known) {
             Some(Contradiction::Type(declared, known)) => {
                 let message = format!("'{name}' is {known}, but is declared {declared}");
@@ -407,28 +454,32 @@ impl<'b, 'm> Walk<'b, 'm> {
             }
             None => return,
         };
-        let origin = self.bodies.lookup(body, name).and_then(|value| self.bodies.origin(value));
-        let finding = finding.with_origin(origin);
-        if let Some(node) = node {
-            self.push(node, finding);
-        } else {
-            let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
-            self.push_for_body(body, Finding { place, ..finding });
-        }
+        let origin = self.bodies.lookup(subject.body(), name).and_then(|value| self.bodies.origin(value));
+        let item = match subject {
+            Subject::Node(_) => None,
+            Subject::Body(_) => Some(format!("value '{name}'")),
+        };
+        let place = Place { item, ..Place::default() };
+        self.push_once(subject, Finding { place, ..finding.with_origin(origin) });
     }
 
     /// Keeps a finding about a node.
     pub(super) fn push(&mut self, id: NodeId, finding: Finding) {
-        self.push_once(id, Some(id), finding);
+        self.push_once(Subject::Node(id), finding);
     }
 
     /// Keeps a finding about a graph.
     pub(super) fn push_for_body(&mut self, body: BodyId, finding: Finding) {
-        self.push_once(NodeId { body, index: usize::MAX }, None, finding);
+        self.push_once(Subject::Body(body), finding);
     }
 
     /// Keeps a finding once for all calls of a function.
-    fn push_once(&mut self, key: NodeId, node: Option<NodeId>, finding: Finding) {
+    fn push_once(&mut self, subject: Subject, finding: Finding) {
+        let (key, node) = match subject {
+            Subject::Node(node) => (node, Some(node)),
+            // No node has this position.
+            Subject::Body(body) => (NodeId { body, index: usize::MAX }, None),
+        };
         let digest = self.hasher.hash_one(&finding.message);
         let is_new =
             if self.seen.len() < SEEN { self.seen.insert((key, digest)) } else { !self.seen.contains(&(key, digest)) };
@@ -450,29 +501,4 @@ impl<'b, 'm> Walk<'b, 'm> {
         path.extend(self.bodies.place(body).path);
         path
     }
-}
-
-/// Digest of everything that determines the result of a function call.
-fn call_key(
-    digester: &Digester,
-    function: usize,
-    inputs: &[ValueFact],
-    passed: &CallAttributes<'_>,
-    is_open: bool,
-) -> Digest {
-    /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
-    const LONG: usize = 4096;
-    let mut key = digester.begin();
-    key.text(format_args!("{function} {is_open} {inputs:?}"));
-    let mut names: Vec<(&&str, &&AttributeProto)> = passed.iter().collect();
-    names.sort_unstable_by_key(|(name, _)| **name);
-    for (name, attribute) in names {
-        key.bytes(name.as_bytes());
-        if attribute.encoded_len() <= LONG {
-            key.bytes(&attribute.encode_to_vec());
-        } else {
-            key.text(format_args!("{:p}", *attribute));
-        }
-    }
-    key.end()
 }

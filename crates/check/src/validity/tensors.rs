@@ -158,7 +158,8 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         found.extend(external::problems(context, tensor, needed));
         return found;
     }
-    found.extend(size_problem(tensor, element, count, amounts.first().copied(), &finding));
+    let problem = size_problem(tensor, element, count, amounts.first().copied());
+    found.extend(problem.map(|(rule, message)| finding(rule, message)));
     if tensor.string_data.iter().any(|text| std::str::from_utf8(text).is_err()) {
         found.push(finding(RuleId::TensorText, "an element of string_data is not UTF-8".to_owned()));
     }
@@ -171,23 +172,21 @@ fn size_problem(
     element: ElementType,
     count: usize,
     amount: Option<Amount>,
-    finding: &dyn Fn(RuleId, String) -> Finding,
-) -> Option<Finding> {
+) -> Option<(RuleId, String)> {
     let shape = &tensor.dims;
     let (home, entries) = home(element, count);
     let Some(amount) = amount else {
         let message = || format!("it holds nothing, but {element}{shape:?} has {count} elements");
-        return (count > 0).then(|| finding(RuleId::TensorSize, message()));
+        return (count > 0).then(|| (RuleId::TensorSize, message()));
     };
     let (needed, unit) = match amount.field {
         DataField::RawData if element == ElementType::String => {
-            let rule = RuleId::TensorField;
-            return Some(finding(rule, "its strings stand in raw_data; string_data holds strings".to_owned()));
+            return Some((RuleId::TensorField, "its strings stand in raw_data; string_data holds strings".to_owned()));
         }
         DataField::RawData => (packed_len(element, count), "bytes"),
         field if field != home => {
             let message = format!("its elements of {element} stand in {}, not in {}", field.name(), home.name());
-            return Some(finding(RuleId::TensorField, message));
+            return Some((RuleId::TensorField, message));
         }
         _ => (entries, "entries"),
     };
@@ -198,7 +197,7 @@ fn size_problem(
     let held = if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
     let name = amount.field.name();
     let message = format!("{name} holds {held} {unit}, but {element}{shape:?} takes {needed}");
-    Some(finding(RuleId::TensorSize, message))
+    Some((RuleId::TensorSize, message))
 }
 
 fn check_sparse(context: &mut Context<'_, '_>, sparse: &SparseTensorProto, place: &Place) {

@@ -7,7 +7,7 @@ use super::axes::{as_int, normal, vector};
 use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
@@ -90,11 +90,12 @@ pub(super) fn squeeze(draft: &mut Draft, position: usize, axes: &[i64]) -> Step<
 fn along_axes(draft: &mut Draft, op: &str, position: usize, axes: &[i64]) -> Step<String> {
     let (input, element) = (draft.input(position), draft.element(position).ok());
     if draft.helpers() < 13 {
-        return draft.before(op, &[&input], vec![attributes::ints("axes", axes)], element);
+        let attributes = vec![attributes::ints("axes", axes)];
+        return draft.before(NewNode { op, inputs: &[&input], attributes, element });
     }
     let stem = draft.stem("axes");
     let axes = draft.add_constant(&stem, &vector(axes)?);
-    draft.before(op, &[&input, &axes], Vec::new(), element)
+    draft.before(NewNode { op, inputs: &[&input, &axes], attributes: Vec::new(), element })
 }
 
 /// Operators whose inputs may be swapped.

@@ -10,7 +10,7 @@ use super::inputs::numbers;
 use super::rule::Replacement;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[
@@ -50,7 +50,7 @@ impl<'d, 'n> Body<'d, 'n> {
     }
 
     fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step<String> {
-        self.draft.before(op, inputs, attributes, Some(self.element))
+        self.draft.before(NewNode { op, inputs, attributes, element: Some(self.element) })
     }
 
     /// Turns the node itself into the last one of the body, with inputs of the body's element type.
@@ -184,8 +184,9 @@ fn or_equal(draft: &mut Draft, strict: &str) -> Step {
     if draft.helpers() < 7 {
         return impossible(format!("{strict} does not broadcast below opset 7"));
     }
-    let is_strict = draft.before(strict, &[&a, &b], Vec::new(), Some(element))?;
-    let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), Some(element))?;
+    let mut compare =
+        |op: &str| draft.before(NewNode { op, inputs: &[&a, &b], attributes: Vec::new(), element: Some(element) });
+    let (is_strict, is_equal) = (compare(strict)?, compare("Equal")?);
     Body { draft, element: ElementType::Bool }.last("Or", &[&is_strict, &is_equal]);
     Ok(())
 }

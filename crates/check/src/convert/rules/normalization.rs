@@ -9,7 +9,7 @@ use super::inputs::{numbers, single};
 use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["BatchNormalization"], versions: (1, 6), up: keep, down: batch_of_images },
@@ -152,9 +152,11 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(position).ok();
         let column = super::broadcast::unsqueeze(draft, position, &[1])?;
         let spread = draft.add_constant("group_shape", &vector(&[groups, channels / groups])?);
-        let block = draft.before("Expand", &[&column, &spread], Vec::new(), element)?;
+        let block =
+            draft.before(NewNode { op: "Expand", inputs: &[&column, &spread], attributes: Vec::new(), element })?;
         let flat = draft.add_constant("channel_shape", &vector(&[-1])?);
-        let flat = draft.before("Reshape", &[&block, &flat], Vec::new(), element)?;
+        let flat =
+            draft.before(NewNode { op: "Reshape", inputs: &[&block, &flat], attributes: Vec::new(), element })?;
         let mut fact = draft.fact(position);
         fact.constant = None;
         fact.shape = usize::try_from(channels).ok().map(|size| vec![Dim::Size(size)]);
@@ -185,7 +187,10 @@ fn dropout_mask_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(0)?;
         let (inner, output) = draft.redirect_output(1)?;
         let to = super::cast::target(draft, element);
-        draft.after("Cast", &[&inner], &output, vec![to], Some(ElementType::Bool))?;
+        draft.after(
+            &output,
+            NewNode { op: "Cast", inputs: &[&inner], attributes: vec![to], element: Some(ElementType::Bool) },
+        )?;
         set_output(draft, 1, ElementType::Bool);
         draft.edit(format!("the mask is cast from bool to {element} after"));
     }
@@ -197,7 +202,8 @@ fn dropout_mask_down(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(0)?;
         let (inner, output) = draft.redirect_output(1)?;
         let to = super::cast::target(draft, ElementType::Bool);
-        draft.after("Cast", &[&inner], &output, vec![to], Some(element))?;
+        draft
+            .after(&output, NewNode { op: "Cast", inputs: &[&inner], attributes: vec![to], element: Some(element) })?;
         set_output(draft, 1, element);
         draft.edit(format!("the mask is cast from {element} to bool after"));
     }

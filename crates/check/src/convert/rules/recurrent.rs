@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["GRU"], versions: (1, 3), up: forward, down: forward },
@@ -50,7 +50,12 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for position in [0, 5, 6] {
         if draft.has_input(position) {
             let (input, element) = (draft.input(position), draft.element(position).ok());
-            let moved = draft.before("Transpose", &[&input], vec![attributes::ints("perm", &swapped)], element)?;
+            let moved = draft.before(NewNode {
+                op: "Transpose",
+                inputs: &[&input],
+                attributes: vec![attributes::ints("perm", &swapped)],
+                element,
+            })?;
             let mut fact = draft.fact(position);
             (fact.constant, fact.shape) = (None, None);
             draft.set_input(position, moved, Some(fact));
@@ -62,7 +67,7 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             let (inner, output) = draft.redirect_output(position)?;
             let perm =
                 if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
-            draft.after("Transpose", &[&inner], &output, vec![perm], element)?;
+            draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: vec![perm], element })?;
         }
     }
     draft.edit(format!("the batch is moved behind the time, as {} has it: Transpose before and after", to.version));

@@ -7,7 +7,7 @@ use super::axes::vector;
 use super::rule::{Replacement, Rule, keep};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Shape"], versions: (13, 15), up: keep, down: slice_of_shape },
@@ -33,11 +33,22 @@ fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
             attributes::ints("ends", &[end]),
             attributes::ints("axes", &[0]),
         ];
-        draft.after("Slice", &[&inner], &output, bounds, Some(ElementType::Int64))?;
+        draft.after(
+            &output,
+            NewNode { op: "Slice", inputs: &[&inner], attributes: bounds, element: Some(ElementType::Int64) },
+        )?;
     } else {
         let starts = draft.add_constant("starts", &vector(&[start])?);
         let ends = draft.add_constant("ends", &vector(&[end])?);
-        draft.after("Slice", &[&inner, &starts, &ends], &output, Vec::new(), Some(ElementType::Int64))?;
+        draft.after(
+            &output,
+            NewNode {
+                op: "Slice",
+                inputs: &[&inner, &starts, &ends],
+                attributes: Vec::new(),
+                element: Some(ElementType::Int64),
+            },
+        )?;
     }
     draft.edit(format!("start and end become Slice({start}, {end}) after"));
     Ok(())

@@ -7,7 +7,7 @@ use super::axes::vector;
 use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_floats, get_int, get_ints, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
@@ -73,7 +73,7 @@ fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (mask, element) = (draft.input(3), draft.element(3).ok());
     let stem = draft.stem("mask_shape");
     let sizes = draft.add_constant(&stem, &vector(&sizes)?);
-    let wide = draft.before("Expand", &[&mask, &sizes], Vec::new(), element)?;
+    let wide = draft.before(NewNode { op: "Expand", inputs: &[&mask, &sizes], attributes: Vec::new(), element })?;
     let fact = ValueFact { shape: Some(shape), constant: None, ..draft.fact(3) };
     draft.set_input(3, wide, Some(fact));
     draft.edit(format!("the mask of one column is expanded to {columns} keys, since {} would pad it", to.version));
