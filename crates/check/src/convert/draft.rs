@@ -71,7 +71,7 @@ pub(crate) struct Draft<'a> {
     /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
     /// True if a rule has preserved the meaning of the node, even if conditions of a behaviour still hold.
-    is_mended: bool,
+    is_equivalent: bool,
     helpers: i64,
     names: &'a mut Names,
 }
@@ -88,7 +88,7 @@ impl<'a> Draft<'a> {
             constants: Vec::new(),
             edits: Vec::new(),
             same_defaults: Vec::new(),
-            is_mended: false,
+            is_equivalent: false,
             helpers,
             names,
         }
@@ -105,13 +105,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Records that the node keeps its meaning between the two versions, even if conditions of a behaviour hold.
-    pub(crate) fn mended(&mut self) {
-        self.is_mended = true;
+    pub(crate) fn mark_equivalent(&mut self) {
+        self.is_equivalent = true;
     }
 
     /// Returns and resets the flag that the node keeps its meaning between the two versions.
-    pub(crate) fn take_mended(&mut self) -> bool {
-        std::mem::take(&mut self.is_mended)
+    pub(crate) fn take_equivalent(&mut self) -> bool {
+        std::mem::take(&mut self.is_equivalent)
     }
 
     /// Returns and clears the attributes that mean the same if omitted, for this pair.
@@ -125,7 +125,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The current node with the known facts about it.
-    pub(crate) fn known_around(&self) -> Known<'_> {
+    pub(crate) fn known_facts(&self) -> Known<'_> {
         Known { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn rank(&self, position: usize) -> Step<usize> {
         match self.fact(position).rank() {
             Some(rank) => Ok(rank),
-            None => unknown(format!("the rank of input {position} is not known")),
+            None => unknown(format!("the rank of input {position} is unknown")),
         }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
         match self.fact(position).shape {
             Some(shape) => Ok(shape),
-            None => unknown(format!("the shape of input {position} is not known")),
+            None => unknown(format!("the shape of input {position} is unknown")),
         }
     }
 
@@ -169,8 +169,8 @@ impl<'a> Draft<'a> {
     pub(crate) fn element(&self, position: usize) -> Step<ElementType> {
         match self.fact(position).value_type {
             Some(ValueType::Tensor(element)) => Ok(element),
-            Some(other) => impossible(format!("input {position} is {other}, no tensor")),
-            None => unknown(format!("the type of input {position} is not known")),
+            Some(other) => impossible(format!("input {position} is {other}, not a tensor")),
+            None => unknown(format!("the type of input {position} is unknown")),
         }
     }
 
@@ -186,9 +186,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
-            None => unknown(format!(
-                "input {position} '{what}' is computed when the model runs; it would have to be a constant"
-            )),
+            None => unknown(format!("input {position} '{what}' must be a constant, but is computed at run time")),
         }
     }
 
@@ -250,7 +248,7 @@ impl<'a> Draft<'a> {
 
     /// Removes trailing empty names of inputs and outputs for which a version has no parameter. Others remain, because some
     /// operators count them.
-    pub(crate) fn trim_to(&mut self, to: &OpSpec) {
+    pub(crate) fn trim_to_signature(&mut self, to: &OpSpec) {
         let trim = |names: &mut Vec<String>, formals: &[FormalParameter]| {
             let is_bounded = !formals.last().is_some_and(FormalParameter::is_variadic);
             while is_bounded && names.len() > formals.len() && names.last().is_some_and(String::is_empty) {
@@ -324,14 +322,18 @@ impl<'a> Draft<'a> {
             Err(error) => return impossible(format!("an edit needs {op}: {error}")),
         };
         if let Some(attribute) = attributes.iter().find(|attribute| !spec.attributes.contains_key(attribute.name())) {
-            return impossible(format!("an edit needs {op} with {}, which {} has not", attribute.name(), spec.version));
+            return impossible(format!(
+                "an edit needs {op} with attribute {}, which {} does not have",
+                attribute.name(),
+                spec.version
+            ));
         }
         let first = spec.input_at(0).filter(|_| !inputs.is_empty());
         if let (Some(formal), Some(element)) = (first, element)
             && !spec.allowed(&formal.kind).contains(&ValueType::Tensor(element))
         {
             return impossible(format!(
-                "an edit needs {op} of tensor({element}), which {} does not take",
+                "an edit needs {op} for tensor({element}), which {} does not support",
                 spec.version
             ));
         }
@@ -355,7 +357,7 @@ impl<'a> Draft<'a> {
         let mut constants = Vec::new();
         let mut initializers = Vec::new();
         for tensor in self.constants {
-            if is_held_by_constant(&tensor, self.helpers) {
+            if is_supported_by_constant(&tensor, self.helpers) {
                 constants.push(constant_node(tensor));
             } else {
                 initializers.push(tensor);
@@ -368,7 +370,7 @@ impl<'a> Draft<'a> {
 }
 
 /// True if `Constant` of an opset supports the tensor's type.
-fn is_held_by_constant(tensor: &TensorProto, opset: i64) -> bool {
+fn is_supported_by_constant(tensor: &TensorProto, opset: i64) -> bool {
     let Some(element) = ElementType::from_code(tensor.data_type()) else { return false };
     let Ok(spec) = Specs::embedded().find("", "Constant", opset) else { return false };
     spec.output_at(0).is_some_and(|formal| spec.allowed(&formal.kind).contains(&ValueType::Tensor(element)))

@@ -127,7 +127,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     }
     model.functions = functions;
     if !model.training_info.is_empty() && !work.edits.is_empty() {
-        work.refuse("training_info", "graphs for training are not converted");
+        work.refuse("training_info", "training graphs are not converted");
     }
     work.import_helpers(&mut model.opset_import);
     if ir != model.ir_version() {
@@ -139,7 +139,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     }
     work.check_ir(&model, target);
     if deadline.is_over() {
-        let text = "the time for the conversion is over".to_owned();
+        let text = "the conversion ran out of time".to_owned();
         return Err(Refusal { reasons: vec![PlacedEdit { place: "model".to_owned(), text }] });
     }
     if work.refusal.reasons.is_empty() {
@@ -233,8 +233,7 @@ impl<'a> Work<'a> {
         let missing: Vec<ValueInfoProto> =
             graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
         if !missing.is_empty() {
-            let text =
-                format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
+            let text = format!("{} initializers are declared as inputs, as IR versions below 4 require", missing.len());
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
             graph.input.extend(missing);
         }
@@ -245,8 +244,9 @@ impl<'a> Work<'a> {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
         if !facts.may_be(ir) {
-            let why = if ir > facts.newest { format!("{} is the newest", facts.newest) } else { facts.lowest_text() };
-            self.refuse("model", format!("ir_version cannot be {ir}: {why}"));
+            let reason =
+                if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
+            self.refuse("model", format!("ir_version cannot be {ir}: {reason}"));
         }
     }
 
@@ -296,16 +296,16 @@ impl<'a> Work<'a> {
             }
         }
         let domain = canonical_domain(node.domain()).to_owned();
-        let keep = |node| Fragment { nodes: vec![node], ..Fragment::default() };
-        let Some(&(opset, target)) = place.imports.get(&domain) else { return keep(node) };
+        let unchanged = |node| Fragment { nodes: vec![node], ..Fragment::default() };
+        let Some(&(opset, target)) = place.imports.get(&domain) else { return unchanged(node) };
         let is_call = self.functions.contains(&(domain.clone(), node.op_type().to_owned()));
         if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
-            return keep(node);
+            return unchanged(node);
         }
         let path = NodePath { function: place.function, entered: place.entered.clone(), index: at };
         let Some(known) = self.inferred.node_facts_at(&path) else {
-            self.refuse(&here, "the node is not found");
-            return keep(node);
+            self.refuse(&here, "the node was not found");
+            return unchanged(node);
         };
         let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
         let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
@@ -316,17 +316,20 @@ impl<'a> Work<'a> {
             }
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
                 self.refuse(&here, reason);
-                keep(node)
+                unchanged(node)
             }
         }
     }
 
     fn accept(&mut self, here: &str, fragment: Fragment, place: &Place) -> Fragment {
         if self.target.relabel_only && !fragment.edits.is_empty() {
-            self.refuse(here, format!("{}, and only relabelling is allowed", fragment.edits.join("; ")));
+            self.refuse(here, format!("{}, but only relabelling is allowed", fragment.edits.join("; ")));
         }
         if place.function.is_some() && !fragment.initializers.is_empty() {
-            self.refuse(here, "an edit needs a constant that Constant of this opset does not hold, in a function");
+            self.refuse(
+                here,
+                "an edit in a function needs a constant of a type that Constant does not support at this opset",
+            );
         }
         self.uses_helpers |= fragment.nodes.len() > 1 && !place.imports.contains_key(DEFAULT_DOMAIN);
         let placed = |text: &String| PlacedEdit { place: here.to_owned(), text: text.clone() };

@@ -80,14 +80,14 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
     };
     let later = if from.version.since < to.version.since { to } else { from };
     let before: Vec<Option<bool>> =
-        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_around())).collect();
+        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_facts())).collect();
     if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
         settle(draft, from, to)?;
-        return if draft.take_mended() { Ok(()) } else { check_behaviour(draft, later, &before) };
+        return if draft.take_equivalent() { Ok(()) } else { check_behaviour(draft, later, &before) };
     }
     fit(draft, at)
 }
@@ -103,13 +103,13 @@ fn fit(draft: &mut Draft, at: i64) -> Step {
 /// Fails if a silent change of meaning applies to the node both before and after its edits.
 fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
     for (behaviour, before) in later.behaviour.iter().zip(before) {
-        match (before, holds(behaviour, later, draft.known_around())) {
+        match (before, holds(behaviour, later, draft.known_facts())) {
             (Some(false), _) | (_, Some(false)) => {}
             (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
             _ => {
                 let says = &behaviour.says;
                 return unknown(format!(
-                    "{}: {says} Whether that is so here depends on what is not known",
+                    "{}: {says} The known facts do not show whether this applies to the node",
                     later.version
                 ));
             }

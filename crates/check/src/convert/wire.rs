@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::measure::Kind;
 
 /// Error: the file is not a valid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {0}: the encoding is broken")]
+#[error("byte {0}: invalid protobuf encoding")]
 pub(crate) struct BrokenEncoding(usize);
 
 /// A field of a message in a file.

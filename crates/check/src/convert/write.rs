@@ -19,7 +19,9 @@ pub enum WriteError {
     #[error(transparent)]
     Broken(#[from] BrokenFile),
     /// An attribute with unknown content would be removed.
-    #[error("{node}: attribute '{attribute}' goes, and with it {field}, which is not of ONNX; remove that field first")]
+    #[error(
+        "{node}: removing attribute '{attribute}' would also remove {field}, which ONNX does not define; remove that field first"
+    )]
     Unknown {
         /// The node.
         node: String,
@@ -29,7 +31,7 @@ pub enum WriteError {
         field: String,
     },
     /// An attribute would have to be rewritten, but its elements are only in the file.
-    #[error("{node}: the elements of attribute '{attribute}' would have to be moved")]
+    #[error("{node}: attribute '{attribute}' would have to be rewritten, but its elements were not read")]
     Elements {
         /// The node.
         node: String,

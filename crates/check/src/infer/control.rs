@@ -68,8 +68,12 @@ impl<'m> Walk<'_, 'm> {
         let Subgraph { node, attribute, body } = subgraph;
         let given = self.bodies.body(body).inputs().first().map(|name| self.fact_of(body, name)).unwrap_or_default();
         let message = match outputs.first().and_then(|output| contradiction(&given, output)) {
-            Some(Contradiction::Type(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
-            Some(Contradiction::Shape(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
+            Some(Contradiction::Type(given, output)) => {
+                format!("the input of {attribute} is {given}, but its output is {output}")
+            }
+            Some(Contradiction::Shape(given, output)) => {
+                format!("the input of {attribute} has shape {given}, but its output {output}")
+            }
             None => return,
         };
         self.push(node, Finding::new(RuleId::SubgraphType, Place::default(), message));
@@ -100,8 +104,8 @@ impl<'m> Walk<'_, 'm> {
             if let (Some(one), Some(two)) = (&one.value_type, &two.value_type)
                 && one != two
             {
-                let message = format!("output {at} '{name}' is {one} from then_branch, but {two} from else_branch");
-                let edit = "make both branches give one type";
+                let message = format!("output {at} '{name}' is {one} in then_branch, but {two} in else_branch");
+                let edit = "make both branches return the same type";
                 self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit));
             }
         }
@@ -152,7 +156,7 @@ impl<'m> Walk<'_, 'm> {
         let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) else { return };
         let sizes = self.fact_of(id.body, name).sizes().filter(|sizes| sizes.iter().any(|size| *size != 1));
         if let Some(sizes) = sizes {
-            let message = format!("'{name}', {what}, has shape {sizes:?}, not one element");
+            let message = format!("{what} '{name}' must have one element, but has shape {sizes:?}");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
@@ -176,8 +180,7 @@ impl<'m> Walk<'_, 'm> {
         let states = scanned.and_then(|scanned| given.checked_sub(usize::try_from(scanned).ok()?));
         let Some(states) = states else {
             if let Some(scanned) = scanned {
-                let message =
-                    format!("num_scan_inputs is {scanned}, and the node has {given} inputs to scan and carry");
+                let message = format!("num_scan_inputs is {scanned}, but the node has {given} states and scan inputs");
                 self.push(id, Finding::new(RuleId::SubgraphArity, Place::default(), message));
             }
             self.body(subgraph.body, None, call);
@@ -232,7 +235,7 @@ impl<'m> Walk<'_, 'm> {
         if let (Some([Dim::Size(lengths)]), Some(Dim::Size(batch))) = (lengths.as_deref(), batch)
             && *lengths != batch
         {
-            let message = format!("there are {lengths} lengths for {batch} sequences");
+            let message = format!("sequence_lens has {lengths} elements, but the batch has {batch} sequences");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
@@ -250,8 +253,8 @@ impl<'m> Walk<'_, 'm> {
             let Some(list) = visit.attributes().ints(name) else { continue };
             let other = list.iter().find(|value| name.ends_with("directions") && !(0..=1).contains(*value));
             let message = match other {
-                _ if list.len() != count => format!("{name} has {} entries for {count} values", list.len()),
-                Some(other) => format!("{name} holds {other}; 0 is forward and 1 backward"),
+                _ if list.len() != count => format!("{name} has {} entries instead of {count}", list.len()),
+                Some(other) => format!("{name} contains {other}; 0 is forward, and 1 is backward"),
                 None => continue,
             };
             self.push(visit.id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
@@ -269,7 +272,7 @@ impl<'m> Walk<'_, 'm> {
             let axis = axes.get(at).copied().unwrap_or(0);
             match axis_of(axis, Some(shape.len())).map(|axis| shape.get(axis)) {
                 None => {
-                    let message = format!("'{name}' has no axis {axis} to be cut along");
+                    let message = format!("'{name}' has no axis {axis} to scan along");
                     self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
                 }
                 Some(Some(Dim::Size(length))) => lengths.push((*length, name)),
@@ -278,7 +281,7 @@ impl<'m> Walk<'_, 'm> {
         }
         let Some((one, first)) = lengths.first() else { return };
         if let Some((two, second)) = lengths.iter().find(|(two, _)| two != one) {
-            let message = format!("'{first}' is cut into {one} slices, but '{second}' into {two}");
+            let message = format!("'{first}' has {one} elements along its scan axis, but '{second}' has {two}");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
@@ -311,10 +314,10 @@ impl<'m> Walk<'_, 'm> {
             self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message));
         };
         if inputs != expected.inputs {
-            push(format!("{attribute} has {inputs} inputs, but the node gives it {}", expected.inputs));
+            push(format!("{attribute} has {inputs} inputs, but the node passes {}", expected.inputs));
         }
         if outputs < min || max.is_some_and(|max| outputs > max) {
-            push(format!("{attribute} has {outputs} outputs, but the node takes {min}"));
+            push(format!("{attribute} has {outputs} outputs, but the node requires {min}"));
         }
     }
 
@@ -331,8 +334,9 @@ impl<'m> Walk<'_, 'm> {
                 && !is_item(given, output)
             {
                 let name = names.get(first + at).copied().unwrap_or_default();
-                let message =
-                    format!("the body carries {given} in, but gives {output} as '{name}' for the next iteration");
+                let message = format!(
+                    "the carried value '{name}' is {given} at the start of an iteration, but {output} at its end"
+                );
                 self.push(subgraph.node, Finding::new(RuleId::SubgraphType, Place::default(), message));
             }
         }
@@ -343,7 +347,9 @@ impl<'m> Walk<'_, 'm> {
         let names = self.bodies.body(subgraph.body).outputs();
         for ((given, output), name) in given.iter().zip(outputs).zip(names) {
             if let Some(Contradiction::Shape(given, output)) = contradiction(&shape_only(given), &shape_only(output)) {
-                let message = format!("the state goes in with shape {given}, but comes out as '{name}' with {output}");
+                let message = format!(
+                    "the state '{name}' has shape {given} at the start of an iteration, but {output} at its end"
+                );
                 self.push(subgraph.node, Finding::new(RuleId::SubgraphType, Place::default(), message));
             }
         }

@@ -148,7 +148,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         for (function, &body) in self.bodies.functions.iter().enumerate() {
             if !self.call_counts.contains_key(&function) {
                 self.body(body, None, None);
-                self.keep(function, body);
+                self.join_facts(function, body);
             }
         }
         for (function, facts) in std::mem::take(&mut self.joined) {
@@ -158,15 +158,15 @@ impl<'b, 'm> Walk<'b, 'm> {
             }
         }
         if self.is_cut {
-            let message = "the memory for shapes and constants is used up, so that more may be wrong";
+            let message = "the memory for shapes and constants is exhausted, so there may be more problems";
             let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
-            self.findings.push(finding.with_edit("give the check more memory, with --memory"));
+            self.findings.push(finding.with_edit("allow more memory with --memory"));
         }
         (self.facts, self.findings)
     }
 
     /// Drops shape and constant of a fact if their memory limit is reached.
-    fn keep_within_limits(&mut self, fact: ValueFact) -> ValueFact {
+    fn within_limit(&mut self, fact: ValueFact) -> ValueFact {
         let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
         let fact = ValueFact { shape, ..fact };
         let held = self.held.saturating_add(fact.size());
@@ -214,7 +214,7 @@ impl<'b, 'm> Walk<'b, 'm> {
     fn set(&mut self, value: ValueId, fact: ValueFact) {
         let old = self.facts.get(value.0).map_or(0, ValueFact::size);
         self.held = self.held.saturating_sub(old);
-        let fact = self.keep_within_limits(fact);
+        let fact = self.within_limit(fact);
         if let Some(place) = self.facts.get_mut(value.0) {
             *place = fact;
         }
@@ -241,11 +241,11 @@ impl<'b, 'm> Walk<'b, 'm> {
         let bodies = self.bodies;
         let message = |declared: &dyn fmt::Display, given: &dyn fmt::Display| {
             let name = bodies.body(id).inputs().get(at).copied().unwrap_or_default();
-            format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {given}")
+            format!("input {at} '{name}' of the subgraph is declared as {declared}, but the node passes {given}")
         };
         let finding = match contradiction(declared, given) {
             Some(Contradiction::Type(declared, given)) => {
-                let edit = format!("declare {given}, or leave the type out");
+                let edit = format!("declare {given}, or omit the type");
                 Finding::new(RuleId::SubgraphType, Place::default(), message(&declared, &given)).with_edit(edit)
             }
             Some(Contradiction::Shape(declared, given)) => {
@@ -346,9 +346,10 @@ impl<'b, 'm> Walk<'b, 'm> {
         if is_recursive || self.stack.len() >= DEEPEST_CALL {
             return Vec::new();
         }
-        let attributes = visit.attributes();
-        let mut passed: CallAttributes<'m> = proto.attribute_proto.iter().map(|one| (one.name(), one)).collect();
-        passed.extend(attributes.all());
+        let given = visit.attributes();
+        let mut attributes: CallAttributes<'m> =
+            proto.attribute_proto.iter().map(|default| (default.name(), default)).collect();
+        attributes.extend(given.all());
         let Visit { id, node, .. } = visit;
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
         for fact in &mut inputs {
@@ -363,7 +364,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         if *count >= CALLS.1 {
             inputs.fill(ValueFact::default());
         }
-        let call = FunctionCall { function, inputs, attributes: passed, is_open: attributes.any_open() };
+        let call = FunctionCall { function, inputs, attributes, is_open: given.any_open() };
         let key = call.digest(&self.digester);
         if let Some(outputs) = self.calls.get(&key) {
             return outputs.clone();
@@ -378,14 +379,14 @@ impl<'b, 'm> Walk<'b, 'm> {
         let passed = (!call.is_open).then_some(&call.attributes);
         let outputs = self.body(body, Some(call.inputs), passed);
         self.stack.pop();
-        self.keep(function, body);
-        let kept = outputs.iter().map(|fact| self.keep_within_limits(fact.clone())).collect();
+        self.join_facts(function, body);
+        let kept = outputs.iter().map(|fact| self.within_limit(fact.clone())).collect();
         self.calls.insert(key, kept);
         outputs
     }
 
     /// Joins the facts about a function's values with those of its other calls.
-    fn keep(&mut self, function: usize, body: BodyId) {
+    fn join_facts(&mut self, function: usize, body: BodyId) {
         let range = self.bodies.body(body).range.clone();
         let Some(facts) = self.facts.get(range) else { return };
         match self.joined.get_mut(&function) {
@@ -445,11 +446,11 @@ impl<'b, 'm> Walk<'b, 'm> {
     fn check_declared(&mut self, subject: Subject, name: &str, declared: &ValueFact, known: &ValueFact) {
         let finding = match contradiction(declared, known) {
             Some(Contradiction::Type(declared, known)) => {
-                let message = format!("'{name}' is {known}, but is declared {declared}");
+                let message = format!("'{name}' is {known}, but is declared as {declared}");
                 Finding::new(RuleId::ValueType, Place::default(), message).with_edit(format!("declare {known}"))
             }
             Some(Contradiction::Shape(declared, known)) => {
-                let message = format!("'{name}' has shape {known}, but is declared {declared}");
+                let message = format!("'{name}' has shape {known}, but is declared with {declared}");
                 Finding::new(RuleId::ValueShape, Place::default(), message).with_edit(format!("declare {known}"))
             }
             None => return,
@@ -463,17 +464,17 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.push_once(subject, Finding { place, ..finding.with_origin(origin) });
     }
 
-    /// Keeps a finding about a node.
+    /// Adds a finding about a node.
     pub(super) fn push(&mut self, id: NodeId, finding: Finding) {
         self.push_once(Subject::Node(id), finding);
     }
 
-    /// Keeps a finding about a graph.
+    /// Adds a finding about a graph.
     pub(super) fn push_for_body(&mut self, body: BodyId, finding: Finding) {
         self.push_once(Subject::Body(body), finding);
     }
 
-    /// Keeps a finding once for all calls of a function.
+    /// Adds a finding once for all calls of a function.
     fn push_once(&mut self, subject: Subject, finding: Finding) {
         let (key, node) = match subject {
             Subject::Node(node) => (node, Some(node)),

@@ -52,7 +52,7 @@ impl Scan {
 /// Scans a model: returns its message without the elements of large tensors, or the reason why the file is not a model.
 pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box<Finding>> {
     if source.is_empty() {
-        let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty: it holds no model");
+        let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty");
         return Err(Box::new(finding));
     }
     let mut copier = Copier {
@@ -72,8 +72,8 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
         Ok(model) => model,
         Err(error) => return Err(what_else(source).map_or(error, Box::new)),
     };
-    let is_one = model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty();
-    if !is_one && let Some(other) = what_else(source) {
+    let is_model = model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty();
+    if !is_model && let Some(other) = what_else(source) {
         return Err(Box::new(other));
     }
     let Copier { mut findings, data, unknown, .. } = copier;
@@ -112,7 +112,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         self.copy_model()?;
         decoded_size(Kind::Model, &self.out, limits.message_bytes(), &limits.deadline).map_err(over)?;
         ModelProto::decode(std::mem::take(&mut self.out).as_slice()).map_err(|error| {
-            let message = format!("no protobuf encoding of a model: {error}");
+            let message = format!("not a protobuf encoding of a model: {error}");
             Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
         })
     }
@@ -131,7 +131,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             at = field.to;
             self.unknown.note(message.kind, message.holder, &field);
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, &format!("{} is no message", place(message.kind, field.number))));
+                return Err(malformed(field.at, &format!("{} is not a message", place(message.kind, field.number))));
             }
             if child == Kind::Tensor {
                 self.tensor(&field)?;
@@ -175,16 +175,16 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             3 | 4 => field(from, from, false),
             5 => field(from, from + 4, false),
             wire_type => {
-                let rule = format!("{} has wire type {wire_type}", place(message.kind, number));
+                let rule = format!("{} has the unknown wire type {wire_type}", place(message.kind, number));
                 return Err(malformed(at, &rule));
             }
         };
         if number == 0 {
-            return Err(malformed(at, &format!("{} has no number", place(message.kind, number))));
+            return Err(malformed(at, &format!("{} has number 0", place(message.kind, number))));
         }
         if field.to > message.end {
-            let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
-            let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
+            let (declared, left) = (field.to - field.from, message.end - field.from.min(message.end));
+            let rule = format!("{} declares {declared} bytes, but {left} are left", place(message.kind, number));
             // Inside a complete message, nothing is truncated.
             return Err(if message.kind == Kind::Model { truncated(at, &rule) } else { malformed(at, &rule) });
         }
@@ -239,7 +239,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
                 text.iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
                 let rule = format!("byte {}: {} is not UTF-8: '{shown}'", field.from, place(kind, field.number));
                 let finding = Finding::new(RuleId::FileText, Place::default(), rule).with_offset(field.from);
-                self.findings.push(finding.with_edit("write the text as UTF-8"));
+                self.findings.push(finding.with_edit("encode the string as UTF-8"));
             }
             return Ok(());
         }
@@ -275,7 +275,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let is_data = DataField::from_number(field.number).is_some();
             let child = Kind::Tensor.field(field.number);
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, &format!("{} is no message", place(Kind::Tensor, field.number))));
+                return Err(malformed(field.at, &format!("{} is not a message", place(Kind::Tensor, field.number))));
             }
             if field.number != SEGMENT && !(is_data && data.is_elided) {
                 self.copy_field(Kind::Tensor, &field, child)?;

@@ -129,9 +129,9 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
             }
         }
         if next >= end && end >= self.length {
-            return Err(truncated(at, "a number does not end before the file does"));
+            return Err(truncated(at, "the file ends within a number"));
         }
-        Err(malformed(at, "a number does not end within its message, or within 10 bytes"))
+        Err(malformed(at, "a number is longer than its message or than 10 bytes"))
     }
 
     /// Counts a field, and checks the clock from time to time.
@@ -150,15 +150,15 @@ pub(super) fn malformed(at: u64, rule: &str) -> Box<Finding> {
 
 pub(super) fn truncated(at: u64, rule: &str) -> Box<Finding> {
     let finding = Finding::new(RuleId::FileTruncated, Place::default(), format!("byte {at}: {rule}"));
-    Box::new(finding.with_offset(at).with_edit("fetch the file again: its end is missing"))
+    Box::new(finding.with_offset(at).with_edit("download the file again: its end is missing"))
 }
 
 pub(super) fn over(error: MeasureError) -> Box<Finding> {
     let rule = if error == MeasureError::Depth { RuleId::FileNesting } else { RuleId::FileLimit };
     let finding = Finding::new(rule, Place::default(), error.to_string());
     Box::new(match error {
-        MeasureError::Limit(_) => finding.with_edit("give the check more memory, with --memory"),
-        MeasureError::Deadline => finding.with_edit("give the check more time, with --timeout"),
+        MeasureError::Limit(_) => finding.with_edit("allow more memory with --memory"),
+        MeasureError::Deadline => finding.with_edit("allow more time with --timeout"),
         MeasureError::Depth => finding,
     })
 }

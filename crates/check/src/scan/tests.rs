@@ -49,7 +49,7 @@ fn what_is_no_model_is_named() {
 fn a_broken_encoding_has_the_byte() {
     let bytes = model().encode_to_vec();
     let (rule, text) = refusal(&bytes[..bytes.len() - 3]);
-    assert!(rule == "file/truncated" && text.contains("claims") && text.contains("are left"), "{text}");
+    assert!(rule == "file/truncated" && text.contains("declares") && text.contains("are left"), "{text}");
     let mut broken = bytes.clone();
     let at = bytes.windows(3).position(|window| window == b"Neg").unwrap();
     // The length of the operator's name.
@@ -229,7 +229,7 @@ fn fields_that_onnx_does_not_have_are_noted_with_their_place() {
     let report = check(bytes.as_slice(), None, &Limits::default());
     let finding = report.findings.iter().find(|finding| finding.rule.id() == "file/unknown-field").unwrap();
     let expected = format!(
-        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not of ONNX 1.23, and 1003 more such fields",
+        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not defined by ONNX 1.23, and 1003 more such fields",
         at + 11
     );
     assert_eq!((finding.message.as_str(), finding.offset), (expected.as_str(), Some(at + 11)));

@@ -61,7 +61,7 @@ impl UnknownFields {
             1 => ", and 1 more such field".to_owned(),
             others => format!(", and {others} more such fields"),
         };
-        let message = format!("byte {}: {} is not of ONNX 1.23{others}", first.offset, first.place());
+        let message = format!("byte {}: {} is not defined by ONNX 1.23{others}", first.offset, first.place());
         Some(Finding::new(RuleId::FileUnknown, Place::default(), message).with_offset(first.offset))
     }
 }

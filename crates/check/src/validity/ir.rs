@@ -44,7 +44,7 @@ impl IrFacts {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are no inputs`.
+    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are not inputs`.
     pub fn lowest_text(&self) -> String {
         match self.because.first() {
             Some(need) => format!("needs IR {} or newer: {}", self.lowest, need.what),
@@ -57,8 +57,8 @@ impl IrFacts {
 struct Needs(Vec<IrNeed>, HashSet<&'static str>);
 
 impl Needs {
-    fn add(&mut self, ir: i64, what: &'static str, is_there: bool) {
-        if is_there && self.1.insert(what) {
+    fn add(&mut self, ir: i64, what: &'static str, is_used: bool) {
+        if is_used && self.1.insert(what) {
             self.0.push(IrNeed { ir, what: what.to_owned() });
         }
     }
@@ -105,8 +105,8 @@ impl Needs {
     fn graph(&mut self, graph: &GraphProto) {
         let inputs: HashSet<&str> =
             graph.input.iter().map(onnx_conformance_reference::proto::ValueInfoProto::name).collect();
-        let is_no_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
-        self.add(4, "initializers that are no inputs", graph.initializer.iter().any(is_no_input));
+        let is_not_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
+        self.add(4, "initializers that are not inputs", graph.initializer.iter().any(is_not_input));
         self.add(5, "quantization annotations", !graph.quantization_annotation.is_empty());
         self.add(6, "sparse initializers", !graph.sparse_initializer.is_empty());
         self.add(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
@@ -201,30 +201,31 @@ pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
         return context.model(RuleId::IrMissing, "ir_version is missing", edit);
     };
     if declared > newest {
-        let message = format!("IR version {declared} is newer than {newest}, the newest known");
+        let message = format!("IR version {declared} is newer than {newest}, the newest known version");
         let edit = format!("set ir_version to {newest}; the model {}", facts.lowest_text());
         return context.model(RuleId::IrUnknown, message, Some(edit));
     }
     if declared < 1 {
-        let message = format!("IR version {declared} cannot be; versions begin with 1");
+        let message = format!("IR version {declared} is invalid; versions start at 1");
         return context.model(RuleId::IrUnknown, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     if declared < OLDEST {
-        let message = format!("IR version {declared} names no operator sets, so that the meaning of nodes is open");
+        let message = format!("IR version {declared} imports no operator sets, so the meaning of nodes is undefined");
         return context.model(RuleId::IrOld, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     for need in facts.because.iter().filter(|need| need.ir > declared) {
         let rule = match need.what.as_str() {
             "functions" => RuleId::IrFunction,
-            "initializers that are no inputs" => RuleId::IrInitializer,
+            "initializers that are not inputs" => RuleId::IrInitializer,
             _ => RuleId::IrFeature,
         };
-        let message = format!("{} need IR version {}, and the model declares {declared}", need.what, need.ir);
+        let message =
+            format!("IR version {} is required for {}, but the model declares {declared}", need.ir, need.what);
         context.model(rule, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     if let Some(release) = facts.release.as_ref().filter(|release| release.ir > declared) {
         let message =
-            format!("{} came with IR version {}, and the model declares {declared}", release.what, release.ir);
+            format!("{} was released with IR version {}, but the model declares {declared}", release.what, release.ir);
         context.model(RuleId::IrOpset, message, Some(format!("set ir_version to {}", release.ir)));
     }
 }

@@ -19,7 +19,7 @@ fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.same_default("direction");
     if get_string(&draft.node, "direction")?.as_deref() == Some("foward") {
         attributes::set(&mut draft.node, attributes::string("direction", "forward"));
-        draft.edit("direction foward is spelt forward");
+        draft.edit("the misspelled direction 'foward' is corrected to 'forward'");
     }
     Ok(())
 }
@@ -27,7 +27,7 @@ fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 fn without_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     draft.same_default("output_sequence");
     if attributes::remove(&mut draft.node, "output_sequence") {
-        draft.edit(format!("attribute output_sequence, which {} has not, is removed", to.version));
+        draft.edit(format!("attribute output_sequence, which {} does not have, is removed", to.version));
     }
     Ok(())
 }
@@ -35,7 +35,7 @@ fn without_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn with_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_output(0) {
         attributes::set(&mut draft.node, attributes::int("output_sequence", 1));
-        draft.edit(format!("attribute output_sequence=1 asks {} for output 0", to.version));
+        draft.edit(format!("attribute output_sequence=1 is set, so that {} returns output 0", to.version));
     }
     Ok(())
 }
@@ -70,6 +70,9 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: vec![perm], element })?;
         }
     }
-    draft.edit(format!("the batch is moved behind the time, as {} has it: Transpose before and after", to.version));
+    draft.edit(format!(
+        "the batch axis is moved after the time axis, as {} requires: Transpose before and after",
+        to.version
+    ));
     Ok(())
 }

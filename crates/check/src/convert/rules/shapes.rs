@@ -50,13 +50,13 @@ fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
             },
         )?;
     }
-    draft.edit(format!("start and end become Slice({start}, {end}) after"));
+    draft.edit(format!("start and end are replaced by Slice({start}, {end}) after"));
     Ok(())
 }
 
 fn to_scatter_elements(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.node.op_type = Some("ScatterElements".to_owned());
-    draft.edit("ScatterElements takes the place of Scatter, which is withdrawn");
+    draft.edit("Scatter, which is deprecated, is replaced by ScatterElements");
     Ok(())
 }
 
@@ -65,9 +65,9 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         return impossible("Scatter has no reduction");
     }
     if draft.known_ints(1, "indices")?.iter().any(|index| *index < 0) {
-        return impossible("Scatter-9 has no indices that count from the back");
+        return impossible("Scatter-9 does not support negative indices");
     }
     draft.node.op_type = Some("Scatter".to_owned());
-    draft.edit("Scatter takes the place of ScatterElements");
+    draft.edit("ScatterElements is replaced by Scatter");
     Ok(())
 }

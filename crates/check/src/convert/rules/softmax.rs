@@ -24,7 +24,7 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let sizes = draft.shape(0).unwrap_or_default();
     if sizes.contains(&Dim::Size(0)) {
         attributes::set(&mut draft.node, attributes::int("axis", -1));
-        draft.edit("axis=-1, since the input has no elements");
+        draft.edit("axis is set to -1, since the input has no elements");
         return Ok(());
     }
     // Without allowzero, Reshape takes a size of 0 for that of its input, whose axes are others after Flatten.
@@ -46,7 +46,7 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         &output,
         NewNode { op: "Reshape", inputs: &[&inner, &shape], attributes: zero.into_iter().collect(), element },
     )?;
-    draft.edit(format!("the axes from {axis} on are one: Flatten(axis={axis}) before, axis=-1, Reshape after"));
+    draft.edit(format!("the axes from {axis} on are merged: Flatten(axis={axis}) before, axis=-1, Reshape after"));
     Ok(())
 }
 
@@ -83,6 +83,6 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     attributes::set(&mut draft.node, attributes::int("axis", as_int(last)));
     let (inner, output) = draft.redirect_output(0)?;
     draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: perm(), element })?;
-    draft.edit(format!("axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={last}"));
+    draft.edit(format!("axis {axis} is moved to the end: Transpose(perm={order:?}) before and after, axis={last}"));
     Ok(())
 }
