@@ -5,7 +5,7 @@ use crate::facts::Origin;
 use crate::finding::{Described, Finding, Place};
 use crate::limits::Limits;
 use crate::rules::{Level, RuleId};
-use crate::shorten::{MAX_NAME, cut};
+use crate::shorten::{MAX_NAME, shorten_owned};
 
 /// Maximum length of a message or edit, in bytes.
 const MAX_MESSAGE: usize = 2_000;
@@ -69,7 +69,7 @@ impl Findings {
         if self.drops(finding.level) {
             return;
         }
-        let finding = bounded(finding);
+        let finding = with_limited_texts(finding);
         let bytes = size(&finding);
         let usage = self.usage_mut(finding.level);
         usage.count += 1;
@@ -118,18 +118,18 @@ impl Findings {
 }
 
 /// Returns the finding with its texts shortened and its descriptions limited.
-fn bounded(finding: Finding) -> Finding {
+fn with_limited_texts(finding: Finding) -> Finding {
     Finding {
-        message: cut(finding.message, MAX_MESSAGE),
-        edit: finding.edit.map(|edit| cut(edit, MAX_MESSAGE)),
-        inputs: finding.inputs.into_iter().take(MAX_DESCRIBED).map(bounded_input).collect(),
-        origin: finding.origin.map(bounded_origin),
-        place: Place { item: finding.place.item.map(|item| cut(item, MAX_NAME)), ..finding.place },
+        message: shorten_owned(finding.message, MAX_MESSAGE),
+        edit: finding.edit.map(|edit| shorten_owned(edit, MAX_MESSAGE)),
+        inputs: finding.inputs.into_iter().take(MAX_DESCRIBED).map(limited_input).collect(),
+        origin: finding.origin.map(limited_origin),
+        place: Place { item: finding.place.item.map(|item| shorten_owned(item, MAX_NAME)), ..finding.place },
         ..finding
     }
 }
 
-fn bounded_input(input: Described) -> Described {
+fn limited_input(input: Described) -> Described {
     let shape = input.shape.map(|mut shape| {
         if shape.len() > MAX_DESCRIBED {
             let hidden = shape.len() - MAX_DESCRIBED;
@@ -138,16 +138,16 @@ fn bounded_input(input: Described) -> Described {
         }
         shape
     });
-    Described { name: cut(input.name, MAX_NAME), shape, ..input }
+    Described { name: shorten_owned(input.name, MAX_NAME), shape, ..input }
 }
 
-fn bounded_origin(origin: Origin) -> Origin {
+fn limited_origin(origin: Origin) -> Origin {
     match origin {
-        Origin::GraphInput(name) => Origin::GraphInput(cut(name, MAX_NAME)),
-        Origin::SubgraphInput(name) => Origin::SubgraphInput(cut(name, MAX_NAME)),
-        Origin::FunctionInput(name) => Origin::FunctionInput(cut(name, MAX_NAME)),
-        Origin::Initializer(name) => Origin::Initializer(cut(name, MAX_NAME)),
-        Origin::Node(node) => Origin::Node(cut(node, MAX_NAME)),
+        Origin::GraphInput(name) => Origin::GraphInput(shorten_owned(name, MAX_NAME)),
+        Origin::SubgraphInput(name) => Origin::SubgraphInput(shorten_owned(name, MAX_NAME)),
+        Origin::FunctionInput(name) => Origin::FunctionInput(shorten_owned(name, MAX_NAME)),
+        Origin::Initializer(name) => Origin::Initializer(shorten_owned(name, MAX_NAME)),
+        Origin::Node(node) => Origin::Node(shorten_owned(node, MAX_NAME)),
     }
 }
 

@@ -14,7 +14,7 @@ use onnx_conformance_reference::types::ValueType;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The largest distinguished rank.
-const GREATEST_RANK: usize = 5;
+const MAX_DISTINCT_RANK: usize = 5;
 
 /// Settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
 ///
@@ -147,7 +147,7 @@ fn is_tensor(fact: &ValueFact) -> bool {
 }
 
 fn rank_word(rank: usize) -> String {
-    if rank >= GREATEST_RANK { format!("rank={GREATEST_RANK}+") } else { format!("rank={rank}") }
+    if rank >= MAX_DISTINCT_RANK { format!("rank={MAX_DISTINCT_RANK}+") } else { format!("rank={rank}") }
 }
 
 /// The values of string attributes listed in the standard.

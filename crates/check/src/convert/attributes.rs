@@ -81,11 +81,11 @@ pub(crate) fn is_default(attribute: &AttributeProto, default: &DefaultValue) -> 
 }
 
 /// Maximum number of characters of a string in messages.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// Formats the value of an attribute for display.
-pub(crate) fn shown(attribute: &AttributeProto) -> String {
-    let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), SHOWN).into_owned();
+pub(crate) fn value_text(attribute: &AttributeProto) -> String {
+    let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), MAX_SHOWN).into_owned();
     match kind_of(attribute) {
         _ if !attribute.ref_attr_name().is_empty() => format!("the caller's {}", attribute.ref_attr_name()),
         Some(AttributeType::Int) => attribute.i().to_string(),

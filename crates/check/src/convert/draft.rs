@@ -72,13 +72,13 @@ pub(crate) struct Draft<'a> {
     same_defaults: Vec<String>,
     /// True if a rule has preserved the meaning of the node, even if conditions of a behaviour still hold.
     is_equivalent: bool,
-    helpers: i64,
+    onnx_opset: i64,
     names: &'a mut Names,
 }
 
 impl<'a> Draft<'a> {
-    /// Creates a draft of the unchanged node; `helpers` is the opset of ai.onnx for new nodes.
-    pub(crate) fn new(facts: &NodeFacts, helpers: i64, names: &'a mut Names) -> Draft<'a> {
+    /// Creates a draft of the unchanged node; `onnx_opset` is the opset of ai.onnx for new nodes.
+    pub(crate) fn new(facts: &NodeFacts, onnx_opset: i64, names: &'a mut Names) -> Draft<'a> {
         Draft {
             node: facts.node.clone(),
             inputs: facts.inputs.clone(),
@@ -89,14 +89,14 @@ impl<'a> Draft<'a> {
             edits: Vec::new(),
             same_defaults: Vec::new(),
             is_equivalent: false,
-            helpers,
+            onnx_opset,
             names,
         }
     }
 
     /// The opset of ai.onnx for new nodes.
-    pub(crate) fn helpers(&self) -> i64 {
-        self.helpers
+    pub(crate) fn onnx_opset(&self) -> i64 {
+        self.onnx_opset
     }
 
     /// Records that an attribute, if omitted, means the same in both versions of the pair.
@@ -210,7 +210,7 @@ impl<'a> Draft<'a> {
     /// Renames an input and sets the known facts about it; an empty name removes it.
     pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
         let length = self.node.input.len().max(position + 1);
-        // bounded: by the inputs of the operator's version, of which this is one.
+        // bounded: by the inputs of the operator version, which include this one.
         self.node.input.resize(length, String::new());
         // bounded: by the inputs of the node.
         self.inputs.resize(self.inputs.len().max(length), None);
@@ -317,7 +317,7 @@ impl<'a> Draft<'a> {
     /// Builds a new node; fails if the opset for new nodes does not have it.
     fn build(&self, node: NewNode<'_>, output: &str) -> Step<NodeProto> {
         let NewNode { op, inputs, attributes, element } = node;
-        let spec = match Specs::embedded().find("", op, self.helpers) {
+        let spec = match Specs::embedded().find("", op, self.onnx_opset) {
             Ok(spec) => spec,
             Err(error) => return impossible(format!("an edit needs {op}: {error}")),
         };
@@ -357,7 +357,7 @@ impl<'a> Draft<'a> {
         let mut constants = Vec::new();
         let mut initializers = Vec::new();
         for tensor in self.constants {
-            if is_supported_by_constant(&tensor, self.helpers) {
+            if is_supported_by_constant(&tensor, self.onnx_opset) {
                 constants.push(constant_node(tensor));
             } else {
                 initializers.push(tensor);

@@ -23,7 +23,7 @@ use crate::shorten::shorten;
 use crate::validity::ir_facts;
 
 /// Maximum number of characters of a name in a place.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// Requested opsets and IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,52 +107,52 @@ pub fn convert_within(model: &ModelProto, target: &Target, limits: &Limits) -> R
 /// [`convert_within`] for a model whose types are already inferred.
 pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadline) -> Result<Conversion, Refusal> {
     let model = inferred.bodies.model;
-    let mut work = Work::new(model, inferred, target, deadline);
+    let mut converter = Converter::new(model, inferred, target, deadline);
     let (mut model, mut patch) = (model.clone(), Patch::default());
-    let imports = work.retarget("model", &mut model.opset_import);
+    let imports = converter.retarget("model", &mut model.opset_import);
     let ir = ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
-        let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
-        let (added, changed) = work.graph(graph, &place);
+        let place = Scope { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
+        let (added, changed) = converter.graph(graph, &place);
         graph.initializer.extend(added);
         patch.graph = changed;
         if ir < 4 {
-            work.declare_initializers(graph);
+            converter.declare_initializers(graph);
         }
     }
     for (index, function) in functions.iter_mut().enumerate() {
-        let changed = work.function(index, function);
+        let changed = converter.function(index, function);
         patch.functions.insert(index, changed);
     }
     model.functions = functions;
-    if !model.training_info.is_empty() && !work.edits.is_empty() {
-        work.refuse("training_info", "training graphs are not converted");
+    if !model.training_info.is_empty() && !converter.edits.is_empty() {
+        converter.refuse("training_info", "training graphs are not converted");
     }
-    work.import_helpers(&mut model.opset_import);
+    converter.import_helpers(&mut model.opset_import);
     if ir != model.ir_version() {
-        work.edits.push(PlacedEdit {
+        converter.edits.push(PlacedEdit {
             place: "model".to_owned(),
             text: format!("ir_version {} becomes {ir}", model.ir_version()),
         });
         model.ir_version = Some(ir);
     }
-    work.check_ir(&model, target);
+    converter.check_ir(&model, target);
     if deadline.is_over() {
         let text = "the conversion ran out of time".to_owned();
         return Err(Refusal { reasons: vec![PlacedEdit { place: "model".to_owned(), text }] });
     }
-    if work.refusal.reasons.is_empty() {
-        return Ok(Conversion { model, edits: work.edits, patch });
+    if converter.refusal.reasons.is_empty() {
+        return Ok(Conversion { model, edits: converter.edits, patch });
     }
-    Err(work.refusal)
+    Err(converter.refusal)
 }
 
 /// The imported and the requested opset of each domain, in its canonical spelling.
 type Imports = BTreeMap<String, (i64, i64)>;
 
 /// Location of nodes.
-struct Place<'a> {
+struct Scope<'a> {
     /// The location for display, before the name of the node.
     text: String,
     imports: &'a Imports,
@@ -162,26 +162,31 @@ struct Place<'a> {
 }
 
 /// State of a conversion.
-struct Work<'a> {
+struct Converter<'a> {
     inferred: &'a Inferred<'a>,
     target: &'a Target,
     deadline: &'a Deadline,
     functions: BTreeSet<(String, String)>,
     names: Names,
     /// The opset of ai.onnx for new nodes if the model imports none.
-    helpers: i64,
+    onnx_opset: i64,
     uses_helpers: bool,
     edits: Vec<PlacedEdit>,
     refusal: Refusal,
 }
 
-impl<'a> Work<'a> {
-    fn new(model: &ModelProto, inferred: &'a Inferred<'a>, target: &'a Target, deadline: &'a Deadline) -> Work<'a> {
+impl<'a> Converter<'a> {
+    fn new(
+        model: &ModelProto,
+        inferred: &'a Inferred<'a>,
+        target: &'a Target,
+        deadline: &'a Deadline,
+    ) -> Converter<'a> {
         let mut names = Names::default();
         model.graph.iter().for_each(|graph| take_names(graph, &mut names));
         for function in &model.functions {
             function.input.iter().for_each(|name| names.take(name));
-            take_names_of(&function.node, &mut names);
+            take_node_names(&function.node, &mut names);
         }
         let name =
             |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
@@ -189,13 +194,15 @@ impl<'a> Work<'a> {
         let newest =
             |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
         let known = releases.and_then(|releases| releases.releases.iter().rev().find(newest));
-        Work {
+        Converter {
             inferred,
             target,
             deadline,
             functions: model.functions.iter().map(name).collect(),
             names,
-            helpers: known.and_then(|release| release.opsets.get(DEFAULT_DOMAIN)).map_or(13, |opset| i64::from(*opset)),
+            onnx_opset: known
+                .and_then(|release| release.opsets.get(DEFAULT_DOMAIN))
+                .map_or(13, |opset| i64::from(*opset)),
             uses_helpers: false,
             edits: Vec::new(),
             refusal: Refusal::default(),
@@ -231,7 +238,7 @@ impl<'a> Work<'a> {
     fn declare_initializers(&mut self, graph: &mut GraphProto) {
         let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
         let missing: Vec<ValueInfoProto> =
-            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
+            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_for).collect();
         if !missing.is_empty() {
             let text = format!("{} initializers are declared as inputs, as IR versions below 4 require", missing.len());
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
@@ -251,14 +258,14 @@ impl<'a> Work<'a> {
     }
 
     /// Converts the nodes of a graph; returns tensors to add to its initializers.
-    fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> (Vec<TensorProto>, NodesPatch) {
+    fn graph(&mut self, graph: &mut GraphProto, place: &Scope) -> (Vec<TensorProto>, NodesPatch) {
         let nodes = std::mem::take(&mut graph.node);
         let (nodes, added, patch) = self.nodes(nodes, place);
         graph.node = nodes;
         (added, patch)
     }
 
-    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
+    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Scope) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
         // bounded: by the nodes of the graph.
         let (mut done, mut added, mut patches) = (Vec::with_capacity(nodes.len()), Vec::new(), NodesPatch::new());
         for (at, node) in nodes.into_iter().enumerate() {
@@ -278,17 +285,17 @@ impl<'a> Work<'a> {
         (done, added, patches)
     }
 
-    fn node(&mut self, at: usize, mut node: NodeProto, place: &Place, patch: &mut NodePatch) -> Fragment {
+    fn node(&mut self, at: usize, mut node: NodeProto, place: &Scope, patch: &mut NodePatch) -> Fragment {
         let name = match node.name() {
             "" => String::new(),
-            name => format!(" '{}'", shorten(name, SHOWN)),
+            name => format!(" '{}'", shorten(name, MAX_SHOWN)),
         };
-        let here = format!("{}node {at}{name} ({})", place.text, shorten(node.op_type(), SHOWN));
+        let here = format!("{}node {at}{name} ({})", place.text, shorten(node.op_type(), MAX_SHOWN));
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
                 let mut entered = place.entered.clone();
                 entered.push(Entered { node: at, attribute, graph: number });
-                let (added, changed) = self.graph(graph, &Place { text: format!("{here} > "), entered, ..*place });
+                let (added, changed) = self.graph(graph, &Scope { text: format!("{here} > "), entered, ..*place });
                 graph.initializer.extend(added);
                 if !changed.is_empty() {
                     patch.graphs.insert((attribute, number), changed);
@@ -308,8 +315,8 @@ impl<'a> Work<'a> {
             return unchanged(node);
         };
         let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
-        let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
-        match convert_node(&facts, target, helpers, &mut self.names) {
+        let onnx_opset = place.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
+        match convert_node(&facts, target, onnx_opset, &mut self.names) {
             Ok(fragment) => {
                 patch.is_edited = fragment.nodes.get(fragment.kept).is_none_or(|kept| *kept != node);
                 self.accept(&here, fragment, place)
@@ -321,7 +328,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn accept(&mut self, here: &str, fragment: Fragment, place: &Place) -> Fragment {
+    fn accept(&mut self, here: &str, fragment: Fragment, place: &Scope) -> Fragment {
         if self.target.relabel_only && !fragment.edits.is_empty() {
             self.refuse(here, format!("{}, but only relabelling is allowed", fragment.edits.join("; ")));
         }
@@ -338,10 +345,10 @@ impl<'a> Work<'a> {
     }
 
     fn function(&mut self, index: usize, function: &mut FunctionProto) -> NodesPatch {
-        let name = format!("function {}", shorten(function.name(), SHOWN));
+        let name = format!("function {}", shorten(function.name(), MAX_SHOWN));
         let imports = self.retarget(&name, &mut function.opset_import);
         let text = format!("{name} > ");
-        let place = Place { text, imports: &imports, function: Some(index), entered: Vec::new() };
+        let place = Scope { text, imports: &imports, function: Some(index), entered: Vec::new() };
         let nodes = std::mem::take(&mut function.node);
         let (nodes, _, patch) = self.nodes(nodes, &place);
         function.node = nodes;
@@ -353,7 +360,7 @@ impl<'a> Work<'a> {
     fn import_helpers(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
         if std::mem::take(&mut self.uses_helpers) {
             let domain = model_domain(DEFAULT_DOMAIN).to_owned();
-            imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.helpers) });
+            imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.onnx_opset) });
         }
     }
 }
@@ -372,7 +379,7 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
 }
 
 /// The graph input for an initializer, as IR versions below 4 require.
-fn input_of(tensor: &TensorProto) -> ValueInfoProto {
+fn input_for(tensor: &TensorProto) -> ValueInfoProto {
     let shape: Vec<usize> = tensor.dims.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let element = ElementType::from_code(tensor.data_type());
     ValueInfoProto {
@@ -386,10 +393,10 @@ fn take_names(graph: &GraphProto, names: &mut Names) {
     let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
     infos.for_each(|info| names.take(info.name()));
     graph.initializer.iter().for_each(|tensor| names.take(tensor.name()));
-    take_names_of(&graph.node, names);
+    take_node_names(&graph.node, names);
 }
 
-fn take_names_of(nodes: &[NodeProto], names: &mut Names) {
+fn take_node_names(nodes: &[NodeProto], names: &mut Names) {
     for node in nodes {
         node.input.iter().chain(&node.output).for_each(|name| names.take(name));
         for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {

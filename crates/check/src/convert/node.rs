@@ -9,7 +9,7 @@ use super::rules;
 use super::settle::settle;
 use crate::facts::NodeFacts;
 
-/// Converts a node of a model that will import `target` of its domain and `helpers` of ai.onnx.
+/// Converts a node of a model that will import `target` of its domain and `onnx_opset` of ai.onnx.
 ///
 /// # Examples
 ///
@@ -27,8 +27,8 @@ use crate::facts::NodeFacts;
 /// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None] };
 /// assert_eq!(answer(&facts, 14, 14), Answer::AsIs);
 /// ```
-pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
-    match convert_node(facts, target, helpers, &mut Names::default()) {
+pub fn answer(facts: &NodeFacts, target: i64, onnx_opset: i64) -> Answer {
+    match convert_node(facts, target, onnx_opset, &mut Names::default()) {
         Ok(fragment) if fragment.edits.is_empty() => Answer::AsIs,
         Ok(fragment) => Answer::Edits(fragment.edits),
         Err(Obstacle::Impossible(reason)) => Answer::Impossible(reason),
@@ -36,10 +36,10 @@ pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
     }
 }
 
-/// Returns the nodes that replace a node if its model imports `target` of its domain and `helpers` of ai.onnx. New names are
+/// Returns the nodes that replace a node if its model imports `target` of its domain and `onnx_opset` of ai.onnx. New names are
 /// taken from `names`.
-pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
-    let mut draft = Draft::new(facts, helpers, names);
+pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
+    let mut draft = Draft::new(facts, onnx_opset, names);
     let domain = canonical_domain(facts.node.domain()).to_owned();
     let mut at = facts.opset;
     loop {

@@ -39,7 +39,7 @@ fn omit(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
     {
         draft.edit(format!("attribute {name}, which has its default value, is removed"));
     } else {
-        let value = attributes::shown(attribute);
+        let value = attributes::value_text(attribute);
         return impossible(format!("{} has no attribute {name}, which is {value} in this node", to.version));
     }
     attributes::remove(&mut draft.node, name);
@@ -65,7 +65,10 @@ fn set_explicitly(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> 
             }
             let value = attributes::from_default(name, before);
             check_kind(&value, to, attribute.kind)?;
-            draft.edit(format!("the default of attribute {name}, {}, is set explicitly", attributes::shown(&value)));
+            draft.edit(format!(
+                "the default of attribute {name}, {}, is set explicitly",
+                attributes::value_text(&value)
+            ));
             attributes::set(&mut draft.node, value);
             Ok(())
         }

@@ -170,10 +170,10 @@ impl Writer<'_> {
                             let function = Function::new(before, after, patch.functions.get(&at));
                             rope.nested(25, self.function(function, part)?);
                         }
-                        _ => rope.keep(field.whole),
+                        _ => rope.copy(field.whole),
                     }
                 }
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         if let Some(ir) = ir {
@@ -190,7 +190,7 @@ impl Writer<'_> {
             match field.number {
                 7 => self.node(&mut function.nodes, field, &mut rope)?,
                 9 => self.import(&mut function.imports, field, &mut rope)?,
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         function.imports.rest(&mut rope);
@@ -199,14 +199,14 @@ impl Writer<'_> {
 
     fn import(&self, imports: &mut Imports<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
         let Some(part) = field.payload else {
-            rope.keep(field.whole);
+            rope.copy(field.whole);
             return Ok(());
         };
         let at = imports.passed;
         imports.passed += 1;
         let changed = imports.before.get(at).zip(imports.after.get(at)).filter(|(before, after)| before != after);
         let Some((_, after)) = changed else {
-            rope.keep(field.whole);
+            rope.copy(field.whole);
             return Ok(());
         };
         let (mut import, mut version) = (Rope::default(), after.version);
@@ -218,7 +218,7 @@ impl Writer<'_> {
                         import.number(2, version);
                     }
                 }
-                _ => import.keep(inner.whole),
+                _ => import.copy(inner.whole),
             }
         }
         if let Some(version) = version {
@@ -234,7 +234,7 @@ impl Writer<'_> {
             let field = field?;
             match field.number {
                 1 => self.node(&mut graph.nodes, field, &mut rope)?,
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         graph.parts = graph.parts.saturating_sub(1);
@@ -254,7 +254,7 @@ impl Writer<'_> {
 
     fn node(&self, nodes: &mut Nodes<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
         let Some(part) = field.payload else {
-            rope.keep(field.whole);
+            rope.copy(field.whole);
             return Ok(());
         };
         let at = nodes.passed;
@@ -262,13 +262,13 @@ impl Writer<'_> {
         let patch = nodes.patch.and_then(|patch| patch.get(&at));
         let (Some(patch), Some(before)) = (patch, nodes.before.get(at)) else {
             nodes.after.next();
-            rope.keep(field.whole);
+            rope.copy(field.whole);
             return Ok(());
         };
         let new = nodes.after.by_ref();
         new.take(patch.before).for_each(|node| rope.message(nodes.number, node));
         if let Some(after) = new.next() {
-            let node = OneNode { writer: self, patch, before, after, place: place(at, before) };
+            let node = NodeWriter { writer: self, patch, before, after, place: place(at, before) };
             rope.nested(nodes.number, node.write(part)?);
         }
         new.take(patch.after).for_each(|node| rope.message(nodes.number, node));
@@ -292,7 +292,7 @@ fn place(at: usize, node: &NodeProto) -> String {
 }
 
 /// Node that the conversion changed.
-struct OneNode<'a> {
+struct NodeWriter<'a> {
     writer: &'a Writer<'a>,
     patch: &'a NodePatch,
     before: &'a NodeProto,
@@ -300,7 +300,7 @@ struct OneNode<'a> {
     place: String,
 }
 
-impl OneNode<'_> {
+impl NodeWriter<'_> {
     fn write(&self, part: Range<usize>) -> Written {
         let (mut rope, mut done, mut passed) = (Rope::default(), [false; 8], 0);
         let mut given: HashSet<&str> = HashSet::new();
@@ -316,9 +316,9 @@ impl OneNode<'_> {
                         } else {
                             self.after.attribute.get(passed)
                         };
-                        let attribute = OneAttribute { node: self, position: passed, before };
+                        let attribute = AttributeWriter { node: self, position: passed, before };
                         match after {
-                            Some(after) if before == after && !attribute.has_patched_graphs() => rope.keep(field.whole),
+                            Some(after) if before == after && !attribute.has_patched_graphs() => rope.copy(field.whole),
                             Some(after) => rope.nested(5, attribute.write(after, part)?),
                             None => attribute.check_removal(part, Kind::Attribute)?,
                         }
@@ -326,7 +326,7 @@ impl OneNode<'_> {
                     passed += 1;
                 }
                 (number @ (1 | 2 | 4 | 7), _) if self.patch.is_edited => self.texts(number, &mut done, &mut rope),
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         if self.patch.is_edited {
@@ -359,14 +359,14 @@ impl OneNode<'_> {
 }
 
 /// Attribute of a node that the conversion changed.
-struct OneAttribute<'a> {
-    node: &'a OneNode<'a>,
+struct AttributeWriter<'a> {
+    node: &'a NodeWriter<'a>,
     /// The position in the original node.
     position: usize,
     before: &'a AttributeProto,
 }
 
-impl OneAttribute<'_> {
+impl AttributeWriter<'_> {
     /// True if the conversion changed a graph of the attribute.
     fn has_patched_graphs(&self) -> bool {
         self.node.patch.graphs.keys().any(|(attribute, _)| *attribute == self.position)
@@ -387,7 +387,7 @@ impl OneAttribute<'_> {
         for field in self.node.writer.fields(part) {
             let field = field?;
             if !Kind::Attribute.has_field(None, field.number) {
-                rope.keep(field.whole);
+                rope.copy(field.whole);
             } else if let Some(part) = field.payload {
                 self.check_removal(part, Kind::Attribute.field(field.number))?;
             }
@@ -430,11 +430,11 @@ impl OneAttribute<'_> {
                             let mut graph = Graph::new(before, after, patch(first + passed), 1);
                             rope.nested(11, writer.graph(&mut graph, part)?);
                         }
-                        _ => rope.keep(field.whole),
+                        _ => rope.copy(field.whole),
                     }
                     passed += 1;
                 }
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         Ok(rope)

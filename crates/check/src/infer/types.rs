@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::{
 use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
-use crate::infer::output_types::own_type;
+use crate::infer::output_types::derived_type;
 use crate::infer::view::NodeView;
 use crate::rules::RuleId;
 
@@ -143,7 +143,7 @@ fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
 /// Checks that the output type given by attributes is allowed by the operator version.
 fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let formal = view.spec.output_at(0)?;
-    let own = own_type(view, 0)?;
+    let own = derived_type(view, 0)?;
     let allowed = view.spec.allowed(&formal.kind);
     if allowed.contains(&own) {
         return None;
@@ -173,7 +173,7 @@ pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<Value
 
 fn output_type(view: &NodeView<'_, '_>, bindings: &Bindings, position: usize) -> Option<ValueType> {
     let formal = view.spec.output_at(position)?;
-    if let Some(own) = own_type(view, position) {
+    if let Some(own) = derived_type(view, position) {
         return view.spec.allowed(&formal.kind).contains(&own).then_some(own);
     }
     match &formal.kind {

@@ -15,23 +15,23 @@ use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, Value
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
-use crate::infer::view::{NodeView, of_tensor};
+use crate::infer::view::{NodeView, tensor_fact};
 use crate::infer::{shapes, types};
 use crate::limits::Limits;
 use crate::rules::RuleId;
 
 /// Maximum depth of function calls to follow.
-const DEEPEST_CALL: usize = 64;
+const MAX_CALL_DEPTH: usize = 64;
 
 /// Maximum numbers of calls of one function to follow: with different types or shapes, then with different types only.
 /// Further calls are followed with no facts about their inputs.
-const CALLS: (usize, usize) = (16, 64);
+const MAX_CALLS: (usize, usize) = (16, 64);
 
 /// Maximum number of findings to deduplicate over calls; beyond it, each call counts.
-const SEEN: usize = 1 << 20;
+const MAX_SEEN: usize = 1 << 20;
 
 /// Maximum number of visited nodes; each call visits those of its function again.
-const VISITS: usize = 20_000_000;
+const MAX_VISITS: usize = 20_000_000;
 
 /// The state of the walk.
 pub(super) struct Walk<'b, 'm> {
@@ -49,9 +49,9 @@ pub(super) struct Walk<'b, 'm> {
     hasher: RandomState,
     digester: Digester,
     /// Bytes used by shapes and constants.
-    held: usize,
+    fact_bytes_used: usize,
     /// True if shapes or constants were dropped because of the memory limit.
-    is_cut: bool,
+    is_truncated: bool,
     visits: usize,
     /// The number of enclosing branches of conditions.
     pub(super) branches: usize,
@@ -132,8 +132,8 @@ impl<'b, 'm> Walk<'b, 'm> {
             seen: HashSet::new(),
             hasher: RandomState::new(),
             digester: Digester::default(),
-            held: 0,
-            is_cut: false,
+            fact_bytes_used: 0,
+            is_truncated: false,
             visits: 0,
             branches: 0,
             executor: Executor::new(&limits.deadline),
@@ -157,7 +157,7 @@ impl<'b, 'm> Walk<'b, 'm> {
                 self.facts.splice(range, facts);
             }
         }
-        if self.is_cut {
+        if self.is_truncated {
             let message = "the memory for shapes and constants is exhausted, so there may be more problems";
             let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
             self.findings.push(finding.with_edit("allow more memory with --memory"));
@@ -169,12 +169,12 @@ impl<'b, 'm> Walk<'b, 'm> {
     fn within_limit(&mut self, fact: ValueFact) -> ValueFact {
         let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
         let fact = ValueFact { shape, ..fact };
-        let held = self.held.saturating_add(fact.size());
-        if held > self.limits.fact_bytes() {
-            self.is_cut = true;
+        let fact_bytes_used = self.fact_bytes_used.saturating_add(fact.size());
+        if fact_bytes_used > self.limits.fact_bytes() {
+            self.is_truncated = true;
             return ValueFact { shape: None, constant: None, ..fact };
         }
-        self.held = held;
+        self.fact_bytes_used = fact_bytes_used;
         fact
     }
 
@@ -198,8 +198,8 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.initializers(id);
         for (node, index) in body.nodes().iter().zip(0..) {
             self.visits += 1;
-            if self.visits > VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
-                self.visits = VISITS;
+            if self.visits > MAX_VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
+                self.visits = MAX_VISITS;
                 break;
             }
             let visit = Visit { id: NodeId { body: id, index }, node, call };
@@ -213,7 +213,7 @@ impl<'b, 'm> Walk<'b, 'm> {
 
     fn set(&mut self, value: ValueId, fact: ValueFact) {
         let old = self.facts.get(value.0).map_or(0, ValueFact::size);
-        self.held = self.held.saturating_sub(old);
+        self.fact_bytes_used = self.fact_bytes_used.saturating_sub(old);
         let fact = self.within_limit(fact);
         if let Some(place) = self.facts.get_mut(value.0) {
             *place = fact;
@@ -263,7 +263,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         for tensor in &graph.initializer {
             let Some(value) = body.names.get(tensor.name()).copied() else { continue };
             let site = self.bodies.values.get(value.0).map(|site| site.definition);
-            let fact = of_tensor(tensor);
+            let fact = tensor_fact(tensor);
             if let Some(Definition::Input(_)) = site {
                 let declared = self.facts.get(value.0).cloned().unwrap_or_default();
                 self.check_declared(Subject::Body(id), tensor.name(), &declared, &fact);
@@ -279,7 +279,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             let Some(value) = body.names.get(values.name()).copied() else { continue };
             let tensor =
                 TensorProto { dims: sparse.dims.clone(), data_type: values.data_type, ..TensorProto::default() };
-            self.set(value, ValueFact { constant: None, ..of_tensor(&tensor) });
+            self.set(value, ValueFact { constant: None, ..tensor_fact(&tensor) });
         }
     }
 
@@ -343,7 +343,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         else {
             return Vec::new();
         };
-        if is_recursive || self.stack.len() >= DEEPEST_CALL {
+        if is_recursive || self.stack.len() >= MAX_CALL_DEPTH {
             return Vec::new();
         }
         let given = visit.attributes();
@@ -356,12 +356,12 @@ impl<'b, 'm> Walk<'b, 'm> {
             fact.constant = None;
         }
         let count = self.call_counts.entry(function).or_insert(0);
-        if *count >= CALLS.0 {
+        if *count >= MAX_CALLS.0 {
             for fact in &mut inputs {
                 fact.shape = None;
             }
         }
-        if *count >= CALLS.1 {
+        if *count >= MAX_CALLS.1 {
             inputs.fill(ValueFact::default());
         }
         let call = FunctionCall { function, inputs, attributes, is_open: given.any_open() };
@@ -372,7 +372,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         *count += 1;
         let range = self.bodies.body(body).range.clone();
         if let Some(facts) = self.facts.get_mut(range) {
-            self.held = self.held.saturating_sub(facts.iter().map(ValueFact::size).sum());
+            self.fact_bytes_used = self.fact_bytes_used.saturating_sub(facts.iter().map(ValueFact::size).sum());
             facts.fill(ValueFact::default());
         }
         self.stack.push((id, function));
@@ -482,8 +482,11 @@ impl<'b, 'm> Walk<'b, 'm> {
             Subject::Body(body) => (NodeId { body, index: usize::MAX }, None),
         };
         let digest = self.hasher.hash_one(&finding.message);
-        let is_new =
-            if self.seen.len() < SEEN { self.seen.insert((key, digest)) } else { !self.seen.contains(&(key, digest)) };
+        let is_new = if self.seen.len() < MAX_SEEN {
+            self.seen.insert((key, digest))
+        } else {
+            !self.seen.contains(&(key, digest))
+        };
         if !is_new || self.findings.drops(finding.level) {
             return;
         }

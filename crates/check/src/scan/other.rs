@@ -57,14 +57,14 @@ const FORMATS: [Format; 17] = [
 ];
 
 /// Identifies a file whose first bytes are those of another format.
-pub(super) fn wrong_start<S: Source + ?Sized>(source: &S) -> Option<Finding> {
+pub(super) fn identify_magic<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     let head = head(source);
     let is = |format: &&Format| head.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));
     FORMATS.iter().find(is).map(|format| not_a_model(format.name, format.edit))
 }
 
 /// Identifies a file that is known not to be a model.
-pub(super) fn what_else<S: Source + ?Sized>(source: &S) -> Option<Finding> {
+pub(super) fn identify_content<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     let head = head(source);
     if head.get(8..).is_some_and(|bytes| bytes.starts_with(b"{\"")) {
         return Some(not_a_model("a safetensors file, which contains only weights", "export the model to ONNX"));

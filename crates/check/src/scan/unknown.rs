@@ -7,7 +7,7 @@ use crate::rules::RuleId;
 use crate::scan::field::{Field, place};
 
 /// Maximum number of unknown fields to keep with their positions.
-const KEPT: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// Unknown fields of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl UnknownField {
 
 impl UnknownFields {
     /// Counts a field if it is unknown.
-    pub(super) fn note(&mut self, message: Kind, holder: Option<(Kind, u64)>, field: &Field) {
+    pub(super) fn count_if_unknown(&mut self, message: Kind, holder: Option<(Kind, u64)>, field: &Field) {
         if message.has_field(holder, field.number) {
             return;
         }
         self.count += 1;
-        if self.first.len() < KEPT {
+        if self.first.len() < MAX_LISTED {
             self.first.push(UnknownField { message, holder, number: field.number, offset: field.at });
         }
     }

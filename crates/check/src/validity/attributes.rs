@@ -84,7 +84,7 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
     if attribute.s.as_ref().is_some_and(|text| !is_text(text)) || !attribute.strings.iter().all(is_text) {
         return Some("contains a string that is not UTF-8".to_owned());
     }
-    let held = held(attribute);
+    let stored = stored(attribute);
     let may_be_empty = matches!(kind, AttributeType::Float | AttributeType::Int | AttributeType::String)
         || matches!(
             kind,
@@ -96,14 +96,14 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
                 | AttributeType::SparseTensors
                 | AttributeType::TypeProtos
         );
-    if held.is_empty() && may_be_empty {
+    if stored.is_empty() && may_be_empty {
         return None;
     }
-    if !held.contains(&kind) {
-        let held = held.first().map_or("nothing".to_owned(), ToString::to_string);
-        return Some(format!("has type {kind}, but contains {held}"));
+    if !stored.contains(&kind) {
+        let stored = stored.first().map_or("nothing".to_owned(), ToString::to_string);
+        return Some(format!("has type {kind}, but contains {stored}"));
     }
-    if let Some(other) = held.iter().find(|other| **other != kind) {
+    if let Some(other) = stored.iter().find(|other| **other != kind) {
         return Some(format!("has type {kind}, but also contains {other}"));
     }
     let types = attribute.tp.iter().chain(&attribute.type_protos);
@@ -114,7 +114,7 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
 }
 
 /// The types of the values that an attribute holds.
-fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
+fn stored(attribute: &AttributeProto) -> Vec<AttributeType> {
     use AttributeType as T;
     let all = [
         (T::Float, attribute.f.is_some()),
@@ -132,7 +132,7 @@ fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
         (T::SparseTensors, !attribute.sparse_tensors.is_empty()),
         (T::TypeProtos, !attribute.type_protos.is_empty()),
     ];
-    all.into_iter().filter(|(_, held)| *held).map(|(kind, _)| kind).collect()
+    all.into_iter().filter(|(_, stored)| *stored).map(|(kind, _)| kind).collect()
 }
 
 /// Returns the message and the edit for a string that the operator version does not list.

@@ -179,18 +179,18 @@ fn newest() -> i64 {
 /// The import that needs the newest release, as far as releases determine the IR version.
 fn release(model: &ModelProto) -> Option<IrNeed> {
     let releases = Specs::embedded().releases().ok()?;
-    let mut most: Option<IrNeed> = None;
+    let mut newest: Option<IrNeed> = None;
     for import in &model.opset_import {
         let domain = canonical_domain(import.domain());
         if releases.newest_opset(domain).is_none() {
             continue;
         }
         let ir = i64::from(releases.lowest_ir(domain, u32::try_from(import.version()).ok()?)?);
-        if most.as_ref().is_none_or(|most| most.ir < ir) {
-            most = Some(IrNeed { ir, what: format!("opset {} of {domain}", import.version()) });
+        if newest.as_ref().is_none_or(|newest| newest.ir < ir) {
+            newest = Some(IrNeed { ir, what: format!("opset {} of {domain}", import.version()) });
         }
     }
-    most
+    newest
 }
 
 /// Checks the declared version against the content of the file.

@@ -9,7 +9,7 @@ use crate::validity::order;
 use crate::validity::uses::Uses;
 
 /// Resolution of a name at a node.
-enum Meaning {
+enum Resolution {
     /// A value that is available.
     Value(ValueId),
     /// A value that the node itself or a later node defines.
@@ -62,7 +62,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     let mut names: Vec<&str> = seen.union(&initializers).copied().collect();
     names.sort_unstable();
     for name in names {
-        if let Meaning::Value(_) = meaning(context, parent, Some(entered.node), name) {
+        if let Resolution::Value(_) = resolve(context, parent, Some(entered.node), name) {
             let message =
                 format!("'{name}' is an input or initializer of the subgraph, and also a value of an enclosing graph");
             context.body(id, RuleId::ValueShadowed, message);
@@ -71,18 +71,18 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
 }
 
 /// Resolves a name at a node of a body, or at its end.
-fn meaning(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Meaning {
+fn resolve(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Resolution {
     let (mut id, mut node) = (id, node);
     loop {
         let body = context.bodies().body(id);
         if let Some(value) = body.names.get(name).copied() {
             let site = context.bodies().values.get(value.0).map(|site| site.definition);
             return match (site, node) {
-                (Some(Definition::Node(made, _)), Some(node)) if made >= node => Meaning::Later(value),
-                _ => Meaning::Value(value),
+                (Some(Definition::Node(made, _)), Some(node)) if made >= node => Resolution::Later(value),
+                _ => Resolution::Value(value),
             };
         }
-        let Some((parent, entered)) = body.parent else { return Meaning::Undefined };
+        let Some((parent, entered)) = body.parent else { return Resolution::Undefined };
         (id, node) = (parent, Some(entered.node));
     }
 }
@@ -97,15 +97,15 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     for (node, index) in body.nodes().iter().zip(0..) {
         let place = NodeId { body: id, index };
         for name in node.input.iter().filter(|name| !name.is_empty()) {
-            match meaning(context, id, Some(index), name) {
-                Meaning::Value(value) => record_use(context, place, value, uses),
-                Meaning::Later(value) => {
+            match resolve(context, id, Some(index), name) {
+                Resolution::Value(value) => record_use(context, place, value, uses),
+                Resolution::Later(value) => {
                     record_use(context, place, value, uses);
                     if let Some(site) = context.bodies().values.get(value.0) {
                         uses.unsorted.insert(site.body);
                     }
                 }
-                Meaning::Undefined => {
+                Resolution::Undefined => {
                     let message = format!("'{name}' is read, but never defined");
                     let edit = similar(&assigned, name).map(|other| format!("did you mean '{other}'?"));
                     context.node(place, RuleId::ValueUndefined, message, edit);
@@ -113,11 +113,11 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
             }
         }
         for name in node.output.iter().filter(|name| !name.is_empty()) {
-            let enclosing = body.parent.map(|(parent, entered)| meaning(context, parent, Some(entered.node), name));
+            let enclosing = body.parent.map(|(parent, entered)| resolve(context, parent, Some(entered.node), name));
             if !assigned.insert(name) {
                 let message = format!("'{name}' is already assigned; a name may be assigned only once");
                 context.node(place, RuleId::ValueTwice, message, Some("rename the output".to_owned()));
-            } else if let Some(Meaning::Value(_)) = enclosing {
+            } else if let Some(Resolution::Value(_)) = enclosing {
                 let message =
                     format!("'{name}' is already assigned in an enclosing graph; a name may be assigned only once");
                 context.node(place, RuleId::ValueTwice, message, Some("rename the output".to_owned()));
@@ -158,9 +158,9 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
         if !seen.insert(name) && body.parent.is_none() && !name.is_empty() {
             context.body(id, RuleId::GraphOutputTwice, format!("duplicate output '{name}'"));
         }
-        let found = if name.is_empty() { Meaning::Undefined } else { meaning(context, id, None, name) };
+        let found = if name.is_empty() { Resolution::Undefined } else { resolve(context, id, None, name) };
         match found {
-            Meaning::Value(value) | Meaning::Later(value) => {
+            Resolution::Value(value) | Resolution::Later(value) => {
                 uses.read.insert(value);
                 let is_own = context.bodies().values.get(value.0).is_some_and(|site| site.body == id);
                 if let (Some((parent, entered)), false) = (body.parent, is_own) {
@@ -168,10 +168,10 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
                     uses.captured.entry(NodeId { body: parent, index: entered.node }).or_default().push(value);
                 }
             }
-            Meaning::Undefined if name.is_empty() => {
+            Resolution::Undefined if name.is_empty() => {
                 context.body(id, RuleId::GraphOutputMissing, "an output has no name");
             }
-            Meaning::Undefined => {
+            Resolution::Undefined => {
                 context.body(id, RuleId::GraphOutputMissing, format!("no node computes output '{name}'"));
             }
         }

@@ -197,9 +197,10 @@ fn size_problem(
     if (amount.min..=amount.max).contains(&needed) {
         return None;
     }
-    let held = if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
+    let stored_count =
+        if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
     let name = amount.field.name();
-    let message = format!("{name} contains {held} {unit}, but {element}{shape:?} needs {needed}");
+    let message = format!("{name} contains {stored_count} {unit}, but {element}{shape:?} needs {needed}");
     Some((RuleId::TensorSize, message))
 }
 

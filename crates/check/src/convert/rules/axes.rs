@@ -5,7 +5,7 @@ use onnx_conformance_reference::proto::TypeProto;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
 use crate::convert::draft::Draft;
@@ -47,21 +47,21 @@ pub(super) const RULES: &[Rule] = &[
             "Squeeze",
         ],
         versions: (1, 11),
-        up: keep,
+        up: unchanged,
         down: nonnegative_axes,
     },
-    Rule { operators: &["Unsqueeze"], versions: (1, 11), up: keep, down: nonnegative_axes_of_output },
-    Rule { operators: &["Concat"], versions: (4, 11), up: keep, down: nonnegative_axes },
-    Rule { operators: &["Split"], versions: (2, 11), up: keep, down: nonnegative_axes },
-    Rule { operators: &["Flatten", "Compress"], versions: (9, 11), up: keep, down: nonnegative_axes },
-    Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: keep },
-    Rule { operators: &["Gather"], versions: (1, 11), up: keep, down: gather_indices },
+    Rule { operators: &["Unsqueeze"], versions: (1, 11), up: unchanged, down: nonnegative_axes_of_output },
+    Rule { operators: &["Concat"], versions: (4, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Split"], versions: (2, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Flatten", "Compress"], versions: (9, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: unchanged },
+    Rule { operators: &["Gather"], versions: (1, 11), up: unchanged, down: gather_indices },
     Rule { operators: &["OneHot"], versions: (9, 11), up: one_hot_known, down: one_hot_indices },
     Rule { operators: &["ArgMax", "ArgMin"], versions: (1, 11), up: check_not_empty, down: nonnegative_axes },
-    Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: keep, down: check_not_empty },
-    Rule { operators: &["Scan"], versions: (9, 11), up: keep, down: scan_axes },
+    Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: unchanged, down: check_not_empty },
+    Rule { operators: &["Scan"], versions: (9, 11), up: unchanged, down: scan_axes },
     Rule { operators: &["Scan"], versions: (8, 9), up: scan_batches, down: scan_batches },
-    Rule { operators: &["If"], versions: (1, 11), up: keep, down: check_branches },
+    Rule { operators: &["If"], versions: (1, 11), up: unchanged, down: check_branches },
 ];
 
 /// Moves attribute axes to input 1.

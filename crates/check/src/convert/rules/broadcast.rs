@@ -4,7 +4,7 @@ use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, normal, vector};
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::{Draft, NewNode};
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         down: request,
     },
     Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: same_ranks, down: same_shapes },
-    Rule { operators: &["Gemm"], versions: (9, 11), up: keep, down: gemm_with_c },
+    Rule { operators: &["Gemm"], versions: (9, 11), up: unchanged, down: gemm_with_c },
     Rule { operators: &["Gemm"], versions: (6, 7), up: gemm_up, down: gemm_down },
     Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
 ];
@@ -41,7 +41,7 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         Some(0) => Ok(()),
         _ if own == 0 => Ok(()),
         Some(behind) => append_axes(draft, own, behind),
-        None => impossible(format!("B has {own} axes, but A has only {rank}, of which B starts at axis {axis}")),
+        None => impossible(format!("B with {own} axes does not fit at axis {axis} of A, which has {rank} axes")),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn squeeze(draft: &mut Draft, position: usize, axes: &[i64]) -> Step<
 
 fn along_axes(draft: &mut Draft, op: &str, position: usize, axes: &[i64]) -> Step<String> {
     let (input, element) = (draft.input(position), draft.element(position).ok());
-    if draft.helpers() < 13 {
+    if draft.onnx_opset() < 13 {
         let attributes = vec![attributes::ints("axes", axes)];
         return draft.before(NewNode { op, inputs: &[&input], attributes, element });
     }

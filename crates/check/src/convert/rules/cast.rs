@@ -4,7 +4,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
@@ -14,19 +14,19 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
     Rule { operators: &["Elu", "HardSigmoid", "Selu"], versions: (1, 6), up: cast_floats, down: cast_floats },
     Rule { operators: &["LeakyRelu"], versions: (6, 16), up: cast_floats, down: cast_floats },
-    Rule { operators: &["Cast"], versions: (13, 19), up: keep, down: without_saturate },
-    Rule { operators: &["CastLike"], versions: (15, 19), up: keep, down: without_saturate },
-    Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: keep, down: without_round_mode },
+    Rule { operators: &["Cast"], versions: (13, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["CastLike"], versions: (15, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: unchanged, down: without_round_mode },
     Rule { operators: &["LpPool", "GlobalLpPool"], versions: (1, 2), up: norm_to_int, down: norm_to_float },
-    Rule { operators: &["QuantizeLinear", "DequantizeLinear"], versions: (10, 13), up: keep, down: per_tensor },
-    Rule { operators: &["QuantizeLinear"], versions: (13, 19), up: keep, down: without_saturate },
-    Rule { operators: &["QuantizeLinear"], versions: (19, 21), up: keep, down: zero_point_of_type },
-    Rule { operators: &["Mod"], versions: (13, 28), up: keep, down: truncating_mod },
+    Rule { operators: &["QuantizeLinear", "DequantizeLinear"], versions: (10, 13), up: unchanged, down: per_tensor },
+    Rule { operators: &["QuantizeLinear"], versions: (13, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["QuantizeLinear"], versions: (19, 21), up: unchanged, down: zero_point_of_type },
+    Rule { operators: &["Mod"], versions: (13, 28), up: unchanged, down: truncating_mod },
 ];
 
 /// The attribute that gives the type of a new Cast.
 pub(super) fn target(draft: &Draft, element: ElementType) -> AttributeProto {
-    if draft.helpers() < 6 {
+    if draft.onnx_opset() < 6 {
         attributes::string("to", &element.name().to_uppercase())
     } else {
         attributes::int("to", i64::from(element.code()))
@@ -139,7 +139,7 @@ fn cast_floats(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     for attribute in &draft.node.attribute {
         let value = f64::from(attribute.f());
         let rounded = element.round(value);
-        // A rounding to bfloat16 is within 1 / 256; what is further off is beyond the type's range.
+        // Rounding to bfloat16 changes a value by less than 1 / 256; a larger change means that it is out of the type's range.
         let is_near = rounded == value || value.is_nan() || (rounded - value).abs() <= value.abs() / 256.0;
         if !is_near {
             let (name, value) = (attribute.name(), attribute.f());

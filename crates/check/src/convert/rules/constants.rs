@@ -8,15 +8,15 @@ use onnx_conformance_reference::proto::{AttributeProto, encode};
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get};
 use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["Constant"], versions: (11, 12), up: keep, down: value_of_form },
-    Rule { operators: &["Constant"], versions: (9, 11), up: keep, down: dense },
+    Rule { operators: &["Constant"], versions: (11, 12), up: unchanged, down: value_of_form },
+    Rule { operators: &["Constant"], versions: (9, 11), up: unchanged, down: dense },
 ];
 
 /// The attributes that give a value in another form than a tensor.

@@ -34,7 +34,7 @@ impl<'d, 'n> Body<'d, 'n> {
     /// Starts the body of a floating-point operator. Narrow types are refused, because they would round after every step.
     fn new(draft: &'d mut Draft<'n>) -> Step<Body<'d, 'n>> {
         let element = draft.element(0)?;
-        if draft.helpers() < 7 {
+        if draft.onnx_opset() < 7 {
             return impossible("the function body broadcasts, which opsets below 7 do not support");
         }
         match element {
@@ -181,7 +181,7 @@ fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 /// Expands to the strict comparison or equality.
 fn or_equal(draft: &mut Draft, strict: &str) -> Step {
     let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0)?);
-    if draft.helpers() < 7 {
+    if draft.onnx_opset() < 7 {
         return impossible(format!("{strict} does not broadcast below opset 7"));
     }
     let mut compare =

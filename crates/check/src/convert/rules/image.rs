@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, axis_of, tensor};
 use super::inputs::numbers;
-use super::rule::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
@@ -13,7 +13,7 @@ use crate::convert::draft::Draft;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Upsample"], versions: (1, 7), up: scales_of_axes, down: scales_of_images },
     Rule { operators: &["Upsample"], versions: (7, 9), up: scales_to_input, down: scales_to_attribute },
-    Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: keep },
+    Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: unchanged },
     Rule { operators: &["Resize"], versions: (10, 11), up: resize_up, down: resize_down },
     Rule { operators: &["Resize"], versions: (11, 13), up: without_empty, down: with_empty },
     Rule { operators: &["GridSample"], versions: (16, 20), up: grid_up, down: grid_down },

@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
 use super::axes::{as_int, axis_of, tensor, use_nonnegative_axes, vector};
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
@@ -14,17 +14,17 @@ use crate::convert::draft::Draft;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Pad"], versions: (1, 2), up: pads_renamed, down: paddings },
     Rule { operators: &["Pad"], versions: (2, 11), up: pad_up, down: pad_down },
-    Rule { operators: &["Pad"], versions: (13, 18), up: keep, down: pad_all_axes },
+    Rule { operators: &["Pad"], versions: (13, 18), up: unchanged, down: pad_all_axes },
     Rule { operators: &["Clip"], versions: (1, 6), up: clip_limits, down: clip_defaults },
     Rule { operators: &["Clip"], versions: (6, 11), up: clip_up, down: clip_down },
     Rule { operators: &["Slice"], versions: (1, 10), up: slice_up, down: slice_down },
-    Rule { operators: &["Slice"], versions: (10, 11), up: keep, down: slice_axes },
+    Rule { operators: &["Slice"], versions: (10, 11), up: unchanged, down: slice_axes },
     Rule { operators: &["TopK"], versions: (1, 10), up: top_k_up, down: top_k_down },
-    Rule { operators: &["TopK"], versions: (10, 11), up: keep, down: top_k_axis },
+    Rule { operators: &["TopK"], versions: (10, 11), up: unchanged, down: top_k_axis },
     Rule { operators: &["Reshape"], versions: (1, 5), up: reshape_up, down: reshape_down },
-    Rule { operators: &["Reshape"], versions: (13, 14), up: keep, down: reshape_zero },
+    Rule { operators: &["Reshape"], versions: (13, 14), up: unchanged, down: reshape_zero },
     Rule { operators: &["Tile"], versions: (1, 6), up: tile_up, down: tile_down },
-    Rule { operators: &["Split"], versions: (1, 2), up: split_axis, down: keep },
+    Rule { operators: &["Split"], versions: (1, 2), up: split_axis, down: unchanged },
     Rule { operators: &["Split"], versions: (11, 13), up: split_up, down: split_down },
     Rule { operators: &["Split"], versions: (13, 18), up: split_number, down: split_lengths },
 ];

@@ -6,18 +6,18 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, vector};
 use super::inputs::{numbers, single};
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int};
 use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["BatchNormalization"], versions: (1, 6), up: keep, down: batch_of_images },
+    Rule { operators: &["BatchNormalization"], versions: (1, 6), up: unchanged, down: batch_of_images },
     Rule { operators: &["BatchNormalization"], versions: (6, 7), up: batch_outputs, down: batch_is_test },
-    Rule { operators: &["BatchNormalization"], versions: (7, 9), up: keep, down: batch_of_matrices },
+    Rule { operators: &["BatchNormalization"], versions: (7, 9), up: unchanged, down: batch_of_matrices },
     Rule { operators: &["BatchNormalization"], versions: (9, 14), up: batch_training, down: batch_inference },
-    Rule { operators: &["InstanceNormalization"], versions: (1, 6), up: keep, down: images_only },
-    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: keep },
+    Rule { operators: &["InstanceNormalization"], versions: (1, 6), up: unchanged, down: images_only },
+    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: unchanged },
     Rule { operators: &["Dropout"], versions: (6, 7), up: dropout_without_test, down: dropout_is_test },
     Rule { operators: &["Dropout"], versions: (7, 10), up: dropout_mask_up, down: dropout_mask_down },
     Rule { operators: &["Dropout"], versions: (10, 12), up: dropout_ratio_up, down: dropout_ratio_down },

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["GRU"], versions: (1, 3), up: forward, down: forward },
     Rule { operators: &["GRU"], versions: (3, 7), up: without_sequence, down: with_sequence },
     Rule { operators: &["LSTM", "RNN"], versions: (1, 7), up: without_sequence, down: with_sequence },
-    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::keep, down: time_first },
+    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::unchanged, down: time_first },
 ];
 
 /// Corrects direction, whose default is misspelled in version 1 of GRU.
@@ -46,7 +46,7 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     attributes::remove(&mut draft.node, "layout");
-    let (swapped, around) = ([1, 0, 2], [2, 0, 1, 3]);
+    let (swapped, sequence) = ([1, 0, 2], [2, 0, 1, 3]);
     for position in [0, 5, 6] {
         if draft.has_input(position) {
             let (input, element) = (draft.input(position), draft.element(position).ok());
@@ -66,7 +66,7 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             let element = draft.element(0).ok();
             let (inner, output) = draft.redirect_output(position)?;
             let perm =
-                if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
+                if position == 0 { attributes::ints("perm", &sequence) } else { attributes::ints("perm", &swapped) };
             draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: vec![perm], element })?;
         }
     }

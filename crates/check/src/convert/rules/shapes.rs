@@ -4,14 +4,14 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::vector;
-use super::rule::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_int, get_string};
 use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["Shape"], versions: (13, 15), up: keep, down: slice_of_shape },
-    Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
+    Rule { operators: &["Shape"], versions: (13, 15), up: unchanged, down: slice_of_shape },
+    Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: unchanged },
 ];
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
@@ -27,7 +27,7 @@ fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     }
     let (inner, output) = draft.redirect_output(0)?;
     let end = end.unwrap_or(i64::MAX);
-    if draft.helpers() < 10 {
+    if draft.onnx_opset() < 10 {
         let bounds = vec![
             attributes::ints("starts", &[start]),
             attributes::ints("ends", &[end]),

@@ -29,7 +29,7 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     }
     // Without allowzero, Reshape takes a size of 0 for that of its input, whose axes are others after Flatten.
     let may_be_empty = sizes.is_empty() || sizes.iter().any(|size| !matches!(size, Dim::Size(_)));
-    let zero = (may_be_empty && draft.helpers() >= 14).then(|| attributes::int("allowzero", 1));
+    let zero = (may_be_empty && draft.onnx_opset() >= 14).then(|| attributes::int("allowzero", 1));
     let (data, element) = (draft.input(0), draft.element(0).ok());
     let shape = draft.before(NewNode { op: "Shape", inputs: &[&data], attributes: Vec::new(), element })?;
     let flat = draft.before(NewNode {

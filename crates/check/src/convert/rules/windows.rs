@@ -4,7 +4,7 @@ use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::vector;
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::{Draft, NewNode};
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["AveragePool"], versions: (11, 19), up: check_windows, down: check_windows },
     Rule { operators: &["LpPool"], versions: (18, 22), up: check_windows, down: check_windows },
     Rule { operators: &["Attention"], versions: (23, 24), up: expand_mask, down: check_mask_length },
-    Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: keep },
+    Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: unchanged },
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: check_keys, down: check_keys },
 ];
 
