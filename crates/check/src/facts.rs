@@ -24,7 +24,7 @@ pub struct ValueFact {
 
 impl ValueFact {
     /// A fact with only the type.
-    pub fn of_type(value_type: ValueType) -> ValueFact {
+    pub fn from_type(value_type: ValueType) -> ValueFact {
         ValueFact { value_type: Some(value_type), ..ValueFact::default() }
     }
 

@@ -122,7 +122,7 @@ impl<'m> Walk<'_, 'm> {
         self.check_first_trip(subgraph.body, &initial);
         let carried: Vec<ValueFact> = initial.iter().map(type_only).collect();
         let count = carried.len();
-        let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
+        let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::from_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
         given.extend(carried.iter().cloned());
         // Models also declare iteration number and condition as tensors of one element instead of scalars.
@@ -290,7 +290,7 @@ impl<'m> Walk<'_, 'm> {
         let Visit { id, node, call } = visit;
         let Some(subgraph) = self.subgraph(visit, "body") else { return Vec::new() };
         let item = |fact: &ValueFact| match &fact.value_type {
-            Some(ValueType::Sequence(item)) => ValueFact::of_type((**item).clone()),
+            Some(ValueType::Sequence(item)) => ValueFact::from_type((**item).clone()),
             _ => without_constant(fact),
         };
         let given: Vec<ValueFact> = inputs_given(node).iter().map(|name| item(&self.fact_of(id.body, name))).collect();

@@ -55,7 +55,7 @@ impl<'d, 'n> Body<'d, 'n> {
 
     /// Turns the node itself into the last one of the body, with inputs of the body's element type.
     fn last(self, op: &str, inputs: &[&str]) {
-        let fact = ValueFact::of_type(ValueType::Tensor(self.element));
+        let fact = ValueFact::from_type(ValueType::Tensor(self.element));
         let name = self.draft.node.op_type().to_owned();
         self.draft.node.attribute.clear();
         self.draft.arrange_inputs(&[]);
