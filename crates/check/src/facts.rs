@@ -29,7 +29,7 @@ impl ValueFact {
     }
 
     /// A fact with the value itself.
-    pub fn of_value(value: Value) -> ValueFact {
+    pub fn from_value(value: Value) -> ValueFact {
         let shape = value.as_tensor().map(|tensor| tensor.shape().iter().map(|&size| Dim::Size(size)).collect());
         ValueFact { value_type: Some(value.value_type()), shape, constant: Some(value) }
     }

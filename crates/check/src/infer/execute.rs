@@ -156,7 +156,7 @@ impl Executor {
                 continue;
             }
             let Some(value) = values.next() else { return };
-            let fact = ValueFact::of_value(value);
+            let fact = ValueFact::from_value(value);
             if output.value_type.is_some() && output.value_type != fact.value_type {
                 return;
             }

@@ -54,7 +54,7 @@ pub(super) fn tensor_fact(tensor: &TensorProto) -> ValueFact {
     let count = shape.as_ref().and_then(|shape| shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim)));
     let is_small = count.is_some_and(|count| count <= MAX_CONSTANT) && tensor.segment.is_none();
     if is_small && let Ok(tensor) = decode::tensor(tensor, &NoExternalData) {
-        return ValueFact::of_value(Value::Tensor(tensor));
+        return ValueFact::from_value(Value::Tensor(tensor));
     }
     ValueFact {
         value_type: element.map(ValueType::Tensor),
