@@ -28,7 +28,7 @@ pub struct Settings(BTreeSet<String>);
 
 impl Settings {
     /// The settings of a node of this operator version.
-    pub fn of(spec: &OpSpec, facts: &NodeFacts<'_>) -> Settings {
+    pub fn from_node(spec: &OpSpec, facts: &NodeFacts<'_>) -> Settings {
         let mut words: BTreeSet<String> = attributes(spec, facts.node).collect();
         for (position, input) in spec.inputs.iter().enumerate() {
             let is_given = facts.node.input.get(position).is_some_and(|name| !name.is_empty());
@@ -171,7 +171,7 @@ mod tests {
         let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
         let opset = u32::try_from(facts.opset).unwrap();
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).unwrap();
-        let settings = Settings::of(spec, &facts);
+        let settings = Settings::from_node(spec, &facts);
         assert_eq!(settings.to_string(), expected);
         assert_eq!(Settings::parse(expected), settings);
     }
