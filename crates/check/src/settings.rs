@@ -62,7 +62,7 @@ impl Settings {
 
     /// The settings without the rank.
     #[must_use]
-    pub fn of_any_rank(&self) -> Settings {
+    pub fn without_rank(&self) -> Settings {
         Settings(self.0.iter().filter(|word| !word.starts_with("rank=")).cloned().collect())
     }
 
