@@ -178,7 +178,7 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
         )
     };
     let conversion = convert(&model(23, &graph("[1, 2, 3, 4]")), &target(28)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [
@@ -187,7 +187,7 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
         ]
     );
     let packed = convert(&model(23, &graph("[1, 3, 8]")), &target(28)).unwrap();
-    assert!(packed.edits.iter().all(super::PlacedEdit::is_of_model), "{:?}", packed.edits);
+    assert!(packed.edits.iter().all(super::PlacedEdit::concerns_model), "{:?}", packed.edits);
     refused(23, 28, &graph("[]"), "the rank of input 0 is unknown");
     let only = Target { relabel_only: true, ..target(25) };
     assert!(convert(&model(23, &graph("[1, 2, 3, 4]")), &only).is_err());

@@ -65,7 +65,7 @@ pub struct PlacedEdit {
 
 impl PlacedEdit {
     /// True if the edit concerns the model as a whole: its imports, its IR version, its inputs.
-    pub fn is_of_model(&self) -> bool {
+    pub fn concerns_model(&self) -> bool {
         !self.place.contains("node ")
     }
 }

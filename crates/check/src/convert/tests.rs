@@ -33,7 +33,7 @@ fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
     let edits: Vec<String> =
-        conversion.edits.iter().filter(|edit| !edit.is_of_model()).map(|edit| edit.text.clone()).collect();
+        conversion.edits.iter().filter(|edit| !edit.concerns_model()).map(|edit| edit.text.clone()).collect();
     assert_eq!(edits, expected, "{text}");
     assert_near(&outputs(&model, shape), &outputs(&conversion.model, shape));
 }
@@ -220,7 +220,7 @@ fn limits_of_float16_are_written_out() {
     let text = r#"<ir_version: 8, opset_import: ["" : 1]> g (float16[2] x) => (float16[2] y) { y = Clip (x) }"#;
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(6)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [
