@@ -250,7 +250,7 @@ impl<'a> Converter<'a> {
     fn check_ir(&mut self, model: &ModelProto, target: &Target) {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
-        if !facts.may_be(ir) {
+        if !facts.allows(ir) {
             let reason =
                 if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
             self.refuse("model", format!("ir_version cannot be {ir}: {reason}"));

@@ -40,7 +40,7 @@ pub struct IrNeed {
 
 impl IrFacts {
     /// True if the model may declare this IR version without any other change in the file.
-    pub fn may_be(&self, ir: i64) -> bool {
+    pub fn allows(&self, ir: i64) -> bool {
         (self.lowest..=self.newest).contains(&ir)
     }
 

@@ -240,7 +240,7 @@ fn the_lowest_ir_version_says_why() {
     let report = |bytes: &[u8]| check(bytes, None, &Limits::default()).facts.unwrap().ir;
     let ir = report(&changed(|model| model.functions.clear()));
     assert_eq!((ir.lowest, ir.lowest_text().as_str()), (4, "needs IR 4 or newer: initializers that are not inputs"));
-    assert!(ir.may_be(9) && !ir.may_be(3) && ir.declared == Some(10));
+    assert!(ir.allows(9) && !ir.allows(3) && ir.declared == Some(10));
     let ir = report(&changed(|model| tensor(model).data_type = Some(21)));
     assert_eq!(ir.lowest_text(), "needs IR 10 or newer: uint4");
     assert_eq!(ir.release.map(|need| need.ir), Some(10));
