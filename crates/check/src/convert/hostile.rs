@@ -178,7 +178,8 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
         )
     };
     let conversion = convert(&model(23, &graph("[1, 2, 3, 4]")), &target(28)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> =
+        conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [

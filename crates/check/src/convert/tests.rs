@@ -220,7 +220,8 @@ fn limits_of_float16_are_written_out() {
     let text = r#"<ir_version: 8, opset_import: ["" : 1]> g (float16[2] x) => (float16[2] y) { y = Clip (x) }"#;
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(6)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> =
+        conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [

@@ -122,7 +122,8 @@ impl<'m> Walk<'_, 'm> {
         self.check_first_trip(subgraph.body, &initial);
         let carried: Vec<ValueFact> = initial.iter().map(type_only).collect();
         let count = carried.len();
-        let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::from_type(ValueType::Tensor(element)) };
+        let scalar =
+            |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::from_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
         given.extend(carried.iter().cloned());
         // Models also declare iteration number and condition as tensors of one element instead of scalars.
