@@ -37,8 +37,8 @@ fn respond(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), Requ
     let (head, file) = parts(request).ok_or(RequestError::Truncated)?;
     match serde_json::from_slice(head)? {
         Request::Check { name } => Ok((check(&name, file, deadline), Vec::new())),
-        Request::Convert(wanted) => convert(&wanted, file, deadline),
-        Request::Run(wanted) => Ok((run(&wanted, deadline)?, Vec::new())),
+        Request::Convert(request) => convert(&request, file, deadline),
+        Request::Run(request) => Ok((run(&request, deadline)?, Vec::new())),
     }
 }
 

@@ -94,7 +94,7 @@ fn runtime(report: &RuntimeReport) -> Value {
 
 /// Returns the converted model with its edits and the proof, or the reasons for a refusal.
 pub(crate) fn convert(
-    wanted: &ConvertRequest,
+    request: &ConvertRequest,
     file: &[u8],
     deadline: &Deadline,
 ) -> Result<(Value, Vec<u8>), RequestError> {
@@ -104,12 +104,12 @@ pub(crate) fn convert(
         return Err(RequestError::NotAModel(error.message.clone()));
     }
     let model = scan.model;
-    let domain = canonical_domain(&wanted.domain).to_owned();
+    let domain = canonical_domain(&request.domain).to_owned();
     if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
         return Err(RequestError::NotImported(domain));
     }
-    let opsets = wanted.opset.map(|opset| BTreeMap::from([(domain, opset)])).unwrap_or_default();
-    let target = Target { opsets, ir: wanted.ir, relabel_only: false };
+    let opsets = request.opset.map(|opset| BTreeMap::from([(domain, opset)])).unwrap_or_default();
+    let target = Target { opsets, ir: request.ir, relabel_only: false };
     let sentences = |edits: &[PlacedEdit]| edits.iter().map(ToString::to_string).collect::<Vec<_>>();
     let conversion = match convert_within(&model, &target, &limits) {
         Ok(conversion) => conversion,
@@ -135,8 +135,8 @@ pub(crate) fn convert(
 
 fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, RequestError> {
     let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
-    let wanted = inputs_to_give(graph);
-    match made_up_trial(&wanted, 0, limits) {
+    let inputs = inputs_to_give(graph);
+    match made_up_trial(&inputs, 0, limits) {
         Ok(_) => {}
         Err(RunFailure::Limit(reason)) => return Err(RequestError::Limit(reason)),
         Err(RunFailure::Model(reason)) => {
@@ -149,7 +149,7 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
             if limits.deadline.is_over() { RunFailure::Limit(reason) } else { RunFailure::Model(reason) }
         })
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&wanted, number, limits), run: &run };
+    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&inputs, number, limits), run: &run };
     let expected = trials.before(before).map_err(|error| RequestError::Limit(error.0))?;
     trials.after(&expected, after).map_err(|error| RequestError::Limit(error.0))
 }

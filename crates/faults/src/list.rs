@@ -179,7 +179,7 @@ const COARSE: &[&str] = &[
 ];
 
 /// Operators without a checked element after the last block: they return no tensor, few elements, equal ones, or random ones.
-const FEW: &[&str] = &[
+const WITHOUT_TAIL: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
     "MelWeightMatrix",
@@ -228,7 +228,7 @@ const FLOATING: &[&str] = &[
 ];
 
 /// Operators that return positions of elements.
-const PLACES: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
+const POSITIONS: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
 /// Operators that move more elements than 16 bits can count.
 const MOVERS: &[&str] = &[
@@ -322,7 +322,7 @@ impl Operator {
 
     /// Faults that convert data through a type that cannot represent them.
     fn types(&self) -> Vec<Fault> {
-        let ways = [
+        let conversions = [
             (ElementType::Int64, ElementType::Double),
             (ElementType::Int64, ElementType::Int32),
             (ElementType::Int32, ElementType::Float),
@@ -346,7 +346,7 @@ impl Operator {
             })
         };
         let mut faults = Vec::new();
-        for (from, to) in ways.into_iter().filter(|(from, _)| !is_excluded(*from)) {
+        for (from, to) in conversions.into_iter().filter(|(from, _)| !is_excluded(*from)) {
             let mut with = self.versions.iter().filter(|spec| has(spec, from)).map(|spec| spec.version.since);
             let Some(first) = with.next() else { continue };
             let versions = (first, with.next_back().unwrap_or(first));
@@ -357,7 +357,7 @@ impl Operator {
 
     /// True if the cases pass values of the whole bfloat16 range through the operator.
     fn uses_full_range(&self) -> bool {
-        let more = [
+        let others = [
             "Abs",
             "Clip",
             "Conv",
@@ -372,13 +372,13 @@ impl Operator {
             "Sub",
             "Sum",
         ];
-        MOVERS.iter().chain(&more).any(|name| self.is_onnx(name))
+        MOVERS.iter().chain(&others).any(|name| self.is_onnx(name))
     }
 
     fn sizes(&self) -> Vec<Fault> {
         let (versions, mut faults) = (self.all_versions(), Vec::new());
         let mut add = |what: String, change| faults.push(self.fault(Class::Size, versions, what, change));
-        if self.domain == "ai.onnx" && !FEW.contains(&self.name) {
+        if self.domain == "ai.onnx" && !WITHOUT_TAIL.contains(&self.name) {
             add("elements after the last block of 8".to_owned(), Change::Tail(8));
         }
         if MOVERS.iter().any(|name| self.is_onnx(name)) {
@@ -387,7 +387,7 @@ impl Operator {
         for (_, max) in ROWS.iter().filter(|(name, _)| self.is_onnx(name)) {
             add(format!("elements of a row after the first {max}"), Change::Unseen(*max));
         }
-        if PLACES.iter().any(|name| self.is_onnx(name)) {
+        if POSITIONS.iter().any(|name| self.is_onnx(name)) {
             add("positions in 16 bits".to_owned(), Change::LowBits);
         }
         faults
@@ -438,9 +438,9 @@ fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
     }
     let mut attributes = call.attributes.clone();
     let directions = if call.optional_string("direction") == Some("bidirectional") { 2 } else { 1 };
-    let one: &[&str] =
+    let activations: &[&str] =
         if call.spec.version.name == "GRU" { &["HardSigmoid", "Tanh"] } else { &["HardSigmoid", "Tanh", "Tanh"] };
-    let names = one.repeat(directions).into_iter().map(std::sync::Arc::from).collect();
+    let names = activations.repeat(directions).into_iter().map(std::sync::Arc::from).collect();
     attributes.insert("activations".to_owned(), Attribute::Strings(names));
     kernel.run(&Call { attributes: &attributes, ..copy(call) })
 }

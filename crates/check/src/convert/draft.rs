@@ -363,9 +363,9 @@ impl<'a> Draft<'a> {
                 initializers.push(tensor);
             }
         }
-        let kept = constants.len() + before;
+        let node_position = constants.len() + before;
         constants.extend(nodes);
-        Fragment { nodes: constants, kept, initializers, edits: self.edits }
+        Fragment { nodes: constants, node_position, initializers, edits: self.edits }
     }
 }
 

@@ -274,8 +274,8 @@ impl<'a> Converter<'a> {
             }
             let mut patch = NodePatch::default();
             let fragment = self.node(at, node, place, &mut patch);
-            patch.before = fragment.kept;
-            patch.after = fragment.nodes.len().saturating_sub(fragment.kept + 1);
+            patch.before = fragment.node_position;
+            patch.after = fragment.nodes.len().saturating_sub(fragment.node_position + 1);
             if !patch.is_empty() {
                 patches.insert(at, patch);
             }
@@ -318,7 +318,7 @@ impl<'a> Converter<'a> {
         let onnx_opset = place.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
         match convert_node(&facts, target, onnx_opset, &mut self.names) {
             Ok(fragment) => {
-                patch.is_edited = fragment.nodes.get(fragment.kept).is_none_or(|kept| *kept != node);
+                patch.is_edited = fragment.nodes.get(fragment.node_position).is_none_or(|edited| *edited != node);
                 self.accept(&here, fragment, place)
             }
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {

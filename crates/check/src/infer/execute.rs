@@ -24,8 +24,11 @@ use crate::facts::ValueFact;
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::view::{MAX_CONSTANT, NodeView, axis_of};
 
-/// Maximum number of node runs for constant folding, and for finding failures.
-const MAX_RUNS: (usize, usize) = (2048, 2048);
+/// Maximum number of node runs for constant folding.
+const MAX_FOLDS: usize = 2048;
+
+/// Maximum number of nodes to run for finding failures.
+const MAX_PROBES: usize = 2048;
 
 /// Maximum number of elements in all inputs of a node to run.
 const MAX_ELEMENTS: usize = 4096;
@@ -130,8 +133,8 @@ impl Executor {
     pub(super) fn new(deadline: &Deadline) -> Executor {
         Executor {
             deadline: deadline.clone(),
-            folds: MAX_RUNS.0,
-            probes: MAX_RUNS.1,
+            folds: MAX_FOLDS,
+            probes: MAX_PROBES,
             refusals: HashMap::new(),
             digester: Digester::default(),
         }

@@ -23,9 +23,12 @@ use crate::rules::RuleId;
 /// Maximum depth of function calls to follow.
 const MAX_CALL_DEPTH: usize = 64;
 
-/// Maximum numbers of calls of one function to follow: with different types or shapes, then with different types only.
-/// Further calls are followed with no facts about their inputs.
-const MAX_CALLS: (usize, usize) = (16, 64);
+/// Maximum number of calls of one function to follow with the types and shapes of their inputs.
+const MAX_CALLS_WITH_SHAPES: usize = 16;
+
+/// Maximum number of calls of one function to follow with the types of their inputs. Further calls are followed with no
+/// facts about their inputs.
+const MAX_CALLS_WITH_TYPES: usize = 64;
 
 /// Maximum number of findings to deduplicate over calls; beyond it, each call counts.
 const MAX_SEEN: usize = 1 << 20;
@@ -85,14 +88,14 @@ struct FunctionCall<'m> {
 impl FunctionCall<'_> {
     fn digest(&self, digester: &Digester) -> Digest {
         /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
-        const LONG: usize = 4096;
+        const MAX_COMPARED: usize = 4096;
         let mut digest = digester.begin();
         digest.text(format_args!("{} {} {:?}", self.function, self.is_open, self.inputs));
         let mut attributes: Vec<(&&str, &&AttributeProto)> = self.attributes.iter().collect();
         attributes.sort_unstable_by_key(|(name, _)| **name);
         for (name, attribute) in attributes {
             digest.bytes(name.as_bytes());
-            if attribute.encoded_len() <= LONG {
+            if attribute.encoded_len() <= MAX_COMPARED {
                 digest.bytes(&attribute.encode_to_vec());
             } else {
                 digest.text(format_args!("{:p}", *attribute));
@@ -356,12 +359,12 @@ impl<'b, 'm> Walk<'b, 'm> {
             fact.constant = None;
         }
         let count = self.call_counts.entry(function).or_insert(0);
-        if *count >= MAX_CALLS.0 {
+        if *count >= MAX_CALLS_WITH_SHAPES {
             for fact in &mut inputs {
                 fact.shape = None;
             }
         }
-        if *count >= MAX_CALLS.1 {
+        if *count >= MAX_CALLS_WITH_TYPES {
             inputs.fill(ValueFact::default());
         }
         let call = FunctionCall { function, inputs, attributes, is_open: given.any_open() };

@@ -263,8 +263,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             }
         }
         let bytes = data.bytes();
-        let room = MAX_KEPT_BYTES.saturating_sub(self.kept).clamp(ALWAYS_KEPT_BYTES, MAX_TENSOR_BYTES);
-        data.is_elided = bytes > room;
+        let available = MAX_KEPT_BYTES.saturating_sub(self.kept).clamp(ALWAYS_KEPT_BYTES, MAX_TENSOR_BYTES);
+        data.is_elided = bytes > available;
         if !data.is_elided {
             self.kept += bytes;
         }

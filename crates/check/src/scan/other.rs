@@ -8,10 +8,10 @@ use crate::rules::RuleId;
 use crate::scan::source::Source;
 
 /// Bytes at the beginning that identify a file.
-const HEAD: usize = 512;
+const HEAD_BYTES: usize = 512;
 
 /// Maximum size of a file that is decoded completely for identification.
-const SMALL: u64 = 64 << 20;
+const MAX_DECODED_BYTES: u64 = 64 << 20;
 
 /// File format, identified by bytes at a fixed position.
 struct Format {
@@ -72,10 +72,10 @@ pub(super) fn identify_content<S: Source + ?Sized>(source: &S) -> Option<Finding
     if let Some(finding) = text(&head) {
         return Some(finding);
     }
-    if source.len() > SMALL {
+    if source.len() > MAX_DECODED_BYTES {
         return None;
     }
-    // bounded: by SMALL.
+    // bounded: by MAX_DECODED_BYTES.
     let mut bytes = vec![0; usize::try_from(source.len()).ok()?];
     source.read_at(0, &mut bytes).ok()?;
     if let Some(finding) = tensor(&bytes) {
@@ -97,9 +97,11 @@ fn tensor(bytes: &[u8]) -> Option<Finding> {
 }
 
 fn text(head: &[u8]) -> Option<Finding> {
-    let text = std::str::from_utf8(head.get(..head.len().min(HEAD / 2))?).or_else(|error| {
+    let text = std::str::from_utf8(head.get(..head.len().min(HEAD_BYTES / 2))?).or_else(|error| {
         // The last character may be truncated.
-        std::str::from_utf8(head.get(..error.valid_up_to()).filter(|valid| valid.len() > HEAD / 4).unwrap_or_default())
+        std::str::from_utf8(
+            head.get(..error.valid_up_to()).filter(|valid| valid.len() > HEAD_BYTES / 4).unwrap_or_default(),
+        )
     });
     let text = text.ok().filter(|text| !text.is_empty())?;
     if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
@@ -116,8 +118,8 @@ fn text(head: &[u8]) -> Option<Finding> {
 }
 
 fn head<S: Source + ?Sized>(source: &S) -> Vec<u8> {
-    // bounded: by HEAD.
-    let mut head = vec![0; usize::try_from(source.len()).map_or(HEAD, |length| length.min(HEAD))];
+    // bounded: by HEAD_BYTES.
+    let mut head = vec![0; usize::try_from(source.len()).map_or(HEAD_BYTES, |length| length.min(HEAD_BYTES))];
     match source.read_at(0, &mut head) {
         Ok(()) => head,
         Err(_) => Vec::new(),

@@ -54,12 +54,16 @@ impl IrFacts {
 }
 
 /// Features that need newer versions, by version.
-struct Needs(Vec<IrNeed>, HashSet<&'static str>);
+#[derive(Default)]
+struct Needs {
+    needs: Vec<IrNeed>,
+    features: HashSet<&'static str>,
+}
 
 impl Needs {
     fn add(&mut self, ir: i64, what: &'static str, is_used: bool) {
-        if is_used && self.1.insert(what) {
-            self.0.push(IrNeed { ir, what: what.to_owned() });
+        if is_used && self.features.insert(what) {
+            self.needs.push(IrNeed { ir, what: what.to_owned() });
         }
     }
 
@@ -138,7 +142,7 @@ impl Needs {
 /// Collects the facts that determine the IR version of a model.
 pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
     let model = bodies.model;
-    let mut needs = Needs(Vec::new(), HashSet::new());
+    let mut needs = Needs::default();
     needs.add(7, "training information", !model.training_info.is_empty());
     needs.add(8, "functions", !model.functions.is_empty());
     needs.add(11, "device configurations", !model.configuration.is_empty());
@@ -160,7 +164,7 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         }
         body.nodes().iter().for_each(|node| needs.node(node));
     }
-    let mut because = needs.0;
+    let mut because = needs.needs;
     because.sort_by_key(|need| std::cmp::Reverse(need.ir));
     IrFacts {
         declared: model.ir_version,

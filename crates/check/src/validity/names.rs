@@ -143,12 +143,12 @@ fn record_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &
 /// Finds a name that differs only in case or in characters other than letters and digits.
 fn similar<'a>(names: &HashSet<&'a str>, name: &str) -> Option<&'a str> {
     /// Maximum number of names to search for a similar one.
-    const FEW: usize = 4096;
+    const MAX_NAMES: usize = 4096;
     let plain =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let wanted = plain(name);
     let is_similar = |other: &&&str| !other.is_empty() && plain(other) == wanted;
-    if names.len() > FEW { None } else { names.iter().filter(is_similar).min().copied() }
+    if names.len() > MAX_NAMES { None } else { names.iter().filter(is_similar).min().copied() }
 }
 
 fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {

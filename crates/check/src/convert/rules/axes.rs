@@ -158,7 +158,7 @@ pub(super) fn as_int(size: usize) -> i64 {
 }
 
 /// Normalizes a position between axes, counted from the front: 0 to `rank`.
-pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
+pub(super) fn normalized_axis(axis: i64, rank: usize) -> Step<usize> {
     let counted = if axis < 0 { axis.saturating_add(as_int(rank)) } else { axis };
     match usize::try_from(counted) {
         Ok(counted) if counted <= rank => Ok(counted),
@@ -168,7 +168,7 @@ pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
 
 /// Normalizes an axis, counted from the front: 0 to `rank - 1`.
 pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
-    match normal(axis, rank)? {
+    match normalized_axis(axis, rank)? {
         counted if counted < rank => Ok(counted),
         _ => impossible(format!("axis {axis} is out of range for rank {rank}")),
     }

@@ -3,7 +3,7 @@
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, normal, vector};
+use super::axes::{as_int, normalized_axis, vector};
 use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
@@ -36,7 +36,7 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     let Some(axis) = axis else { return Ok(()) };
     let (rank, own) = (draft.rank(0)?, draft.rank(1)?);
-    let axis = normal(axis, rank)?;
+    let axis = normalized_axis(axis, rank)?;
     match rank.checked_sub(axis + own) {
         Some(0) => Ok(()),
         _ if own == 0 => Ok(()),

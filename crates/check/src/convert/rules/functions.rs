@@ -92,8 +92,8 @@ fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let negative = body.node("Neg", &[&size], Vec::new())?;
     let scaled = body.node("Div", &[&negative, &alpha], Vec::new())?;
     let elu = body.node("Elu", &[&scaled], vec![attributes::float("alpha", 1.0)])?;
-    let bent = body.node("Mul", &[&alpha, &elu], Vec::new())?;
-    body.last("Add", &[&positive, &bent]);
+    let curve = body.node("Mul", &[&alpha, &elu], Vec::new())?;
+    body.last("Add", &[&positive, &curve]);
     Ok(())
 }
 

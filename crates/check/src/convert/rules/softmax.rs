@@ -3,7 +3,7 @@
 use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, axis_of, normal};
+use super::axes::{as_int, axis_of, normalized_axis};
 use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int};
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] =
 fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
     if let Ok(rank) = draft.rank(0)
-        && normal(axis, rank)? + 1 == rank
+        && normalized_axis(axis, rank)? + 1 == rank
     {
         return Ok(());
     }
