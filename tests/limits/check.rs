@@ -137,7 +137,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         (
             "1,024 dimensions in 10,000 shapes",
             model(graph(chain("Neg", 10_000), value("x", sizes(1024)), "v10000"), Vec::new()),
-            "the memory for shapes and constants is used up",
+            "the memory for shapes and constants is exhausted",
         ),
         (
             "1,000 dimensions of 20,000 outputs",
