@@ -113,8 +113,8 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     let ir = ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
-        let place = Scope { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
-        let (added, changed) = converter.graph(graph, &place);
+        let scope = Scope { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
+        let (added, changed) = converter.graph(graph, &scope);
         graph.initializer.extend(added);
         patch.graph = changed;
         if ir < 4 {
@@ -129,7 +129,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     if !model.training_info.is_empty() && !converter.edits.is_empty() {
         converter.refuse("training_info", "training graphs are not converted");
     }
-    converter.import_helpers(&mut model.opset_import);
+    converter.import_onnx(&mut model.opset_import);
     if ir != model.ir_version() {
         converter.edits.push(PlacedEdit {
             place: "model".to_owned(),
@@ -170,7 +170,7 @@ struct Converter<'a> {
     names: Names,
     /// The opset of ai.onnx for new nodes if the model imports none.
     onnx_opset: i64,
-    uses_helpers: bool,
+    needs_onnx_import: bool,
     edits: Vec<PlacedEdit>,
     refusal: Refusal,
 }
@@ -203,7 +203,7 @@ impl<'a> Converter<'a> {
             onnx_opset: known
                 .and_then(|release| release.opsets.get(DEFAULT_DOMAIN))
                 .map_or(13, |opset| i64::from(*opset)),
-            uses_helpers: false,
+            needs_onnx_import: false,
             edits: Vec::new(),
             refusal: Refusal::default(),
         }
@@ -258,14 +258,14 @@ impl<'a> Converter<'a> {
     }
 
     /// Converts the nodes of a graph; returns tensors to add to its initializers.
-    fn graph(&mut self, graph: &mut GraphProto, place: &Scope) -> (Vec<TensorProto>, NodesPatch) {
+    fn graph(&mut self, graph: &mut GraphProto, scope: &Scope) -> (Vec<TensorProto>, NodesPatch) {
         let nodes = std::mem::take(&mut graph.node);
-        let (nodes, added, patch) = self.nodes(nodes, place);
+        let (nodes, added, patch) = self.nodes(nodes, scope);
         graph.node = nodes;
         (added, patch)
     }
 
-    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Scope) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
+    fn nodes(&mut self, nodes: Vec<NodeProto>, scope: &Scope) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
         // bounded: by the nodes of the graph.
         let (mut done, mut added, mut patches) = (Vec::with_capacity(nodes.len()), Vec::new(), NodesPatch::new());
         for (at, node) in nodes.into_iter().enumerate() {
@@ -273,7 +273,7 @@ impl<'a> Converter<'a> {
                 break;
             }
             let mut patch = NodePatch::default();
-            let fragment = self.node(at, node, place, &mut patch);
+            let fragment = self.node(at, node, scope, &mut patch);
             patch.before = fragment.node_position;
             patch.after = fragment.nodes.len().saturating_sub(fragment.node_position + 1);
             if !patch.is_empty() {
@@ -285,17 +285,17 @@ impl<'a> Converter<'a> {
         (done, added, patches)
     }
 
-    fn node(&mut self, at: usize, mut node: NodeProto, place: &Scope, patch: &mut NodePatch) -> Fragment {
+    fn node(&mut self, at: usize, mut node: NodeProto, scope: &Scope, patch: &mut NodePatch) -> Fragment {
         let name = match node.name() {
             "" => String::new(),
             name => format!(" '{}'", shorten(name, MAX_SHOWN)),
         };
-        let here = format!("{}node {at}{name} ({})", place.text, shorten(node.op_type(), MAX_SHOWN));
+        let here = format!("{}node {at}{name} ({})", scope.text, shorten(node.op_type(), MAX_SHOWN));
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
-                let mut entered = place.entered.clone();
+                let mut entered = scope.entered.clone();
                 entered.push(Entered { node: at, attribute, graph: number });
-                let (added, changed) = self.graph(graph, &Scope { text: format!("{here} > "), entered, ..*place });
+                let (added, changed) = self.graph(graph, &Scope { text: format!("{here} > "), entered, ..*scope });
                 graph.initializer.extend(added);
                 if !changed.is_empty() {
                     patch.graphs.insert((attribute, number), changed);
@@ -304,22 +304,22 @@ impl<'a> Converter<'a> {
         }
         let domain = canonical_domain(node.domain()).to_owned();
         let unchanged = |node| Fragment { nodes: vec![node], ..Fragment::default() };
-        let Some(&(opset, target)) = place.imports.get(&domain) else { return unchanged(node) };
+        let Some(&(opset, target)) = scope.imports.get(&domain) else { return unchanged(node) };
         let is_call = self.functions.contains(&(domain.clone(), node.op_type().to_owned()));
         if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
             return unchanged(node);
         }
-        let path = NodePath { function: place.function, entered: place.entered.clone(), index: at };
+        let path = NodePath { function: scope.function, entered: scope.entered.clone(), index: at };
         let Some(known) = self.inferred.node_facts_at(&path) else {
             self.refuse(&here, "the node was not found");
             return unchanged(node);
         };
         let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
-        let onnx_opset = place.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
+        let onnx_opset = scope.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
         match convert_node(&facts, target, onnx_opset, &mut self.names) {
             Ok(fragment) => {
                 patch.is_edited = fragment.nodes.get(fragment.node_position).is_none_or(|edited| *edited != node);
-                self.accept(&here, fragment, place)
+                self.accept(&here, fragment, scope)
             }
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
                 self.refuse(&here, reason);
@@ -328,17 +328,17 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn accept(&mut self, here: &str, fragment: Fragment, place: &Scope) -> Fragment {
+    fn accept(&mut self, here: &str, fragment: Fragment, scope: &Scope) -> Fragment {
         if self.target.relabel_only && !fragment.edits.is_empty() {
             self.refuse(here, format!("{}, but only relabelling is allowed", fragment.edits.join("; ")));
         }
-        if place.function.is_some() && !fragment.initializers.is_empty() {
+        if scope.function.is_some() && !fragment.initializers.is_empty() {
             self.refuse(
                 here,
                 "an edit in a function needs a constant of a type that Constant does not support at this opset",
             );
         }
-        self.uses_helpers |= fragment.nodes.len() > 1 && !place.imports.contains_key(DEFAULT_DOMAIN);
+        self.needs_onnx_import |= fragment.nodes.len() > 1 && !scope.imports.contains_key(DEFAULT_DOMAIN);
         let placed = |text: &String| PlacedEdit { place: here.to_owned(), text: text.clone() };
         self.edits.extend(fragment.edits.iter().map(placed));
         fragment
@@ -348,17 +348,17 @@ impl<'a> Converter<'a> {
         let name = format!("function {}", shorten(function.name(), MAX_SHOWN));
         let imports = self.retarget(&name, &mut function.opset_import);
         let text = format!("{name} > ");
-        let place = Scope { text, imports: &imports, function: Some(index), entered: Vec::new() };
+        let scope = Scope { text, imports: &imports, function: Some(index), entered: Vec::new() };
         let nodes = std::mem::take(&mut function.node);
-        let (nodes, _, patch) = self.nodes(nodes, &place);
+        let (nodes, _, patch) = self.nodes(nodes, &scope);
         function.node = nodes;
-        self.import_helpers(&mut function.opset_import);
+        self.import_onnx(&mut function.opset_import);
         patch
     }
 
     /// Imports ai.onnx if new nodes need it.
-    fn import_helpers(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
-        if std::mem::take(&mut self.uses_helpers) {
+    fn import_onnx(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
+        if std::mem::take(&mut self.needs_onnx_import) {
             let domain = model_domain(DEFAULT_DOMAIN).to_owned();
             imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.onnx_opset) });
         }
