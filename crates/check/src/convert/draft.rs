@@ -12,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use super::answer::{Fragment, Step, impossible, unknown};
 use super::attributes;
-use super::behaviour::Known;
+use super::behaviour::NodeFactsRef;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The names in use in a model, for generating new ones.
@@ -125,8 +125,8 @@ impl<'a> Draft<'a> {
     }
 
     /// The current node with the known facts about it.
-    pub(crate) fn known_facts(&self) -> Known<'_> {
-        Known { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
+    pub(crate) fn known_facts(&self) -> NodeFactsRef<'_> {
+        NodeFactsRef { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
     }
 
     /// True if the input is present.
