@@ -17,7 +17,7 @@ use super::node::convert_node;
 use super::patch::{NodePatch, NodesPatch, Patch};
 use super::write::{ConvertedFile, WriteError, write};
 use crate::facts::NodeFacts;
-use crate::infer::{Bodies, Entered, Inferred, NodePath, infer};
+use crate::infer::{Bodies, Inferred, NodePath, SubgraphStep, infer};
 use crate::limits::Limits;
 use crate::shorten::shorten;
 use crate::validity::ir_facts;
@@ -158,7 +158,7 @@ struct Scope<'a> {
     imports: &'a Imports,
     /// The function of the model that contains the nodes.
     function: Option<usize>,
-    entered: Vec<Entered>,
+    entered: Vec<SubgraphStep>,
 }
 
 /// State of a conversion.
@@ -294,7 +294,7 @@ impl<'a> Converter<'a> {
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
                 let mut entered = scope.entered.clone();
-                entered.push(Entered { node: at, attribute, graph: number });
+                entered.push(SubgraphStep { node: at, attribute, graph: number });
                 let (added, changed) = self.graph(graph, &Scope { text: format!("{here} > "), entered, ..*scope });
                 graph.initializer.extend(added);
                 if !changed.is_empty() {
