@@ -161,6 +161,17 @@ struct Scope<'a> {
     entered: Vec<SubgraphStep>,
 }
 
+impl Scope<'_> {
+    /// The location of a node for display.
+    fn locate(&self, at: usize, node: &NodeProto) -> String {
+        let name = match node.name() {
+            "" => String::new(),
+            name => format!(" '{}'", shorten(name, MAX_SHOWN)),
+        };
+        format!("{}node {at}{name} ({})", self.text, shorten(node.op_type(), MAX_SHOWN))
+    }
+}
+
 /// State of a conversion.
 struct Converter<'a> {
     inferred: &'a Inferred<'a>,
@@ -272,10 +283,7 @@ impl<'a> Converter<'a> {
             if self.deadline.is_over() {
                 break;
             }
-            let mut patch = NodePatch::default();
-            let fragment = self.node(at, node, scope, &mut patch);
-            patch.before = fragment.node_position;
-            patch.after = fragment.nodes.len().saturating_sub(fragment.node_position + 1);
+            let (fragment, patch) = self.node(at, node, scope);
             if !patch.is_empty() {
                 patches.insert(at, patch);
             }
@@ -285,45 +293,60 @@ impl<'a> Converter<'a> {
         (done, added, patches)
     }
 
-    fn node(&mut self, at: usize, mut node: NodeProto, scope: &Scope, patch: &mut NodePatch) -> Fragment {
-        let name = match node.name() {
-            "" => String::new(),
-            name => format!(" '{}'", shorten(name, MAX_SHOWN)),
+    /// Converts a node with its subgraphs; returns its replacement and the changes.
+    fn node(&mut self, at: usize, mut node: NodeProto, scope: &Scope) -> (Fragment, NodePatch) {
+        let graphs = self.subgraphs(at, &mut node, scope);
+        let (fragment, is_edited) = match self.without_subgraphs(at, &node, scope) {
+            Some(fragment) => {
+                let is_edited = fragment.nodes.get(fragment.node_position).is_none_or(|edited| *edited != node);
+                (fragment, is_edited)
+            }
+            None => (Fragment { nodes: vec![node], ..Fragment::default() }, false),
         };
-        let here = format!("{}node {at}{name} ({})", scope.text, shorten(node.op_type(), MAX_SHOWN));
+        let before = fragment.node_position;
+        let after = fragment.nodes.len().saturating_sub(before + 1);
+        (fragment, NodePatch { before, after, is_edited, graphs })
+    }
+
+    /// Converts the subgraphs of a node; returns their changes.
+    fn subgraphs(&mut self, at: usize, node: &mut NodeProto, scope: &Scope) -> BTreeMap<(usize, usize), NodesPatch> {
+        let text = format!("{} > ", scope.locate(at, node));
+        let mut patches = BTreeMap::new();
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
                 let mut entered = scope.entered.clone();
                 entered.push(SubgraphStep { node: at, attribute, graph: number });
-                let (added, changed) = self.graph(graph, &Scope { text: format!("{here} > "), entered, ..*scope });
+                let (added, patch) = self.graph(graph, &Scope { text: text.clone(), entered, ..*scope });
                 graph.initializer.extend(added);
-                if !changed.is_empty() {
-                    patch.graphs.insert((attribute, number), changed);
+                if !patch.is_empty() {
+                    patches.insert((attribute, number), patch);
                 }
             }
         }
+        patches
+    }
+
+    /// Converts a node itself; `None` if it is unchanged or refused.
+    fn without_subgraphs(&mut self, at: usize, node: &NodeProto, scope: &Scope) -> Option<Fragment> {
         let domain = canonical_domain(node.domain()).to_owned();
-        let unchanged = |node| Fragment { nodes: vec![node], ..Fragment::default() };
-        let Some(&(opset, target)) = scope.imports.get(&domain) else { return unchanged(node) };
+        let &(opset, target) = scope.imports.get(&domain)?;
         let is_call = self.functions.contains(&(domain.clone(), node.op_type().to_owned()));
         if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
-            return unchanged(node);
+            return None;
         }
+        let here = scope.locate(at, node);
         let path = NodePath { function: scope.function, entered: scope.entered.clone(), index: at };
         let Some(known) = self.inferred.node_facts_at(&path) else {
             self.refuse(&here, "the node was not found");
-            return unchanged(node);
+            return None;
         };
-        let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
+        let facts = NodeFacts { node, opset, inputs: known.inputs, outputs: known.outputs };
         let onnx_opset = scope.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
         match convert_node(&facts, target, onnx_opset, &mut self.names) {
-            Ok(fragment) => {
-                patch.is_edited = fragment.nodes.get(fragment.node_position).is_none_or(|edited| *edited != node);
-                self.accept(&here, fragment, scope)
-            }
+            Ok(fragment) => Some(self.accept(&here, fragment, scope)),
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
                 self.refuse(&here, reason);
-                unchanged(node)
+                None
             }
         }
     }
