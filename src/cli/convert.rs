@@ -159,7 +159,7 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
 
 /// Prints a one-line summary of the conversion, followed by each edit.
 fn tell(conversion: &Conversion) -> anyhow::Result<()> {
-    let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.is_of_model());
+    let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.concerns_model());
     let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
     print::line(&match places.len() {
         0 if of_model.is_empty() => "nothing to do: the model is so already".to_owned(),

@@ -78,7 +78,7 @@ fn the_forms_for_machines_hold_what_they_promise() {
 fn exit_codes_tell_what_was_found() {
     call(&["check", TWICE]).expect(0, "valid, with a warning");
     call(&["check", TWICE, "--fail-on", "warning"]).expect(1, "imported 2 times");
-    call(&["check", "README.md"]).expect(4, "no ONNX model");
+    call(&["check", "README.md"]).expect(4, "not an ONNX model");
     call(&["check", "docs"]).expect(4, "holds no file that ends in .onnx");
     call(&["check", "no-such-file.onnx"]).expect(4, "no-such-file.onnx");
     call(&["check"]).expect(64, "MODEL");

@@ -48,7 +48,7 @@ impl Converter {
         let Some(command) = &self.command else {
             return match convert(model, target) {
                 Ok(conversion) => {
-                    let is_edited = conversion.edits.iter().any(|edit| !edit.is_of_model());
+                    let is_edited = conversion.edits.iter().any(|edit| !edit.concerns_model());
                     // The written file contains the converted model.
                     let file = model.encode_to_vec();
                     let written = conversion.file(model, &file).unwrap().bytes(&file);

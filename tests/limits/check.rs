@@ -115,11 +115,11 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ..node("Split", "x".to_owned(), String::new())
     };
     vec![
-        ("a graph's name of 2 MB in 3,000 findings", model(named, Vec::new()), "is read, but nothing makes it"),
+        ("a graph's name of 2 MB in 3,000 findings", model(named, Vec::new()), "is read, but never defined"),
         (
             "a function's name of 2 MB in 3,000 findings",
             model(graph(vec![call(&long)], scalar(), "y"), vec![function(&long, broken(3000), Vec::new())]),
-            "is read, but nothing makes it",
+            "is read, but never defined",
         ),
         (
             "a dimension's name of 2 MB in 3,000 shapes",
@@ -137,7 +137,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         (
             "1,024 dimensions in 10,000 shapes",
             model(graph(chain("Neg", 10_000), value("x", sizes(1024)), "v10000"), Vec::new()),
-            "the memory for shapes and constants is used up",
+            "the memory for shapes and constants is exhausted",
         ),
         (
             "1,000 dimensions of 20,000 outputs",

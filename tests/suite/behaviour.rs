@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use onnx_conformance::check::convert::{Known, holds};
+use onnx_conformance::check::convert::{NodeFactsRef, holds};
 use onnx_conformance::check::facts::NodeFacts;
 use onnx_conformance::check::{Limits, infer};
 use onnx_conformance_cases::case::{Case, ExpectedOutput, Level};
@@ -54,7 +54,7 @@ fn entries(model: &ModelProto, later: &OpSpec) -> Vec<usize> {
     else {
         return Vec::new();
     };
-    let known = Known { node, inputs: &inputs, outputs: &outputs };
+    let known = NodeFactsRef { node, inputs: &inputs, outputs: &outputs };
     let is_met = |(_, behaviour): &(usize, &_)| holds(behaviour, later, known) == Some(true);
     later.behaviour.iter().enumerate().filter(is_met).map(|(at, _)| at).collect()
 }

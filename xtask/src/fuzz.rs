@@ -111,7 +111,7 @@ fn replay(target: &Target, path: &Path) -> anyhow::Result<ExitCode> {
     let took = started.elapsed();
     let (text, code) = match result {
         Ok(taken) => (if taken { "taken" } else { "refused" }.to_owned(), ExitCode::SUCCESS),
-        Err(finding) => (finding, ExitCode::FAILURE),
+        Err(bug) => (bug.to_string(), ExitCode::FAILURE),
     };
     anstream::println!("{} in {took:?}: {text}", target.name);
     Ok(code)
@@ -187,7 +187,7 @@ fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)
         let is_within_memory = target.memory.is_none_or(|memory| smallest <= memory);
         match result {
             Err(panic) => return Err(("panic", text_of(panic.as_ref()))),
-            Ok(Err(finding)) => return Err(("finding", finding)),
+            Ok(Err(bug)) => return Err(("finding", bug.to_string())),
             Ok(Ok(taken)) if took <= 2 * target.time && is_within_memory => return Ok(taken),
             Ok(Ok(_)) => {}
         }

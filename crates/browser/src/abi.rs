@@ -1,10 +1,7 @@
 //! Interface for the page: it reserves space for a request, writes the request, calls `respond`, and reads the answer at the
 //! returned address.
 
-#![expect(
-    unsafe_code,
-    reason = "names that are called from outside, and one that is; no memory is touched but by safe code"
-)]
+#![expect(unsafe_code, reason = "exported names and one imported name; only safe code accesses memory")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,9 +33,9 @@ extern "C" fn reserve(length: usize) -> *mut u8 {
 extern "C" fn respond() -> *const u8 {
     let request = std::mem::take(&mut *locked(&REQUEST));
     let end = now() + TIMEOUT;
-    let made = crate::answer(&request, &Deadline::new(move || now() > end));
+    let answered = crate::answer(&request, &Deadline::new(move || now() > end));
     let mut answer = locked(&ANSWER);
-    *answer = made;
+    *answer = answered;
     answer.as_ptr()
 }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::check::{ConvertRequest, check, convert};
+use crate::error::RequestError;
 use crate::play::{RunRequest, run};
 
 /// Request of a page.
@@ -25,18 +26,19 @@ enum Request {
 /// Returns the answer to a request. Both consist of the length of a JSON text (four bytes, little-endian), the text, and the
 /// bytes of a model. If the request fails, the answer has `error`.
 pub fn answer(request: &[u8], deadline: &Deadline) -> Vec<u8> {
-    let (head, file) = answered(request, deadline).unwrap_or_else(|error| (json!({ "error": error }), Vec::new()));
+    let (head, file) =
+        respond(request, deadline).unwrap_or_else(|error| (json!({ "error": error.to_string() }), Vec::new()));
     let head = head.to_string();
     let length = u32::try_from(head.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes(), head.as_bytes(), &file].concat()
 }
 
-fn answered(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), String> {
-    let (head, file) = parts(request).ok_or("the request is cut off")?;
-    match serde_json::from_slice(head).map_err(|error| format!("the request is none: {error}"))? {
+fn respond(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), RequestError> {
+    let (head, file) = parts(request).ok_or(RequestError::Truncated)?;
+    match serde_json::from_slice(head)? {
         Request::Check { name } => Ok((check(&name, file, deadline), Vec::new())),
-        Request::Convert(wanted) => convert(&wanted, file, deadline),
-        Request::Run(wanted) => Ok((run(&wanted, deadline)?, Vec::new())),
+        Request::Convert(request) => convert(&request, file, deadline),
+        Request::Run(request) => Ok((run(&request, deadline)?, Vec::new())),
     }
 }
 
@@ -56,7 +58,7 @@ mod tests {
     const MODEL: &str =
         "<ir_version: 8, opset_import: [\"\" : 13]> g (float[2,3] x) => (float[2,3] y) { y = Softmax (x) }";
 
-    fn asked(request: &Value, file: &[u8]) -> (Value, Vec<u8>) {
+    fn ask(request: &Value, file: &[u8]) -> (Value, Vec<u8>) {
         let head = request.to_string();
         let length = u32::try_from(head.len()).unwrap().to_le_bytes();
         let answer = answer(&[&length, head.as_bytes(), file].concat(), &Deadline::never());
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_model_is_checked_against_every_measured_runtime() {
-        let (answer, _) = asked(&json!({"do": "check", "name": "a.onnx"}), &model());
+        let (answer, _) = ask(&json!({"do": "check", "name": "a.onnx"}), &model());
         assert_eq!(
             (answer["status"].as_str(), answer["facts"]["nodes"].as_u64()),
             (Some("valid"), Some(1)),
@@ -87,26 +89,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_is_an_answer() {
+    fn a_file_that_is_not_a_model_has_an_answer() {
         for bytes in [b"not a model".to_vec(), Vec::new(), vec![0xff; 100_000]] {
-            let (answer, _) = asked(&json!({"do": "check", "name": "a.onnx"}), &bytes);
+            let (answer, _) = ask(&json!({"do": "check", "name": "a.onnx"}), &bytes);
             assert_eq!(answer["status"], "unreadable", "{answer}");
-            let (answer, file) = asked(&json!({"do": "convert", "opset": 14, "domain": "ai.onnx"}), &bytes);
+            let (answer, file) = ask(&json!({"do": "convert", "opset": 14, "domain": "ai.onnx"}), &bytes);
             assert!(answer["error"].is_string() && file.is_empty(), "{answer}");
         }
-        assert!(String::from_utf8_lossy(&super::answer(b"x", &Deadline::never())).contains("cut off"));
-        assert!(asked(&json!({"do": "nothing"}), b"").0["error"].as_str().unwrap().contains("unknown variant"));
+        assert!(String::from_utf8_lossy(&super::answer(b"x", &Deadline::never())).contains("truncated"));
+        assert!(ask(&json!({"do": "nothing"}), b"").0["error"].as_str().unwrap().contains("unknown variant"));
     }
 
     #[test]
     fn a_conversion_is_verified_before_it_is_given() {
-        let (answer, file) = asked(&json!({"do": "convert", "opset": 28, "domain": "ai.onnx"}), &model());
+        let (answer, file) = ask(&json!({"do": "convert", "opset": 28, "domain": "ai.onnx"}), &model());
         assert!(answer["proof"].as_str().unwrap().starts_with("verified: 3 of 3"), "{answer}");
         assert_eq!(decode::model(file.into()).unwrap().opset_import[0].version(), 28);
         let mish =
             parse_model("<ir_version: 9, opset_import: [\"\" : 18]> g (float[2] x) => (float[2] y) { y = Elu (x) }");
         let (answer, file) =
-            asked(&json!({"do": "convert", "opset": 3, "domain": "ai.onnx.ml"}), &mish.unwrap().encode_to_vec());
+            ask(&json!({"do": "convert", "opset": 3, "domain": "ai.onnx.ml"}), &mish.unwrap().encode_to_vec());
         assert!(
             answer["error"].as_str().unwrap().contains("imports no opset of ai.onnx.ml") && file.is_empty(),
             "{answer}"
@@ -117,18 +119,18 @@ mod tests {
     fn a_model_in_text_runs_with_versions_side_by_side() {
         let request = |model: &str, inputs: &str| json!({"do": "run", "operator": "ai.onnx/Softmax", "versions": [11, 13], "model": model, "inputs": inputs});
         let model = MODEL.replace("[2,3]", "[1,2,2]");
-        let (answer, _) = asked(&request(&model, "float[1,2,2] x = {0, 0, 0, 0}"), b"");
+        let (answer, _) = ask(&request(&model, "float[1,2,2] x = {0, 0, 0, 0}"), b"");
         let output = |at: usize| answer["runs"][at]["outputs"][0]["value"].as_str().unwrap().to_owned();
         assert_eq!(
             [output(0), output(1)],
             ["float[1,2,2] {0.25, 0.25, 0.25, 0.25}", "float[1,2,2] {0.5, 0.5, 0.5, 0.5}"]
         );
-        let (answer, _) = asked(&request(&model, "float[3] x = {0, 0}"), b"");
+        let (answer, _) = ask(&request(&model, "float[3] x = {0, 0}"), b"");
         assert!(answer["error"].as_str().unwrap().starts_with("inputs: "), "{answer}");
-        let (answer, _) = asked(&request("<ir_version: 8>", ""), b"");
+        let (answer, _) = ask(&request("<ir_version: 8>", ""), b"");
         assert!(answer["error"].as_str().unwrap().starts_with("model: "), "{answer}");
         let (answer, _) =
-            asked(&request(&model.replace("Softmax (x)", "Softmax (x, x)"), "float[1,2,2] x = {0, 0, 0, 0}"), b"");
+            ask(&request(&model.replace("Softmax (x)", "Softmax (x, x)"), "float[1,2,2] x = {0, 0, 0, 0}"), b"");
         assert!(answer["runs"][0]["error"].as_str().unwrap().contains("Softmax"), "{answer}");
     }
 }

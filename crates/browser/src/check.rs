@@ -18,6 +18,7 @@ use onnx_conformance_report::models::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::error::RequestError;
 use crate::play::run_model;
 
 /// Number of generated inputs on which both models are run and compared.
@@ -92,19 +93,23 @@ fn runtime(report: &RuntimeReport) -> Value {
 }
 
 /// Returns the converted model with its edits and the proof, or the reasons for a refusal.
-pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), String> {
+pub(crate) fn convert(
+    request: &ConvertRequest,
+    file: &[u8],
+    deadline: &Deadline,
+) -> Result<(Value, Vec<u8>), RequestError> {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
-    let scan = scan(file, &limits).map_err(|finding| format!("the file holds no model: {}", finding.message))?;
+    let scan = scan(file, &limits).map_err(|finding| RequestError::NotAModel(finding.message))?;
     if let Some(error) = scan.findings.kept().iter().find(|finding| finding.level == Level::Error) {
-        return Err(format!("the file holds no model: {}", error.message));
+        return Err(RequestError::NotAModel(error.message.clone()));
     }
     let model = scan.model;
-    let domain = canonical_domain(&wanted.domain).to_owned();
+    let domain = canonical_domain(&request.domain).to_owned();
     if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
-        return Err(format!("the model imports no opset of {domain}"));
+        return Err(RequestError::NotImported(domain));
     }
-    let opsets = wanted.opset.map(|opset| BTreeMap::from([(domain, opset)])).unwrap_or_default();
-    let target = Target { opsets, ir: wanted.ir, relabel_only: false };
+    let opsets = request.opset.map(|opset| BTreeMap::from([(domain, opset)])).unwrap_or_default();
+    let target = Target { opsets, ir: request.ir, relabel_only: false };
     let sentences = |edits: &[PlacedEdit]| edits.iter().map(ToString::to_string).collect::<Vec<_>>();
     let conversion = match convert_within(&model, &target, &limits) {
         Ok(conversion) => conversion,
@@ -116,34 +121,35 @@ pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline)
         Err(error) => return Ok((json!({ "edits": edits, "reasons": [error.to_string()] }), Vec::new())),
     };
     if let Some(finding) = broken_rule(&converted, &limits).filter(|_| broken_rule(file, &limits).is_none()) {
-        let reason = format!("the converted model breaks a rule, and is not given: {finding}");
+        let reason = format!("the converted model breaks a rule and is withheld: {finding}");
         return Ok((json!({ "edits": edits, "reasons": [reason] }), Vec::new()));
     }
     Ok(match proof(model.graph.as_ref(), &Bytes::copy_from_slice(file), &converted, &limits)? {
         Proof::Same(text) | Proof::NotVerified(text) => (json!({ "edits": edits, "proof": text }), converted.into()),
         Proof::Differs(text) => {
-            let reason = format!("the converted model gives something else, and is not given: {text}");
+            let reason = format!("the converted model has different outputs and is withheld: {text}");
             (json!({ "edits": edits, "reasons": [reason] }), Vec::new())
         }
     })
 }
 
-fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, String> {
+fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, RequestError> {
     let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
-    let wanted = inputs_to_give(graph);
-    match made_up_trial(&wanted, 0, limits) {
+    let inputs = inputs_to_give(graph);
+    match made_up_trial(&inputs, 0, limits) {
         Ok(_) => {}
-        Err(RunFailure::Limit(why)) => return Err(why),
-        Err(RunFailure::Model(why)) => {
-            return Ok(Proof::not_verified(&format!("{why}; the program's `convert` takes --inputs")));
+        Err(RunFailure::Limit(reason)) => return Err(RequestError::Limit(reason)),
+        Err(RunFailure::Model(reason)) => {
+            return Ok(Proof::not_verified(&format!("{reason}; on the command line, `convert` accepts --inputs")));
         }
     }
     let run = |model: &Bytes, values: &[onnx_conformance_cases::case::Named], _: usize| {
         run_model(model, values, &limits.deadline).map_err(|error| {
-            if limits.deadline.is_over() { RunFailure::Limit(error) } else { RunFailure::Model(error) }
+            let reason = error.to_string();
+            if limits.deadline.is_over() { RunFailure::Limit(reason) } else { RunFailure::Model(reason) }
         })
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&wanted, number, limits), run: &run };
-    let expected = trials.before(before).map_err(|error| error.0)?;
-    trials.after(&expected, after).map_err(|error| error.0)
+    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&inputs, number, limits), run: &run };
+    let expected = trials.before(before).map_err(|error| RequestError::Limit(error.0))?;
+    trials.after(&expected, after).map_err(|error| RequestError::Limit(error.0))
 }

@@ -10,6 +10,7 @@
 mod abi;
 mod answer;
 mod check;
+mod error;
 mod play;
 
 pub use answer::answer;

@@ -14,6 +14,8 @@ use onnx_conformance_report::site::{read_inputs, value_text};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::error::RequestError;
+
 /// Model, inputs and operator versions to run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RunRequest {
@@ -28,9 +30,9 @@ pub(crate) struct RunRequest {
 }
 
 /// Returns the outputs of the model at each opset, or the error there.
-pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_json::Value, String> {
-    let model = parse_model(&request.model).map_err(|error| format!("model: {error}"))?;
-    let inputs = read_inputs(&request.inputs).map_err(|error| format!("inputs: {error}"))?;
+pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_json::Value, RequestError> {
+    let model = parse_model(&request.model).map_err(|error| RequestError::ModelText(error.to_string()))?;
+    let inputs = read_inputs(&request.inputs).map_err(RequestError::InputText)?;
     let domain = request.operator.split_once('/').map_or("", |(domain, _)| domain);
     let mut runs = Vec::new();
     for version in &request.versions {
@@ -42,27 +44,27 @@ pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_jso
                 let shown = names.zip(&values).map(|(name, value)| json!({ "name": name, "value": value_text(value) }));
                 json!({ "version": version, "outputs": shown.collect::<Vec<_>>() })
             }
-            Err(error) => json!({ "version": version, "error": error }),
+            Err(error) => json!({ "version": version, "error": error.to_string() }),
         });
     }
     Ok(json!({ "runs": runs }))
 }
 
 /// Returns the model with another opset of a domain.
-fn at_opset(model: &ModelProto, domain: &str, opset: i64) -> Result<ModelProto, String> {
+fn at_opset(model: &ModelProto, domain: &str, opset: i64) -> Result<ModelProto, RequestError> {
     let mut model = model.clone();
     let import =
         model.opset_import.iter_mut().find(|import| canonical_domain(import.domain()) == canonical_domain(domain));
-    let import = import.ok_or_else(|| format!("the model imports no opset of {domain}"))?;
+    let import = import.ok_or_else(|| RequestError::NotImported(domain.to_owned()))?;
     import.version = Some(opset);
     Ok(model)
 }
 
 /// Returns the outputs of a model without external data.
-pub(crate) fn run_model(model: &Bytes, inputs: &[Named], deadline: &Deadline) -> Result<Vec<Value>, String> {
+pub(crate) fn run_model(model: &Bytes, inputs: &[Named], deadline: &Deadline) -> Result<Vec<Value>, RequestError> {
     let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
-    let model = read_model(model.clone(), &decode::NoExternalData, &loading).map_err(|error| error.to_string())?;
+    let model = read_model(model.clone(), &decode::NoExternalData, &loading)?;
     let inputs = inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     let limits = ExecutionLimits { deadline: deadline.clone(), ..ExecutionLimits::default() };
-    executor::run(&model, inputs, limits).map_err(|error| error.to_string())
+    Ok(executor::run(&model, inputs, limits)?)
 }

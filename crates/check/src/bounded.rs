@@ -8,7 +8,7 @@ pub const MAX_ITEMS: usize = 1 << 16;
 
 /// Error: a size declared by a model exceeds the limit or overflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("over {limit} {what} would be made, which is the limit")]
+#[error("more than {limit} {what}, the limit, would be created")]
 pub struct OverLimit {
     limit: usize,
     what: &'static str,

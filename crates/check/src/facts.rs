@@ -24,12 +24,12 @@ pub struct ValueFact {
 
 impl ValueFact {
     /// A fact with only the type.
-    pub fn of_type(value_type: ValueType) -> ValueFact {
+    pub fn from_type(value_type: ValueType) -> ValueFact {
         ValueFact { value_type: Some(value_type), ..ValueFact::default() }
     }
 
     /// A fact with the value itself.
-    pub fn of_value(value: Value) -> ValueFact {
+    pub fn from_value(value: Value) -> ValueFact {
         let shape = value.as_tensor().map(|tensor| tensor.shape().iter().map(|&size| Dim::Size(size)).collect());
         ValueFact { value_type: Some(value.value_type()), shape, constant: Some(value) }
     }

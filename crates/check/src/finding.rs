@@ -16,7 +16,7 @@ pub struct Finding {
     pub level: Level,
     /// The place in the model.
     pub place: Place,
-    /// The problem, with the cause first: a lower-case fragment.
+    /// The problem, beginning with its cause: a lower-case fragment.
     pub message: String,
     /// The inputs of the node, as far as they are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,7 +153,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hidden = self.path.len().saturating_sub(SHOWN_STEPS);
         let mut parts: Vec<String> = self.path.iter().take(SHOWN_STEPS).map(ToString::to_string).collect();
-        parts.extend((hidden > 0).then(|| format!("{hidden} steps further in")));
+        parts.extend((hidden > 0).then(|| format!("{hidden} more levels")));
         parts.extend(self.node.iter().map(ToString::to_string));
         parts.extend(self.item.clone());
         if parts.is_empty() { f.write_str("model") } else { f.write_str(&parts.join(", ")) }

@@ -5,7 +5,7 @@ use crate::facts::Origin;
 use crate::finding::{Described, Finding, Place};
 use crate::limits::Limits;
 use crate::rules::{Level, RuleId};
-use crate::shorten::{MAX_NAME, cut};
+use crate::shorten::{MAX_NAME, shorten_owned};
 
 /// Maximum length of a message or edit, in bytes.
 const MAX_MESSAGE: usize = 2_000;
@@ -17,14 +17,14 @@ const MAX_DESCRIBED: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Findings {
     kept: Vec<Finding>,
-    levels: [Room; 3],
+    levels: [LevelUsage; 3],
     max_count: usize,
     max_bytes: usize,
 }
 
 /// Usage of one level.
 #[derive(Clone, Copy, Debug, Default)]
-struct Room {
+struct LevelUsage {
     count: usize,
     bytes: usize,
     dropped: usize,
@@ -35,7 +35,7 @@ impl Findings {
     pub fn new(limits: &Limits) -> Findings {
         Findings {
             kept: Vec::new(),
-            levels: [Room::default(); 3],
+            levels: [LevelUsage::default(); 3],
             max_count: limits.findings,
             max_bytes: limits.finding_bytes(),
         }
@@ -46,7 +46,7 @@ impl Findings {
         &self.kept
     }
 
-    fn room(&mut self, level: Level) -> &mut Room {
+    fn usage_mut(&mut self, level: Level) -> &mut LevelUsage {
         let [errors, warnings, notes] = &mut self.levels;
         match level {
             Level::Error => errors,
@@ -58,38 +58,38 @@ impl Findings {
     /// Returns true and counts a dropped finding if this level is full, so that the finding need not be built.
     pub(crate) fn drops(&mut self, level: Level) -> bool {
         let (max_count, max_bytes) = (self.max_count, self.max_bytes);
-        let room = self.room(level);
-        let is_full = room.count >= max_count || room.bytes >= max_bytes;
-        room.dropped = room.dropped.saturating_add(usize::from(is_full));
+        let usage = self.usage_mut(level);
+        let is_full = usage.count >= max_count || usage.bytes >= max_bytes;
+        usage.dropped = usage.dropped.saturating_add(usize::from(is_full));
         is_full
     }
 
-    /// Keeps a finding, or counts it if its level is full. Long texts are cut.
+    /// Adds a finding, or counts it as dropped if its level is full. Long texts are shortened.
     pub(crate) fn push(&mut self, finding: Finding) {
         if self.drops(finding.level) {
             return;
         }
-        let finding = bounded(finding);
+        let finding = with_limited_texts(finding);
         let bytes = size(&finding);
-        let room = self.room(finding.level);
-        room.count += 1;
-        room.bytes = room.bytes.saturating_add(bytes);
+        let usage = self.usage_mut(finding.level);
+        usage.count += 1;
+        usage.bytes = usage.bytes.saturating_add(bytes);
         self.kept.push(finding);
     }
 
     /// Adds the findings of another list.
     pub(crate) fn absorb(&mut self, other: Findings) {
         for level in [Level::Error, Level::Warning, Level::Note] {
-            let dropped = other.room_of(level).dropped;
-            let room = self.room(level);
-            room.dropped = room.dropped.saturating_add(dropped);
+            let dropped = other.usage(level).dropped;
+            let usage = self.usage_mut(level);
+            usage.dropped = usage.dropped.saturating_add(dropped);
         }
         for finding in other.kept {
             self.push(finding);
         }
     }
 
-    fn room_of(&self, level: Level) -> Room {
+    fn usage(&self, level: Level) -> LevelUsage {
         let [errors, warnings, notes] = self.levels;
         match level {
             Level::Error => errors,
@@ -101,12 +101,15 @@ impl Findings {
     /// Returns the findings by level, worst first, with an error for each level that dropped some.
     pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
         for level in [Level::Error, Level::Warning, Level::Note] {
-            let room = self.room_of(level);
-            if room.dropped > 0 {
-                let message =
-                    format!("only {} of {} {level}s are listed", room.count, room.count.saturating_add(room.dropped));
+            let usage = self.usage(level);
+            if usage.dropped > 0 {
+                let message = format!(
+                    "only {} of {} {level}s are listed",
+                    usage.count,
+                    usage.count.saturating_add(usage.dropped)
+                );
                 let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
-                self.kept.push(finding.with_edit("mend those that are listed and check again"));
+                self.kept.push(finding.with_edit("fix the listed ones and check again"));
             }
         }
         self.kept.sort_by_key(|finding| finding.level);
@@ -114,19 +117,19 @@ impl Findings {
     }
 }
 
-/// Returns the finding with its texts cut and its descriptions limited.
-fn bounded(finding: Finding) -> Finding {
+/// Returns the finding with its texts shortened and its descriptions limited.
+fn with_limited_texts(finding: Finding) -> Finding {
     Finding {
-        message: cut(finding.message, MAX_MESSAGE),
-        edit: finding.edit.map(|edit| cut(edit, MAX_MESSAGE)),
-        inputs: finding.inputs.into_iter().take(MAX_DESCRIBED).map(bounded_input).collect(),
-        origin: finding.origin.map(bounded_origin),
-        place: Place { item: finding.place.item.map(|item| cut(item, MAX_NAME)), ..finding.place },
+        message: shorten_owned(finding.message, MAX_MESSAGE),
+        edit: finding.edit.map(|edit| shorten_owned(edit, MAX_MESSAGE)),
+        inputs: finding.inputs.into_iter().take(MAX_DESCRIBED).map(limited_input).collect(),
+        origin: finding.origin.map(limited_origin),
+        place: Place { item: finding.place.item.map(|item| shorten_owned(item, MAX_NAME)), ..finding.place },
         ..finding
     }
 }
 
-fn bounded_input(input: Described) -> Described {
+fn limited_input(input: Described) -> Described {
     let shape = input.shape.map(|mut shape| {
         if shape.len() > MAX_DESCRIBED {
             let hidden = shape.len() - MAX_DESCRIBED;
@@ -135,16 +138,16 @@ fn bounded_input(input: Described) -> Described {
         }
         shape
     });
-    Described { name: cut(input.name, MAX_NAME), shape, ..input }
+    Described { name: shorten_owned(input.name, MAX_NAME), shape, ..input }
 }
 
-fn bounded_origin(origin: Origin) -> Origin {
+fn limited_origin(origin: Origin) -> Origin {
     match origin {
-        Origin::GraphInput(name) => Origin::GraphInput(cut(name, MAX_NAME)),
-        Origin::SubgraphInput(name) => Origin::SubgraphInput(cut(name, MAX_NAME)),
-        Origin::FunctionInput(name) => Origin::FunctionInput(cut(name, MAX_NAME)),
-        Origin::Initializer(name) => Origin::Initializer(cut(name, MAX_NAME)),
-        Origin::Node(node) => Origin::Node(cut(node, MAX_NAME)),
+        Origin::GraphInput(name) => Origin::GraphInput(shorten_owned(name, MAX_NAME)),
+        Origin::SubgraphInput(name) => Origin::SubgraphInput(shorten_owned(name, MAX_NAME)),
+        Origin::FunctionInput(name) => Origin::FunctionInput(shorten_owned(name, MAX_NAME)),
+        Origin::Initializer(name) => Origin::Initializer(shorten_owned(name, MAX_NAME)),
+        Origin::Node(node) => Origin::Node(shorten_owned(node, MAX_NAME)),
     }
 }
 
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_displace_no_error_and_what_is_dropped_is_an_error() {
+    fn notes_displace_no_error_and_dropped_findings_are_an_error() {
         let mut findings = Findings::new(&limits(2));
         assert_eq!(RuleId::NodeDead.level(), Level::Note);
         for _ in 0..5 {

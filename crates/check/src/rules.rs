@@ -1,4 +1,4 @@
-//! Rules for models: id, level, sentence, and source in ONNX.
+//! Rules for models: id, level, sentence, and the section of the ONNX standard.
 
 use std::fmt;
 
@@ -198,67 +198,69 @@ impl RuleId {
     ];
 
     #[expect(clippy::too_many_lines, reason = "a table, a row per rule")]
-    const fn row(self) -> Rule {
+    const fn definition(self) -> Rule {
         use Level::{Error, Note, Warning};
         match self {
-            RuleId::FileEmpty => rule("file/empty", Error, "The file holds no bytes.", "protobuf"),
-            RuleId::FileNoModel => {
-                rule("file/no-model", Error, "The file is something else than an ONNX model.", "onnx.proto, ModelProto")
-            }
+            RuleId::FileEmpty => rule("file/empty", Error, "The file is not empty.", "protobuf"),
+            RuleId::FileNoModel => rule("file/no-model", Error, "The file is an ONNX model.", "onnx.proto, ModelProto"),
             RuleId::FileTruncated => {
-                rule("file/truncated", Error, "A message ends before its length says.", "protobuf")
+                rule("file/truncated", Error, "The file contains every message in full.", "protobuf")
             }
             RuleId::FileMalformed => {
-                rule("file/malformed", Error, "The bytes are no protobuf encoding of a model.", "protobuf")
+                rule("file/malformed", Error, "The file is a valid protobuf encoding of a model.", "protobuf")
             }
             RuleId::FileNesting => {
-                rule("file/nesting", Error, "Messages nest deeper than protobuf's decoders take.", "protobuf")
+                rule("file/nesting", Error, "Messages nest no deeper than protobuf decoders allow.", "protobuf")
             }
             RuleId::FileLimit => rule(
                 "file/limit",
                 Error,
-                "The model is over the limits of this check, in memory, time or findings.",
+                "The check stays within its limits of memory, time and findings.",
                 "this program",
             ),
-            RuleId::FileText => rule("file/text", Error, "A text is not UTF-8.", "protobuf, string"),
+            RuleId::FileText => rule("file/text", Error, "Every string is UTF-8.", "protobuf, string"),
             RuleId::FileUnknown => {
-                rule("file/unknown-field", Note, "All fields are of messages as ONNX has them.", "onnx.proto")
+                rule("file/unknown-field", Note, "The file contains fields that ONNX does not define.", "onnx.proto")
             }
             RuleId::ModelNoGraph => rule("model/no-graph", Error, "A model has a graph.", "IR.md, Models"),
-            RuleId::IrMissing => rule("ir/missing", Error, "A model states its IR version.", "IR.md, Models"),
+            RuleId::IrMissing => rule("ir/missing", Error, "A model declares its IR version.", "IR.md, Models"),
             RuleId::IrUnknown => {
                 rule("ir/unknown", Error, "The IR version is one that ONNX has published.", "IR.md, Versions")
             }
             RuleId::IrOld => rule(
                 "ir/old",
                 Error,
-                "IR versions 1 and 2 name no operator sets, so that the meaning of nodes is open.",
+                "The IR version is at least 3: older ones import no operator sets, so the meaning of nodes is undefined.",
                 "onnx.proto, Version",
             ),
             RuleId::IrInitializer => rule(
                 "ir/initializer",
                 Error,
-                "Before IR version 4, every initializer is an input of the graph.",
+                "Before IR version 4, every initializer is also an input of the graph.",
                 "IR.md, Graphs",
             ),
-            RuleId::IrFunction => {
-                rule("ir/function", Error, "Functions of a model need IR version 8.", "onnx.proto, Version")
-            }
-            RuleId::IrFeature => {
-                rule("ir/feature", Warning, "What a model uses is in its IR version.", "onnx.proto, Version")
-            }
+            RuleId::IrFunction => rule(
+                "ir/function",
+                Error,
+                "Model-local functions require IR version 8 or newer.",
+                "onnx.proto, Version",
+            ),
+            RuleId::IrFeature => rule(
+                "ir/feature",
+                Warning,
+                "The IR version supports every feature that the model uses.",
+                "onnx.proto, Version",
+            ),
             RuleId::IrOpset => rule(
                 "ir/opset",
                 Warning,
-                "The IR version is at least that of the first release with the imported opset.",
+                "The IR version is at least that of the first ONNX release with the imported opsets.",
                 "Versioning.md, released versions",
             ),
             RuleId::OpsetMissing => {
                 rule("opset/missing", Error, "A model imports at least one operator set.", "IR.md, Operator sets")
             }
-            RuleId::OpsetInvalid => {
-                rule("opset/invalid", Error, "Opset versions begin with 1.", "IR.md, Operator sets")
-            }
+            RuleId::OpsetInvalid => rule("opset/invalid", Error, "Opset versions start at 1.", "IR.md, Operator sets"),
             RuleId::OpsetUnknown => rule(
                 "opset/unknown",
                 Error,
@@ -266,7 +268,7 @@ impl RuleId {
                 "Versioning.md",
             ),
             RuleId::OpsetTwice => {
-                rule("opset/twice", Error, "A domain is imported in one version.", "IR.md, Operator sets")
+                rule("opset/twice", Error, "A domain is imported at one version only.", "IR.md, Operator sets")
             }
             RuleId::OpsetRepeated => {
                 rule("opset/repeated", Warning, "A domain is imported once.", "IR.md, Operator sets")
@@ -277,16 +279,19 @@ impl RuleId {
             RuleId::OpsetForeign => rule(
                 "opset/foreign",
                 Note,
-                "The domain is none of ONNX's own, so that its nodes are not checked.",
+                "The domain is not one of ONNX's, so its nodes are not checked.",
                 "this program",
             ),
             RuleId::NodeOperator => rule("node/operator", Error, "The operator exists in its domain.", "Operators.md"),
             RuleId::NodeOpset => {
                 rule("node/opset", Error, "The operator exists at the imported opset.", "Operators.md")
             }
-            RuleId::NodeDeprecated => {
-                rule("node/deprecated", Warning, "The imported opset has withdrawn the operator.", "Operators.md")
-            }
+            RuleId::NodeDeprecated => rule(
+                "node/deprecated",
+                Warning,
+                "The operator is not deprecated at the imported opset.",
+                "Operators.md",
+            ),
             RuleId::NodeExperimental => {
                 rule("node/experimental", Note, "The operator is experimental.", "Operators.md")
             }
@@ -315,12 +320,12 @@ impl RuleId {
                 "Operators.md",
             ),
             RuleId::NodeAttributeTwice => {
-                rule("node/attribute-twice", Error, "A node has an attribute once.", "IR.md, Attributes")
+                rule("node/attribute-twice", Error, "A node sets each attribute at most once.", "IR.md, Attributes")
             }
             RuleId::NodeAttributeValue => rule(
                 "node/attribute-value",
                 Error,
-                "An enumerated attribute has one of the values in the operator's text.",
+                "An enumerated attribute has one of the values that the operator version lists.",
                 "Operators.md",
             ),
             RuleId::NodeAttributeForm => rule(
@@ -332,49 +337,49 @@ impl RuleId {
             RuleId::NodeAttributeReference => rule(
                 "node/attribute-reference",
                 Error,
-                "Only nodes of functions refer to attributes of the caller, and only to declared ones.",
+                "Only nodes in functions refer to the caller's attributes, and only to declared ones.",
                 "IR.md, Functions",
             ),
             RuleId::NodeType => {
-                rule("node/type", Error, "The inputs have types that the operator version takes.", "Operators.md")
+                rule("node/type", Error, "Every input has a type that the operator version allows.", "Operators.md")
             }
             RuleId::NodeConstraint => rule(
                 "node/constraint",
                 Error,
-                "Attributes, constants and shapes of a node fit each other.",
+                "The attributes, constants and shapes of a node are consistent.",
                 "Operators.md",
             ),
             RuleId::NodeDead => rule("node/dead", Note, "No output of the node is used.", "this program"),
             RuleId::ValueUndefined => {
-                rule("value/undefined", Error, "Every value that is read is made somewhere.", "IR.md, Graphs")
+                rule("value/undefined", Error, "Every value that is read is defined.", "IR.md, Graphs")
             }
-            RuleId::ValueUnsorted => {
-                rule("value/unsorted", Error, "Nodes stand in topological order.", "IR.md, Graphs")
+            RuleId::ValueUnsorted => rule("value/unsorted", Error, "Nodes are in topological order.", "IR.md, Graphs"),
+            RuleId::ValueCycle => {
+                rule("value/cycle", Error, "The nodes of a graph do not form a cycle.", "IR.md, Graphs")
             }
-            RuleId::ValueCycle => rule("value/cycle", Error, "The nodes of a graph form no cycle.", "IR.md, Graphs"),
             RuleId::ValueTwice => rule(
                 "value/twice",
                 Error,
-                "A name is assigned once in a graph and those around it.",
+                "A name is assigned only once in a graph and its enclosing graphs.",
                 "IR.md, Names within a graph",
             ),
             RuleId::ValueShadowed => rule(
                 "value/shadowed",
                 Warning,
-                "A subgraph gives its inputs and initializers names of their own.",
+                "No enclosing graph uses the names of the inputs and initializers of a subgraph.",
                 "IR.md, Names within a graph",
             ),
             RuleId::ValueType => {
-                rule("value/type", Error, "The declared type of a value is the one that it has.", "IR.md, Graphs")
+                rule("value/type", Error, "The declared type of a value is its actual type.", "IR.md, Graphs")
             }
             RuleId::ValueShape => rule(
                 "value/shape",
                 Error,
-                "The declared shape of a value does not contradict the one that it has.",
+                "The declared shape of a value does not contradict its actual shape.",
                 "IR.md, Graphs",
             ),
             RuleId::ValueTypeForm => {
-                rule("value/type-form", Error, "A declared type is one of ONNX's.", "onnx.proto, TypeProto")
+                rule("value/type-form", Error, "A declared type is a valid ONNX type.", "onnx.proto, TypeProto")
             }
             RuleId::GraphInputType => {
                 rule("graph/input-type", Error, "Inputs of the main graph declare a type.", "IR.md, Graphs")
@@ -385,56 +390,70 @@ impl RuleId {
             RuleId::GraphOutputMissing => rule(
                 "graph/output-missing",
                 Error,
-                "Every output of a graph is made in it or around it.",
+                "Every output of a graph is defined in it or in an enclosing graph.",
                 "IR.md, Graphs",
             ),
-            RuleId::GraphOutputTwice => {
-                rule("graph/output-twice", Warning, "An output of the main graph stands once.", "IR.md, Graphs")
-            }
+            RuleId::GraphOutputTwice => rule(
+                "graph/output-twice",
+                Warning,
+                "The outputs of the main graph have distinct names.",
+                "IR.md, Graphs",
+            ),
             RuleId::GraphName => rule("graph/name", Warning, "A graph has a name.", "IR.md, Graphs"),
             RuleId::GraphInputName => {
-                rule("graph/input-name", Error, "Inputs of a graph have names, each its own.", "IR.md, Graphs")
+                rule("graph/input-name", Error, "The inputs of a graph have distinct, nonempty names.", "IR.md, Graphs")
             }
             RuleId::SubgraphArity => rule(
                 "subgraph/arity",
                 Error,
-                "A subgraph has the inputs and outputs that its node calls for.",
+                "A subgraph has the inputs and outputs that its node requires.",
                 "Operators.md: If, Loop, Scan, SequenceMap",
             ),
             RuleId::SubgraphType => rule(
                 "subgraph/type",
                 Error,
-                "What a subgraph takes and gives has the types that its node calls for.",
+                "The inputs and outputs of a subgraph have the types that its node requires.",
                 "Operators.md: If, Loop, Scan, SequenceMap",
             ),
-            RuleId::TensorType => {
-                rule("tensor/type", Error, "A tensor has an element type of ONNX's.", "onnx.proto, TensorProto")
-            }
+            RuleId::TensorType => rule(
+                "tensor/type",
+                Error,
+                "The element type of a tensor is one that ONNX defines.",
+                "onnx.proto, TensorProto",
+            ),
             RuleId::TensorDims => rule(
                 "tensor/dims",
                 Error,
-                "Dimensions are not negative, and their product can be counted.",
+                "Dimensions are not negative, and their product does not overflow.",
                 "onnx.proto, TensorProto",
             ),
-            RuleId::TensorFields => {
-                rule("tensor/fields", Error, "The elements of a tensor stand in one field.", "onnx.proto, TensorProto")
-            }
-            RuleId::TensorField => {
-                rule("tensor/field", Error, "The elements stand in the field of their type.", "onnx.proto, TensorProto")
-            }
+            RuleId::TensorFields => rule(
+                "tensor/fields",
+                Error,
+                "The elements of a tensor are stored in a single field.",
+                "onnx.proto, TensorProto",
+            ),
+            RuleId::TensorField => rule(
+                "tensor/field",
+                Error,
+                "The elements of a tensor are stored in the field for their type.",
+                "onnx.proto, TensorProto",
+            ),
             RuleId::TensorSize => rule(
                 "tensor/size",
                 Error,
-                "A tensor has as many elements as its dimensions say.",
+                "A tensor stores as many elements as its dimensions require.",
                 "onnx.proto, TensorProto",
             ),
             RuleId::TensorSegment => rule(
                 "tensor/segment",
                 Error,
-                "No release of ONNX reads tensors in segments.",
+                "A tensor is not split into segments, which no release of ONNX reads.",
                 "onnx.proto, TensorProto",
             ),
-            RuleId::TensorName => rule("tensor/name", Error, "Initializers have names, each its own.", "IR.md, Graphs"),
+            RuleId::TensorName => {
+                rule("tensor/name", Error, "Initializers have distinct, nonempty names.", "IR.md, Graphs")
+            }
             RuleId::TensorText => {
                 rule("tensor/text", Error, "The elements of a tensor of strings are UTF-8.", "onnx.proto, TensorProto")
             }
@@ -447,22 +466,22 @@ impl RuleId {
             RuleId::ExternalEntry => rule(
                 "external/entry",
                 Error,
-                "External data has a location, and offset and length in decimal digits.",
+                "External data has a location, and its offset and length are decimal numbers.",
                 "onnx.proto, TensorProto",
             ),
             RuleId::ExternalLocation => rule(
                 "external/location",
                 Error,
-                "External data lies inside the folder of the model.",
+                "External data is stored in the folder of the model.",
                 "ExternalData.md",
             ),
             RuleId::ExternalMissing => {
-                rule("external/missing", Error, "The file of external data is there.", "ExternalData.md")
+                rule("external/missing", Error, "The file with the external data exists.", "ExternalData.md")
             }
             RuleId::ExternalSize => rule(
                 "external/size",
                 Error,
-                "The file holds the bytes that the tensor names and needs.",
+                "The file contains the bytes that the tensor refers to and needs.",
                 "ExternalData.md",
             ),
             RuleId::FunctionTwice => {
@@ -477,7 +496,7 @@ impl RuleId {
             RuleId::FunctionArity => rule(
                 "function/arity",
                 Error,
-                "A call gives a function no more inputs and takes no more outputs than it has.",
+                "A call has no more inputs and outputs than its function.",
                 "IR.md, Functions",
             ),
             RuleId::FunctionAttribute => rule(
@@ -489,19 +508,19 @@ impl RuleId {
             RuleId::FunctionAttributeMissing => rule(
                 "function/attribute-missing",
                 Warning,
-                "A call sets the attributes that have no default.",
+                "A call sets every attribute that has no default.",
                 "IR.md, Functions",
             ),
             RuleId::FunctionAttributeTwice => rule(
                 "function/attribute-twice",
                 Error,
-                "A function declares an attribute once, with a default or without.",
+                "A function declares an attribute once, with or without a default.",
                 "IR.md, Functions",
             ),
             RuleId::FunctionOpset => rule(
                 "function/opset",
                 Warning,
-                "A function imports a domain in the version of its model.",
+                "A function imports a domain at the same version as its model.",
                 "IR.md, Model-local functions",
             ),
         }
@@ -509,22 +528,22 @@ impl RuleId {
 
     /// The stable id: `node/type`.
     pub const fn id(self) -> &'static str {
-        self.row().id
+        self.definition().id
     }
 
     /// The level of its findings.
     pub const fn level(self) -> Level {
-        self.row().level
+        self.definition().level
     }
 
-    /// The sentence that is true of a model that follows the rule; for a note, its statement.
+    /// The sentence that holds for a model that follows the rule; for a note, what the note states.
     pub const fn sentence(self) -> &'static str {
-        self.row().sentence
+        self.definition().sentence
     }
 
-    /// The source in ONNX.
+    /// The section of the ONNX standard that defines it.
     pub const fn source(self) -> &'static str {
-        self.row().source
+        self.definition().source
     }
 }
 

@@ -14,7 +14,7 @@ use onnx_conformance_reference::types::ValueType;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The largest distinguished rank.
-const GREATEST_RANK: usize = 5;
+const MAX_DISTINCT_RANK: usize = 5;
 
 /// Settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
 ///
@@ -28,7 +28,7 @@ pub struct Settings(BTreeSet<String>);
 
 impl Settings {
     /// The settings of a node of this operator version.
-    pub fn of(spec: &OpSpec, facts: &NodeFacts<'_>) -> Settings {
+    pub fn from_node(spec: &OpSpec, facts: &NodeFacts<'_>) -> Settings {
         let mut words: BTreeSet<String> = attributes(spec, facts.node).collect();
         for (position, input) in spec.inputs.iter().enumerate() {
             let is_given = facts.node.input.get(position).is_some_and(|name| !name.is_empty());
@@ -62,7 +62,7 @@ impl Settings {
 
     /// The settings without the rank.
     #[must_use]
-    pub fn of_any_rank(&self) -> Settings {
+    pub fn without_rank(&self) -> Settings {
         Settings(self.0.iter().filter(|word| !word.starts_with("rank=")).cloned().collect())
     }
 
@@ -147,7 +147,7 @@ fn is_tensor(fact: &ValueFact) -> bool {
 }
 
 fn rank_word(rank: usize) -> String {
-    if rank >= GREATEST_RANK { format!("rank={GREATEST_RANK}+") } else { format!("rank={rank}") }
+    if rank >= MAX_DISTINCT_RANK { format!("rank={MAX_DISTINCT_RANK}+") } else { format!("rank={rank}") }
 }
 
 /// The values of string attributes listed in the standard.
@@ -171,7 +171,7 @@ mod tests {
         let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
         let opset = u32::try_from(facts.opset).unwrap();
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).unwrap();
-        let settings = Settings::of(spec, &facts);
+        let settings = Settings::from_node(spec, &facts);
         assert_eq!(settings.to_string(), expected);
         assert_eq!(Settings::parse(expected), settings);
     }

@@ -15,7 +15,7 @@ pub(crate) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// Shortens an owned text.
-pub(crate) fn cut(text: String, max: usize) -> String {
+pub(crate) fn shorten_owned(text: String, max: usize) -> String {
     if text.len() <= max { text } else { shorten(&text, max).into_owned() }
 }
 

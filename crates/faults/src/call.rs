@@ -18,9 +18,9 @@ pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
 }
 
 /// Error message for a call to which the fault does not apply.
-pub(crate) const NOT_MADE: &str = "the fault cannot be made of this call";
+pub(crate) const NOT_APPLICABLE: &str = "the fault does not apply to this call";
 
 /// The error that the fault does not apply here.
-pub(crate) fn lost() -> KernelError {
-    KernelError::Internal(NOT_MADE.to_owned())
+pub(crate) fn not_applicable() -> KernelError {
+    KernelError::Internal(NOT_APPLICABLE.to_owned())
 }

@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::shape::broadcast;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
-use crate::call::{copy, lost};
+use crate::call::{copy, not_applicable};
 use crate::linear::{Linear, accumulate};
 
 /// Effect of a fault on a kernel call.
@@ -52,7 +52,7 @@ impl Change {
             Change::Unary(formula) => unary(formula, call, kernel),
             Change::NarrowUnary(formula) if call.tensor(0)?.element_type().bits() == 16 => unary(formula, call, kernel),
             Change::NarrowUnary(_) => kernel.run(call),
-            Change::Custom(wrong) => wrong(call, kernel),
+            Change::Custom(run) => run(call, kernel),
             Change::Binary(formula) => binary(formula, call, kernel),
             Change::WithoutAttribute(name) => {
                 let mut attributes = call.attributes.clone();
@@ -80,17 +80,20 @@ impl Change {
             })),
             Change::Tail(block) => Ok(changed(&kernel.run(call)?, |tensor| {
                 let full = tensor.len() - tensor.len() % block;
-                taken(tensor, (full > 0).then_some(())?, |at| if at < full { at } else { full - block + at % block })
+                let place = |at| if at < full { at } else { full - block + at % block };
+                if full > 0 { gathered(tensor, place) } else { None }
             })),
-            Change::Repeats(most) => Ok(changed(&kernel.run(call)?, |tensor| {
-                taken(tensor, (tensor.len() > most).then_some(())?, |at| at % most)
-            })),
-            Change::Unseen(most) => {
-                let inputs: Vec<Option<Value>> = call
-                    .inputs
-                    .iter()
-                    .map(|input| each_tensor(input.as_ref(), |tensor| unseen(tensor, most)))
-                    .collect();
+            Change::Repeats(max) => {
+                Ok(changed(
+                    &kernel.run(call)?,
+                    |tensor| {
+                        if tensor.len() > max { gathered(tensor, |at| at % max) } else { None }
+                    },
+                ))
+            }
+            Change::Unseen(max) => {
+                let inputs: Vec<Option<Value>> =
+                    call.inputs.iter().map(|input| each_tensor(input.as_ref(), |tensor| unseen(tensor, max))).collect();
                 kernel.run(&Call { inputs: &inputs, ..copy(call) })
             }
             Change::LowBits => Ok(changed(&kernel.run(call)?, |tensor| {
@@ -120,12 +123,12 @@ fn mapped(tensor: &Tensor, change: impl Fn(f64) -> f64) -> Option<Tensor> {
 }
 
 /// Gathers the elements of the tensor from other positions.
-fn taken(tensor: &Tensor, (): (), place: impl Fn(usize) -> usize) -> Option<Tensor> {
-    let room = TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
-    room.gather(tensor, (0..tensor.len()).map(place)).ok()
+fn gathered(tensor: &Tensor, place: impl Fn(usize) -> usize) -> Option<Tensor> {
+    let output = TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
+    output.gather(tensor, (0..tensor.len()).map(place)).ok()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what leaves the integers stays at their end")]
+#[expect(clippy::cast_possible_truncation, reason = "values out of range saturate")]
 fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor> {
     if tensor.element_type() != from {
         return None;
@@ -145,13 +148,13 @@ fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor
 }
 
 /// Replaces all but the first elements of each row by 0.
-fn unseen(tensor: &Tensor, most: usize) -> Option<Tensor> {
+fn unseen(tensor: &Tensor, max: usize) -> Option<Tensor> {
     let &last = tensor.shape().last()?;
-    if last <= most || tensor.element_type() == ElementType::String {
+    if last <= max || tensor.element_type() == ElementType::String {
         return None;
     }
     let zero = Tensor::zero(tensor.element_type()).ok()?;
-    let places = (0..tensor.len()).map(|at| if at % last < most { (0, at) } else { (1, 0) });
+    let places = (0..tensor.len()).map(|at| if at % last < max { (0, at) } else { (1, 0) });
     TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec())
         .ok()?
         .gather_from(&[tensor, &zero], places)
@@ -163,7 +166,7 @@ fn unary(formula: fn(f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Result {
     if !input.element_type().is_float() {
         return kernel.run(call);
     }
-    Ok(mapped(input, formula).ok_or_else(lost)?.into())
+    Ok(mapped(input, formula).ok_or_else(not_applicable)?.into())
 }
 
 fn binary(formula: fn(f64, f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Result {
@@ -175,12 +178,12 @@ fn binary(formula: fn(f64, f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Res
     let (left, right) = (a.floats(), b.floats());
     let pairs = StridedIter::broadcast(a.shape(), &shape).zip(StridedIter::broadcast(b.shape(), &shape));
     let values: Vec<f64> = pairs.map(|(at, other)| formula(left[at], right[other])).collect();
-    Ok(Tensor::of_floats(a.element_type(), &shape, &values).map_err(|_| lost())?.into())
+    Ok(Tensor::of_floats(a.element_type(), &shape, &values).map_err(|_| not_applicable())?.into())
 }
 
 fn as_version(since: u32, call: &Call<'_>) -> Result {
     let version = &call.spec.version;
-    let spec = Specs::embedded().find(&version.domain, &version.name, since).map_err(|_| lost())?;
-    let kernel = registry::find(&spec.version).ok_or_else(lost)?;
+    let spec = Specs::embedded().find(&version.domain, &version.name, since).map_err(|_| not_applicable())?;
+    let kernel = registry::find(&spec.version).ok_or_else(not_applicable)?;
     kernel.run(&Call { spec, opset: since.into(), ..copy(call) })
 }

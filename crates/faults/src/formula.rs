@@ -1,4 +1,4 @@
-//! Functions that are confused with others, or that omit a step.
+//! Formulas of faulty functions: another function, or a missing step.
 
 use libm::{cos, erf, exp, fabs, floor, log, log1p, rint, round, sin, sqrt, tan, tanh, trunc};
 
@@ -46,7 +46,7 @@ pub(crate) const UNARY: &[Unary] = &[
     ("HardSwish", "no clipping below", |x| x * ((x + 3.0) / 6.0).min(1.0)),
     ("HardSigmoid", "no clipping above", |x| (0.2 * x + 0.5).max(0.0)),
     ("HardSigmoid", "no clipping below", |x| (0.2 * x + 0.5).min(1.0)),
-    ("HardSigmoid", "a sixth for a fifth", |x| (x / 6.0 + 0.5).clamp(0.0, 1.0)),
+    ("HardSigmoid", "alpha of 1/6 instead of 1/5", |x| (x / 6.0 + 0.5).clamp(0.0, 1.0)),
     ("Identity", "clears negative zero", |x| x + 0.0),
     ("LeakyRelu", "no leak", |x| x.max(0.0)),
     ("LeakyRelu", "a leak of a tenth", |x| if x < 0.0 { 0.1 * x } else { x }),
@@ -91,7 +91,7 @@ pub(crate) const UNARY: &[Unary] = &[
     ("Tan", "its reciprocal", |x| 1.0 / tan(x)),
     ("Tanh", "tangent", tan),
     ("Tanh", "clipped identity", |x| x.clamp(-1.0, 1.0)),
-    ("ThresholdedRelu", "an ordinary one", |x| x.max(0.0)),
+    ("ThresholdedRelu", "Relu", |x| x.max(0.0)),
     ("Gelu", "Relu", |x| x.max(0.0)),
     ("Gelu", "Swish", |x| x * sigmoid(x)),
     ("Swish", "hard", |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0)),
@@ -103,14 +103,14 @@ pub(crate) const UNARY: &[Unary] = &[
 pub(crate) const BINARY: &[Binary] = &[
     ("Add", "subtracts", |a, b| a - b),
     ("Add", "rounds through a saturated range", |a, b| (a + b).clamp(-65504.0, 65504.0)),
-    ("Sub", "the other way", |a, b| b - a),
+    ("Sub", "operands swapped", |a, b| b - a),
     ("Sub", "the distance", |a, b| fabs(a - b)),
     ("Mul", "adds", |a, b| a + b),
     ("Mul", "0 times infinity is 0", |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
-    ("Div", "the other way", |a, b| b / a),
+    ("Div", "operands swapped", |a, b| b / a),
     ("Div", "of integers", |a, b| trunc(a / b)),
     ("Div", "by zero is zero", |a, b| if b == 0.0 { 0.0 } else { a / b }),
-    ("Pow", "the other way", |a, b| libm::pow(b, a)),
+    ("Pow", "operands swapped", |a, b| libm::pow(b, a)),
     ("Pow", "of the absolute value", |a, b| libm::pow(fabs(a), b)),
     ("Pow", "0 to the 0 is 0", |a, b| if a == 0.0 && b == 0.0 { 0.0 } else { libm::pow(a, b) }),
     ("Mod", "of the floor", |a, b| a - b * floor(a / b)),

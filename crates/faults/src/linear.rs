@@ -6,7 +6,7 @@ use onnx_conformance_reference::kernels::framework::registry::Kernel;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
-use crate::call::{copy, lost};
+use crate::call::{copy, not_applicable};
 
 /// Summation axis of the first input, counted from the front or the back.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,12 @@ pub(crate) fn accumulate(linear: Linear, call: &Call<'_>, kernel: &Kernel) -> Re
     if !is_narrow || length < 2 || length.saturating_mul(input.len()) > MAX_WORK {
         return kernel.run(call);
     }
-    let zero = Tensor::zero(element).map_err(|_| lost())?;
+    let zero = Tensor::zero(element).map_err(|_| not_applicable())?;
     let mut sum: Option<Tensor> = None;
     for slice in 0..length {
         let places = (0..input.len()).map(|at| if at / inner % length == slice { (0, at) } else { (1, 0) });
-        let room = TensorBuilder::unlimited(element, input.shape().to_vec()).map_err(|_| lost())?;
-        let part = room.gather_from(&[input, &zero], places).map_err(|_| lost())?;
+        let output = TensorBuilder::unlimited(element, input.shape().to_vec()).map_err(|_| not_applicable())?;
+        let part = output.gather_from(&[input, &zero], places).map_err(|_| not_applicable())?;
         let mut inputs = call.inputs.to_vec();
         inputs[0] = Some(Value::Tensor(part));
         if slice > 0 {
@@ -55,9 +55,9 @@ pub(crate) fn accumulate(linear: Linear, call: &Call<'_>, kernel: &Kernel) -> Re
             Some(sum) => {
                 let pairs = sum.floats().into_iter().zip(term.floats());
                 let values: Vec<f64> = pairs.map(|(a, b)| a + b).collect();
-                Tensor::of_floats(element, sum.shape(), &values).map_err(|_| lost())?
+                Tensor::of_floats(element, sum.shape(), &values).map_err(|_| not_applicable())?
             }
         });
     }
-    Ok(sum.ok_or_else(lost)?.into())
+    Ok(sum.ok_or_else(not_applicable)?.into())
 }

@@ -179,7 +179,7 @@ const COARSE: &[&str] = &[
 ];
 
 /// Operators without a checked element after the last block: they return no tensor, few elements, equal ones, or random ones.
-const FEW: &[&str] = &[
+const WITHOUT_TAIL: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
     "MelWeightMatrix",
@@ -228,7 +228,7 @@ const FLOATING: &[&str] = &[
 ];
 
 /// Operators that return positions of elements.
-const PLACES: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
+const POSITIONS: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
 /// Operators that move more elements than 16 bits can count.
 const MOVERS: &[&str] = &[
@@ -274,14 +274,14 @@ impl Operator {
         Fault { domain, operator, versions, class, what: what.into(), change, undecided: None }
     }
 
-    fn is(&self, name: &str) -> bool {
+    fn is_onnx(&self, name: &str) -> bool {
         self.domain == "ai.onnx" && self.name == name
     }
 
     fn formulas(&self) -> Vec<Fault> {
-        let unary = UNARY.iter().filter(|(name, ..)| self.is(name));
+        let unary = UNARY.iter().filter(|(name, ..)| self.is_onnx(name));
         let unary = unary.map(|(_, what, formula)| (what, Change::Unary(*formula)));
-        let binary = BINARY.iter().filter(|(name, ..)| self.is(name));
+        let binary = BINARY.iter().filter(|(name, ..)| self.is_onnx(name));
         let binary = binary.map(|(_, what, formula)| (what, Change::Binary(*formula)));
         let versions = self.all_versions();
         unary.chain(binary).map(|(what, change)| self.fault(Class::Formula, versions, *what, change)).collect()
@@ -322,7 +322,7 @@ impl Operator {
 
     /// Faults that convert data through a type that cannot represent them.
     fn types(&self) -> Vec<Fault> {
-        let ways = [
+        let conversions = [
             (ElementType::Int64, ElementType::Double),
             (ElementType::Int64, ElementType::Int32),
             (ElementType::Int32, ElementType::Float),
@@ -332,11 +332,11 @@ impl Operator {
             (ElementType::Bfloat16, ElementType::Float16),
         ];
         let is_floating = FLOATING.contains(&self.name);
-        let is_left_out = |from: ElementType| {
-            let is_digit_of_integer = !from.is_float() || from == ElementType::Double && self.domain == "ai.onnx.ml";
+        let is_excluded = |from: ElementType| {
+            let is_integer_or_double = !from.is_float() || from == ElementType::Double && self.domain == "ai.onnx.ml";
             COARSE.contains(&self.name)
-                || is_floating && is_digit_of_integer
-                || from == ElementType::Bfloat16 && !self.reaches_far()
+                || is_floating && is_integer_or_double
+                || from == ElementType::Bfloat16 && !self.uses_full_range()
         };
         let has = |spec: &OpSpec, element: ElementType| {
             let formal = spec.inputs.first().map(|formal| &formal.kind);
@@ -346,7 +346,7 @@ impl Operator {
             })
         };
         let mut faults = Vec::new();
-        for (from, to) in ways.into_iter().filter(|(from, _)| !is_left_out(*from)) {
+        for (from, to) in conversions.into_iter().filter(|(from, _)| !is_excluded(*from)) {
             let mut with = self.versions.iter().filter(|spec| has(spec, from)).map(|spec| spec.version.since);
             let Some(first) = with.next() else { continue };
             let versions = (first, with.next_back().unwrap_or(first));
@@ -356,8 +356,8 @@ impl Operator {
     }
 
     /// True if the cases pass values of the whole bfloat16 range through the operator.
-    fn reaches_far(&self) -> bool {
-        let more = [
+    fn uses_full_range(&self) -> bool {
+        let others = [
             "Abs",
             "Clip",
             "Conv",
@@ -372,23 +372,23 @@ impl Operator {
             "Sub",
             "Sum",
         ];
-        MOVERS.iter().chain(&more).any(|name| self.is(name))
+        MOVERS.iter().chain(&others).any(|name| self.is_onnx(name))
     }
 
     fn sizes(&self) -> Vec<Fault> {
         let (versions, mut faults) = (self.all_versions(), Vec::new());
         let mut add = |what: String, change| faults.push(self.fault(Class::Size, versions, what, change));
-        if self.domain == "ai.onnx" && !FEW.contains(&self.name) {
-            add("what is behind the last 8".to_owned(), Change::Tail(8));
+        if self.domain == "ai.onnx" && !WITHOUT_TAIL.contains(&self.name) {
+            add("elements after the last block of 8".to_owned(), Change::Tail(8));
         }
-        if MOVERS.iter().any(|name| self.is(name)) {
-            add("what is beyond 65,536 elements".to_owned(), Change::Repeats(1 << 16));
+        if MOVERS.iter().any(|name| self.is_onnx(name)) {
+            add("elements after the first 65,536".to_owned(), Change::Repeats(1 << 16));
         }
-        for (_, most) in ROWS.iter().filter(|(name, _)| self.is(name)) {
-            add(format!("what is beyond {most} in a row"), Change::Unseen(*most));
+        for (_, max) in ROWS.iter().filter(|(name, _)| self.is_onnx(name)) {
+            add(format!("elements of a row after the first {max}"), Change::Unseen(*max));
         }
-        if PLACES.iter().any(|name| self.is(name)) {
-            add("places in 16 bits".to_owned(), Change::LowBits);
+        if POSITIONS.iter().any(|name| self.is_onnx(name)) {
+            add("positions in 16 bits".to_owned(), Change::LowBits);
         }
         faults
     }
@@ -396,17 +396,17 @@ impl Operator {
     fn precisions(&self) -> Vec<Fault> {
         let (versions, mut faults) = (self.all_versions(), Vec::new());
         let mut add = |what: String, change| faults.push(self.fault(Class::Precision, versions, what, change));
-        if ELEMENTARY.iter().any(|name| self.is(name)) {
+        if ELEMENTARY.iter().any(|name| self.is_onnx(name)) {
             add("1 % off in 16 bits".to_owned(), Change::Larger(0.01));
             add("4 % off in 16 bits".to_owned(), Change::Larger(0.04));
         }
-        for (_, what, formula) in NARROW.iter().filter(|(name, ..)| self.is(name)) {
+        for (_, what, formula) in NARROW.iter().filter(|(name, ..)| self.is_onnx(name)) {
             add(format!("in 16 bits {what}"), Change::NarrowUnary(*formula));
         }
-        for (_, linear) in SUMS.iter().filter(|(name, _)| self.is(name)) {
-            add("adds up in 16 bits".to_owned(), Change::Accumulates(*linear));
+        for (_, linear) in SUMS.iter().filter(|(name, _)| self.is_onnx(name)) {
+            add("accumulates in 16 bits".to_owned(), Change::Accumulates(*linear));
         }
-        if self.is("GRU") || self.is("LSTM") {
+        if self.is_onnx("GRU") || self.is_onnx("LSTM") {
             add("a hard sigmoid in 16 bits".to_owned(), Change::Custom(hard_sigmoid));
         }
         faults
@@ -418,11 +418,12 @@ impl Operator {
         for pair in self.versions.windows(2) {
             let (before, after) = (pair[0].version.since, pair[1].version.since);
             if pair[1].changes.is_some() {
-                let change = |of: u32, by: u32| {
-                    self.fault(Class::Version, (of, of), format!("by the text of {by}"), Change::AsVersion(by))
+                let swapped = |version: u32, other: u32| {
+                    let what = format!("follows version {other}");
+                    self.fault(Class::Version, (version, version), what, Change::AsVersion(other))
                 };
-                faults.push(change(after, before));
-                faults.push(change(before, after));
+                faults.push(swapped(after, before));
+                faults.push(swapped(before, after));
             }
         }
         faults
@@ -437,9 +438,9 @@ fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
     }
     let mut attributes = call.attributes.clone();
     let directions = if call.optional_string("direction") == Some("bidirectional") { 2 } else { 1 };
-    let one: &[&str] =
+    let activations: &[&str] =
         if call.spec.version.name == "GRU" { &["HardSigmoid", "Tanh"] } else { &["HardSigmoid", "Tanh", "Tanh"] };
-    let names = one.repeat(directions).into_iter().map(std::sync::Arc::from).collect();
+    let names = activations.repeat(directions).into_iter().map(std::sync::Arc::from).collect();
     attributes.insert("activations".to_owned(), Attribute::Strings(names));
     kernel.run(&Call { attributes: &attributes, ..copy(call) })
 }
@@ -448,25 +449,25 @@ fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
 fn undecided(fault: &Fault) -> Option<&'static str> {
     let is = |change: &str| fault.what == change;
     let reason = match fault.operator.as_str() {
-        _ if is("ignores consumed_inputs") => "the text calls it a hint to an optimizer of old",
-        _ if is("ignores seed") => "what is drawn is free",
-        _ if is("ignores nodes_hitrates") || is("ignores nodes_hitrates_as_tensor") => "a hint to an optimizer",
+        _ if is("ignores consumed_inputs") => "the specification calls it a hint for an optimizer",
+        _ if is("ignores seed") => "the drawn values are not specified",
+        _ if is("ignores nodes_hitrates") || is("ignores nodes_hitrates_as_tensor") => "a hint for an optimizer",
         "Conv" | "ConvInteger" | "ConvTranspose" | "DeformConv" | "QLinearConv" if is("ignores kernel_shape") => {
-            "it can only say what the shape of the weights says"
+            "it must agree with the shape of the weights"
         }
-        "GRU" | "LSTM" | "RNN" if is("ignores hidden_size") => "it can only say what the shape of the weights says",
-        "GRU" | "LSTM" | "RNN" if is("ignores output_sequence") => "an output that is not asked for may be given",
+        "GRU" | "LSTM" | "RNN" if is("ignores hidden_size") => "it must agree with the shape of the weights",
+        "GRU" | "LSTM" | "RNN" if is("ignores output_sequence") => "an output that is not requested may be computed",
         "GroupNormalization" | "RMSNormalization" | "Range" if is("ignores stash_type") => {
-            "in a wider type than asked for, results are only more exact"
+            "a wider type than requested only makes the result more accurate"
         }
-        "LinearAttention" if is("ignores chunk_size") => "a hint to an optimizer",
-        "LinearClassifier" if is("ignores multi_class") => "the text does not say what it does",
+        "LinearAttention" if is("ignores chunk_size") => "a hint for an optimizer",
+        "LinearClassifier" if is("ignores multi_class") => "the specification does not define its effect",
         "OneHotEncoder" if is("ignores zeros") => {
-            "without zeros what is unknown must be refused, which a refusal tells"
+            "with zeros=0, unknown values must be refused, which cases of refusals test"
         }
-        "Sign" if is("NaN becomes 0") => "the text has three cases, of which NaN is none",
-        "StringNormalizer" if is("ignores locale") => "the locales that all machines have change no case differently",
-        "TopK" if is("ignores sorted") => "without it the order is free, so that any is right",
+        "Sign" if is("NaN becomes 0") => "the specification defines three cases, none of them for NaN",
+        "StringNormalizer" if is("ignores locale") => "the locales that all machines have change case in the same way",
+        "TopK" if is("ignores sorted") => "without it, any order is correct",
         _ => return None,
     };
     Some(reason)

@@ -7,11 +7,11 @@ use onnx_conformance_cases::case::{Case, Level};
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
 use onnx_conformance_harness::run::{Outcome, judge};
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::executor::run_faulty;
+use onnx_conformance_reference::executor::{RunError, run_faulty};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::call::Call;
 use onnx_conformance_reference::kernels::framework::registry::Kernel;
-use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
@@ -19,7 +19,7 @@ use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response}
 use rayon::prelude::*;
 
 use crate::Fault;
-use crate::call::NOT_MADE;
+use crate::call::NOT_APPLICABLE;
 
 /// Time limit of a faulty kernel per case.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -48,12 +48,12 @@ pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
     let verdicts: Result<Vec<Vec<Verdict>>, GenerateError> = groups
         .into_par_iter()
         .map(|((domain, name), faults)| {
-            let mut of_version = BTreeMap::new();
+            let mut cases_by_version = BTreeMap::new();
             for since in Specs::embedded().versions(&domain, &name) {
                 let version = OperatorVersion::new(&domain, &name, since);
-                of_version.insert(since, with_outputs(&operators, &version)?);
+                cases_by_version.insert(since, with_outputs(&operators, &version)?);
             }
-            Ok(faults.into_iter().map(|fault| put(fault, &of_version)).collect())
+            Ok(faults.into_iter().map(|fault| measure_fault(fault, &cases_by_version)).collect())
         })
         .collect();
     Ok(verdicts?.into_iter().flatten().collect())
@@ -69,9 +69,9 @@ fn with_outputs(operators: &OperatorCatalog, version: &OperatorVersion) -> Resul
     Ok(cases)
 }
 
-fn put(fault: Fault, of_version: &BTreeMap<u32, Vec<Case>>) -> Verdict {
+fn measure_fault(fault: Fault, cases_by_version: &BTreeMap<u32, Vec<Case>>) -> Verdict {
     let (first, last) = fault.versions;
-    let cases = of_version.range(first..=last).flat_map(|(_, cases)| cases);
+    let cases = cases_by_version.range(first..=last).flat_map(|(_, cases)| cases);
     let (required, others): (Vec<&Case>, Vec<&Case>) = cases.partition(|case| case.level == Level::Required);
     let host = Faulty { fault: &fault };
     let noticed = required.iter().find_map(|case| notice(case, &host));
@@ -89,7 +89,7 @@ fn notice(case: &Case, host: &Faulty<'_>) -> Option<(String, String)> {
     let result = judge(case, host, &host.declaration());
     let is_noticed = match result.outcome {
         Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType => true,
-        Outcome::Error => !result.message.contains(NOT_MADE),
+        Outcome::Error => !result.message.contains(NOT_APPLICABLE),
         _ => false,
     };
     is_noticed.then(|| (case.id.clone(), result.message))
@@ -100,25 +100,33 @@ struct Faulty<'a> {
     fault: &'a Fault,
 }
 
+/// Reason why a case has no outputs.
+#[derive(Debug, thiserror::Error)]
+enum NoOutputs {
+    #[error(transparent)]
+    Load(#[from] ModelError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
 impl Faulty<'_> {
-    fn compute(&self, request: &Request<'_>) -> Result<Vec<Value>, String> {
-        let model = read_model(request.model.clone(), &NoExternalData, &LoadLimits::default());
-        let model = model.map_err(|error| error.to_string())?;
+    fn compute(&self, request: &Request<'_>) -> Result<Vec<Value>, NoOutputs> {
+        let model = read_model(request.model.clone(), &NoExternalData, &LoadLimits::default())?;
         let inputs = request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let started = Instant::now();
         let limits = ExecutionLimits {
             deadline: Deadline::new(move || started.elapsed() > TIMEOUT),
             ..ExecutionLimits::default()
         };
-        let wrong = |call: &Call<'_>, kernel: &'static Kernel| {
+        let run_kernel = |call: &Call<'_>, kernel: &'static Kernel| {
             let version = &call.spec.version;
             let (first, last) = self.fault.versions;
-            let is_wrong = version.name == self.fault.operator
+            let is_faulty = version.name == self.fault.operator
                 && version.domain == self.fault.domain
                 && (first..=last).contains(&version.since);
-            if is_wrong { self.fault.change.run(call, kernel) } else { kernel.run(call) }
+            if is_faulty { self.fault.change.run(call, kernel) } else { kernel.run(call) }
         };
-        run_faulty(&model, inputs, limits, &wrong).map_err(|error| error.to_string())
+        Ok(run_faulty(&model, inputs, limits, &run_kernel)?)
     }
 }
 
@@ -130,7 +138,7 @@ impl Host for Faulty<'_> {
     fn run(&self, request: &Request<'_>) -> Ran {
         let response = match self.compute(request) {
             Ok(values) => Response::Outputs { values, cells: Vec::new() },
-            Err(message) => Response::run_error(message),
+            Err(error) => Response::run_error(error.to_string()),
         };
         Ended::Answered(response).into()
     }

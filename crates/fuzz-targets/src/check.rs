@@ -15,8 +15,9 @@ use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::{Limits, check};
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::executor::{Step, run_traced};
+use onnx_conformance_reference::executor::{RunError, Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
@@ -27,6 +28,8 @@ use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table
 use onnx_conformance_report::models::{
     ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial, proof_accuracy,
 };
+
+use crate::{Bug, Difference};
 
 /// Processor time limit per input, in an unoptimized build.
 pub(crate) const TIME: Duration = Duration::from_secs(2);
@@ -44,8 +47,8 @@ fn limits() -> Limits {
 
 /// Checks a model with all options, renders the report in every format, and compares the inferred facts and the reported errors
 /// of nodes with the executor.
-pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+pub(crate) fn check_model(input: &[u8]) -> Result<bool, Bug> {
+    let folder = tempfile::tempdir()?;
     let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
     let saving = Saving::new(folder.path().to_owned(), Vec::new(), true);
     let wanted = Wanted { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..Wanted::default() };
@@ -56,7 +59,7 @@ pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
         render(report);
     }
     let Ok(model) = decode::model(Bytes::from(source)) else { return Ok(false) };
-    agree_with_executor(&model, &plain)?;
+    compare_with_executor(&model, &plain)?;
     Ok(!has_errors(&plain))
 }
 
@@ -72,24 +75,24 @@ fn render(report: &ModelReport) {
 /// Compares the inferred facts of a value with the value: type, dimensions, elements.
 fn contradicts(fact: &ValueFact, value: &Value) -> Option<String> {
     if let Some(known) = fact.value_type.as_ref().filter(|known| **known != value.value_type()) {
-        return Some(format!("is inferred as {known}, and is {}", value.value_type()));
+        return Some(format!("is inferred as {known}, but is {}", value.value_type()));
     }
     let tensor = value.as_tensor()?;
     if let Some(shape) = &fact.shape {
         let fits = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Size(known) if known != size);
         if shape.len() != tensor.rank() || !shape.iter().zip(tensor.shape()).all(fits) {
-            return Some(format!("is inferred with shape {shape:?}, and has {:?}", tensor.shape()));
+            return Some(format!("is inferred with shape {shape:?}, but has {:?}", tensor.shape()));
         }
     }
     let constant = fact.constant.as_ref()?;
     (constant != value && compare(constant, value, &Accuracy::Exact).is_err())
-        .then(|| format!("is inferred as {constant:?}, and is {value:?}"))
+        .then(|| format!("is inferred as {constant:?}, but is {value:?}"))
 }
 
 /// Checks that the inferred facts of the main graph are true of its values, and that a model with errors in its nodes does not
 /// run.
-fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), String> {
-    // In a model that contradicts its own declarations, facts come from both sides.
+fn compare_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), Bug> {
+    // If a model contradicts its own declarations, facts derive from both.
     let is_about_nodes = |rule: RuleId| matches!(rule, RuleId::NodeConstraint | RuleId::NodeType | RuleId::NodeArity);
     let errors: Vec<_> = report.findings.iter().filter(|finding| finding.level == Level::Error).collect();
     if errors.iter().any(|finding| !is_about_nodes(finding.rule)) {
@@ -103,7 +106,7 @@ fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), S
     }
     let limits = limits();
     let inferred = infer(&undeclared, &limits);
-    let wrong = Mutex::new(None);
+    let first_bug = Mutex::new(None);
     let step = |step: &Step<'_>| {
         if step.depth > 0 {
             return;
@@ -112,29 +115,39 @@ fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), S
             let Some(value) = value else { continue };
             let fact = inferred.value(BodyId::MAIN, name);
             let contradiction = fact.and_then(|fact| contradicts(fact, value));
-            if let (Some(text), Ok(mut wrong)) = (contradiction, wrong.lock()) {
-                wrong.get_or_insert(format!("'{name}' of {} {text}", step.node.op_type));
+            if let (Some(contradiction), Ok(mut first_bug)) = (contradiction, first_bug.lock()) {
+                let operator = step.node.op_type.clone();
+                first_bug.get_or_insert(Bug::Inference { name: name.clone(), operator, contradiction });
             }
         }
     };
     let Some(ran) = run(model, &step) else { return Ok(()) };
-    if let Some(text) = wrong.into_inner().ok().flatten() {
-        return Err(text);
+    if let Some(bug) = first_bug.into_inner().ok().flatten() {
+        return Err(bug);
     }
-    // The executor skips a node without used outputs, so that an error of it does not show.
+    // The executor skips nodes without used outputs, so their errors do not appear.
     let is_dead = |finding: &Finding| {
         let is_note = |other: &&Finding| other.rule == RuleId::NodeDead && other.place == finding.place;
         report.findings.iter().any(|other| is_note(&other))
     };
-    let in_main_graph = |finding: &&&Finding| finding.place.path.len() == 1 && !is_dead(finding);
-    match errors.iter().find(in_main_graph) {
-        Some(error) if ran.is_ok() => Err(format!("the model runs, in spite of: {error}")),
+    let is_in_main_graph = |finding: &&&Finding| finding.place.path.len() == 1 && !is_dead(finding);
+    match errors.iter().find(is_in_main_graph) {
+        Some(error) if ran.is_ok() => Err(Bug::FalseError(error.to_string())),
         _ => Ok(()),
     }
 }
 
+/// Reason why a model has no outputs.
+#[derive(Debug, thiserror::Error)]
+enum NoOutputs {
+    #[error(transparent)]
+    Load(#[from] ModelError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
 /// Runs the model on generated inputs; `None` if no inputs can be generated, or if the model does not load.
-fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, String>> {
+fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, NoOutputs>> {
     let (_, inputs) = made_up_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
     run_on(model, &inputs, step)
 }
@@ -143,24 +156,24 @@ fn run_on(
     model: &ModelProto,
     inputs: &[Named],
     step: &(dyn Fn(&Step<'_>) + Sync),
-) -> Option<Result<Vec<Value>, String>> {
+) -> Option<Result<Vec<Value>, NoOutputs>> {
     let deadline = limits().deadline;
     let loading = LoadLimits { deadline: deadline.clone(), bytes: RUN_BYTES };
     let loaded = match read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &loading) {
         Ok(loaded) => loaded,
-        // A limit, which is time on the clock, is no property of the model.
-        Err(error @ ModelError::Limit(_)) => return Some(Err(error.to_string())),
+        // A limit depends on the clock, so it is not a property of the model.
+        Err(error @ ModelError::Limit(_)) => return Some(Err(error.into())),
         Err(_) => return None,
     };
     let limits =
         ExecutionLimits { elements: 1 << 18, bytes: RUN_BYTES, trips: 100, deadline, ..ExecutionLimits::default() };
     let inputs: BTreeMap<String, Value> =
         inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
-    Some(run_traced(&loaded, inputs, limits, step).map_err(|error| error.to_string()))
+    Some(run_traced(&loaded, inputs, limits, step).map_err(NoOutputs::from))
 }
 
 /// Converts a valid model to other opsets and checks that the results are valid and give the same outputs.
-pub(crate) fn converted(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn convert_model(input: &[u8]) -> Result<bool, Bug> {
     if has_error(input) {
         return Ok(false);
     }
@@ -171,10 +184,11 @@ pub(crate) fn converted(input: &[u8]) -> Result<bool, String> {
         let after = conversion.model;
         is_converted = true;
         let file = after.encode_to_vec();
+        let target = format!("{target:?}");
         if let Some(error) = first_error(&file) {
-            return Err(format!("valid, and after its conversion to {target:?}: {error}"));
+            return Err(Bug::InvalidConversion { target, error });
         }
-        same_outputs(&before, &after).map_err(|text| format!("converted to {target:?}: {text}"))?;
+        compare_outputs(&before, &after).map_err(|difference| Bug::DifferentConversion { target, difference })?;
     }
     Ok(is_converted)
 }
@@ -204,25 +218,31 @@ fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
     targets
 }
 
-fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
+fn compare_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), Difference> {
     let Some(graph) = &before.graph else { return Ok(()) };
     let Some((_, inputs)) = made_up_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
     let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
     let actual = match run_on(after, &inputs, &|_| ()) {
         Some(Ok(actual)) => actual,
         Some(Err(error)) if is_limit(&error) => return Ok(()),
-        Some(Err(error)) => return Err(format!("the model ran, and does not any more: {error}")),
-        None => return Err("the model loaded, and does not any more".to_owned()),
+        Some(Err(error)) => return Err(Difference::Run(error.to_string())),
+        None => return Err(Difference::Load),
     };
     for (position, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
         if let Err(difference) = compare(expected, actual, &proof_accuracy(expected).0) {
-            return Err(format!("output {position} differs: {}", difference.message));
+            return Err(Difference::Output { position, message: difference.message });
         }
     }
     Ok(())
 }
 
 /// True if the run ended at a limit, which the nodes of a conversion may reach earlier than the original node.
-fn is_limit(error: &str) -> bool {
-    error.contains("limit") || error.contains("the time for")
+fn is_limit(error: &NoOutputs) -> bool {
+    match error {
+        NoOutputs::Load(error) => matches!(error, ModelError::Limit(_)),
+        NoOutputs::Run(RunError::Kernel(error)) => {
+            matches!(error.root(), KernelError::Limit(_) | KernelError::Depth(_) | KernelError::Deadline)
+        }
+        NoOutputs::Run(RunError::Input { .. }) => false,
+    }
 }

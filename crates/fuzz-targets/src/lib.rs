@@ -1,6 +1,7 @@
 //! Fuzz targets for all code that reads user input. A target consists of a function of bytes, seeds, and a mutator that keeps
 //! most of the structure of an input.
 
+mod bug;
 mod check;
 mod model;
 mod mutate;
@@ -10,5 +11,6 @@ mod target;
 mod text;
 mod texts;
 
+pub use bug::{Bug, Difference};
 pub use onnx_conformance_cases::generate::Random;
 pub use target::{TARGETS, Target, check};

@@ -17,6 +17,8 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, Value};
 use onnx_conformance_report::describe_case::describe;
 
+use crate::Bug;
+
 /// Time limit for loading and running a model.
 pub(crate) const TIME: Duration = Duration::from_millis(100);
 
@@ -24,7 +26,7 @@ pub(crate) const TIME: Duration = Duration::from_millis(100);
 const BYTES: usize = 16 << 20;
 
 /// Reads, checks, describes, varies and runs a model.
-pub(crate) fn run(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn run(input: &[u8]) -> Result<bool, Bug> {
     let bytes = Bytes::copy_from_slice(input);
     let started = Instant::now();
     let deadline = Deadline::new(move || started.elapsed() > TIME);
@@ -38,12 +40,12 @@ pub(crate) fn run(input: &[u8]) -> Result<bool, String> {
         ExecutionLimits { elements: 1 << 20, bytes: BYTES, trips: 1000, deadline, ..ExecutionLimits::default() };
     match execute(&model, inputs(&model), limits) {
         Ok(_) => Ok(true),
-        Err(RunError::Kernel(error)) if matches!(error.root(), KernelError::Internal(_)) => Err(error.to_string()),
+        Err(RunError::Kernel(error)) if matches!(error.root(), KernelError::Internal(_)) => Err(error.into()),
         Err(_) => Ok(false),
     }
 }
 
-/// Empty values for the inputs without an initializer, as far as their types have one.
+/// Returns empty values for the inputs without an initializer whose types have an empty value.
 fn inputs(model: &Model) -> BTreeMap<String, Value> {
     let inputs = model.graph.inputs.iter().filter(|input| !model.graph.initializers.contains_key(&input.name));
     inputs.filter_map(|input| Some((input.name.clone(), empty(input.value_type.as_ref()?)?))).collect()

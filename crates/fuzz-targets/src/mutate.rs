@@ -38,7 +38,7 @@ const FLOATS: [f32; 10] =
     [0.0, -0.0, 1.0, -1.0, 0.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE];
 
 /// Maximum number of items of a list.
-const LONGEST: usize = 1 << 12;
+const MAX_ITEMS: usize = 1 << 12;
 
 static VERSIONS: LazyLock<Vec<OperatorVersion>> = LazyLock::new(|| Specs::embedded().all().collect());
 
@@ -65,7 +65,7 @@ fn change(random: &mut Random, model: &mut ModelProto) {
         1 => model.ir_version = Some(random.between(2, 14)),
         2 | 3 => {
             if let Some(graph) = graph(random, model) {
-                infos(random, graph);
+                change_infos(random, graph);
             }
         }
         4..=8 => {
@@ -126,9 +126,9 @@ fn tensor<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut 
 
 fn change_tensor(random: &mut Random, tensor: &mut TensorProto) {
     match random.below(8) {
-        0 => dims(random, &mut tensor.dims),
+        0 => change_dims(random, &mut tensor.dims),
         1 => tensor.data_type = Some(i32::try_from(random.between(0, 30)).unwrap_or(0)),
-        2 => elements(random, tensor),
+        2 => change_elements(random, tensor),
         // The shape and the elements change together, so that the tensor remains valid.
         3..=6 => reshape(random, tensor),
         _ => {
@@ -139,7 +139,7 @@ fn change_tensor(random: &mut Random, tensor: &mut TensorProto) {
     }
 }
 
-fn dims(random: &mut Random, dims: &mut Vec<i64>) {
+fn change_dims(random: &mut Random, dims: &mut Vec<i64>) {
     let at = place(random, dims.len() + 1);
     match random.below(4) {
         0 if at < dims.len() => drop(dims.remove(at)),
@@ -154,7 +154,7 @@ fn dims(random: &mut Random, dims: &mut Vec<i64>) {
 }
 
 /// Sets some elements to extreme values.
-fn elements(random: &mut Random, tensor: &mut TensorProto) {
+fn change_elements(random: &mut Random, tensor: &mut TensorProto) {
     let mut raw = tensor.raw_data.clone().unwrap_or_default().to_vec();
     let width = ElementType::from_code(tensor.data_type()).map_or(1, |element| element.size().max(1));
     let bits = match random.below(4) {
@@ -199,7 +199,7 @@ fn reshape(random: &mut Random, tensor: &mut TensorProto) {
         }
     }
     let count = tensor.dims.iter().try_fold(1i64, |count, &dim| count.checked_mul(dim)).unwrap_or(0);
-    let count = usize::try_from(count).unwrap_or(0).min(LONGEST);
+    let count = usize::try_from(count).unwrap_or(0).min(MAX_ITEMS);
     if element == ElementType::String {
         let text = tensor.string_data.first().cloned().unwrap_or_default();
         tensor.string_data.resize(count, text);
@@ -210,7 +210,7 @@ fn reshape(random: &mut Random, tensor: &mut TensorProto) {
     tensor.raw_data = Some(old.iter().copied().cycle().take(bits.div_ceil(8)).collect::<Vec<u8>>().into());
 }
 
-fn infos(random: &mut Random, graph: &mut GraphProto) {
+fn change_infos(random: &mut Random, graph: &mut GraphProto) {
     let list = match random.below(2) {
         0 => &mut graph.input,
         _ => &mut graph.output,
@@ -232,7 +232,8 @@ fn infos(random: &mut Random, graph: &mut GraphProto) {
 }
 
 fn change_info(random: &mut Random, info: &mut ValueInfoProto) {
-    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|of| of.value.as_mut()) else {
+    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|declared| declared.value.as_mut())
+    else {
         return info.r#type = None;
     };
     match random.below(3) {
@@ -270,8 +271,8 @@ fn change_nodes(random: &mut Random, nodes: &mut Vec<NodeProto>) {
 
 fn change_node(random: &mut Random, node: &mut NodeProto) {
     match random.below(12) {
-        0 | 1 => names(random, &mut node.input),
-        2 => names(random, &mut node.output),
+        0 | 1 => change_names(random, &mut node.input),
+        2 => change_names(random, &mut node.output),
         3 => add_attribute(random, node),
         4 => {
             let at = place(random, node.attribute.len());
@@ -289,7 +290,7 @@ fn change_node(random: &mut Random, node: &mut NodeProto) {
     }
 }
 
-fn names(random: &mut Random, names: &mut Vec<String>) {
+fn change_names(random: &mut Random, names: &mut Vec<String>) {
     let (at, other) = (place(random, names.len()), place(random, names.len()));
     match random.below(5) {
         0 if at < names.len() => drop(names.remove(at)),
@@ -341,35 +342,35 @@ fn change_attribute(random: &mut Random, attribute: &mut AttributeProto) {
         P::Tensor => change_tensor(random, attribute.t.get_or_insert_default()),
         P::Floats => {
             let value = pick(random, &FLOATS).copied().unwrap_or(0.0);
-            list(random, &mut attribute.floats, value);
+            change_list(random, &mut attribute.floats, value);
         }
         P::Ints => {
             let value = integer(random);
-            list(random, &mut attribute.ints, value);
+            change_list(random, &mut attribute.ints, value);
         }
         P::Strings => {
             let old = pick(random, &attribute.strings).cloned().unwrap_or_default();
             let mut value = text::mutate(random, &old);
             value.truncate(256);
             let value = Bytes::from(value);
-            list(random, &mut attribute.strings, value);
+            change_list(random, &mut attribute.strings, value);
         }
         P::Graph => {
             let graph = attribute.g.get_or_insert_default();
-            if random.below(2) == 0 { infos(random, graph) } else { change_nodes(random, &mut graph.node) }
+            if random.below(2) == 0 { change_infos(random, graph) } else { change_nodes(random, &mut graph.node) }
         }
         _ => attribute.ref_attr_name = Some("outer".to_owned()),
     }
 }
 
 /// Sets, adds, removes or repeats an item.
-fn list<T: Clone>(random: &mut Random, items: &mut Vec<T>, value: T) {
+fn change_list<T: Clone>(random: &mut Random, items: &mut Vec<T>, value: T) {
     let at = place(random, items.len() + 1);
     match random.below(6) {
         0 => items.insert(at, value),
         1 if at < items.len() => drop(items.remove(at)),
         2 => items.clear(),
-        3 => items.resize(place(random, LONGEST), value),
+        3 => items.resize(place(random, MAX_ITEMS), value),
         _ => {
             if let Some(item) = items.get_mut(at) {
                 *item = value;

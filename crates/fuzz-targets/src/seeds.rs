@@ -1,4 +1,4 @@
-//! Seed inputs: the project's own cases and files, as far as they can be read quickly.
+//! Seed inputs: the project's own cases and files, those that can be read quickly.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ static VERSIONS: LazyLock<Vec<OperatorVersion>> =
 /// The vendored cases of every release; empty if they cannot be read.
 static VENDORED: LazyLock<Vec<(VendoredCases, Vec<CaseGroup>)>> = LazyLock::new(|| {
     let all = Releases::embedded().and_then(|releases| VendoredCases::all(&releases)).unwrap_or_default();
-    all.into_iter().filter_map(|cases| cases.units().ok().map(|units| (cases, units))).collect()
+    all.into_iter().filter_map(|cases| cases.units().ok().map(|groups| (cases, groups))).collect()
 });
 
 fn project(name: &str) -> PathBuf {
@@ -37,7 +37,7 @@ pub(crate) fn model(random: &mut Random) -> Vec<u8> {
 }
 
 /// Returns a realistic model: of a case, with variable or constant inputs, or of an exporter.
-pub(crate) fn checked(random: &mut Random) -> Vec<u8> {
+pub(crate) fn realistic_model(random: &mut Random) -> Vec<u8> {
     static EXPORTED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         let files = ["skl2onnx", "torch"].map(|name| std::fs::read_dir(project("testdata/exporters").join(name)));
         let mut paths: Vec<PathBuf> = files.into_iter().flatten().flatten().flatten().map(|file| file.path()).collect();
@@ -70,8 +70,8 @@ fn generated(random: &mut Random) -> Option<Case> {
 }
 
 fn vendored(random: &mut Random) -> Option<Case> {
-    let (vendored, units) = pick(random, &VENDORED)?;
-    vendored.load(pick(random, units)?, &|_| true).ok()?.pop()
+    let (vendored, groups) = pick(random, &VENDORED)?;
+    vendored.load(pick(random, groups)?, &|_| true).ok()?.pop()
 }
 
 fn with_inputs(case: &Case) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Random, check as checking, model, mutate, seeds, text, texts};
+use crate::{Bug, Random, check as checking, model, mutate, seeds, text, texts};
 
 /// Time limit for reading a text, in an unoptimized build.
 const READING: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ pub struct Target {
     pub time: Duration,
     /// Memory limit per input, excluding data loaded once; `None` if the target has no limit of its own.
     pub memory: Option<usize>,
-    run: fn(&[u8]) -> Result<bool, String>,
+    run: fn(&[u8]) -> Result<bool, Bug>,
     seed: fn(&mut Random) -> Vec<u8>,
     mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
 }
@@ -26,11 +26,11 @@ pub struct Target {
 pub const TARGETS: [Target; 8] = [
     Target {
         name: "check",
-        summary: "a model: checked, reported in every form, its nodes saved, and held to what the executor gives",
+        summary: "a model: checked, reported in every format, its nodes saved, and compared with the executor",
         time: checking::TIME,
         memory: Some(2 * checking::BYTES),
-        run: checking::examined,
-        seed: seeds::checked,
+        run: checking::check_model,
+        seed: seeds::realistic_model,
         mutate: mutate::model,
     },
     Target {
@@ -38,13 +38,13 @@ pub const TARGETS: [Target; 8] = [
         summary: "a valid model: converted to other opsets, checked again, and run before and after",
         time: checking::TIME,
         memory: Some(2 * checking::BYTES),
-        run: checking::converted,
-        seed: seeds::checked,
+        run: checking::convert_model,
+        seed: seeds::realistic_model,
         mutate: mutate::model,
     },
     Target {
         name: "model",
-        summary: "a model: decoded, read, checked, varied and run on inputs that stand in it as initializers",
+        summary: "a model: decoded, read, checked, varied and run, with its inputs as initializers",
         time: model::TIME,
         memory: None,
         run: model::run,
@@ -89,7 +89,7 @@ pub const TARGETS: [Target; 8] = [
     },
     Target {
         name: "answers",
-        summary: "an adapter's message, and behind it a type and the file of an output",
+        summary: "an adapter's message, followed by a type and the file of an output",
         time: READING,
         memory: None,
         run: |input| Ok(texts::answers(input)),
@@ -106,7 +106,7 @@ impl Target {
 
     /// Runs the target: returns true if the input was accepted, and an error if the program has a bug. Invalid input is never an
     /// error.
-    pub fn run(&self, input: &[u8]) -> Result<bool, String> {
+    pub fn run(&self, input: &[u8]) -> Result<bool, Bug> {
         (self.run)(input)
     }
 
@@ -125,8 +125,8 @@ impl Target {
 #[expect(clippy::panic, reason = "libfuzzer reports panics")]
 pub fn check(name: &str, input: &[u8]) {
     let target = Target::named(name).unwrap_or_else(|| panic!("there is no target '{name}'"));
-    if let Err(finding) = target.run(input) {
-        panic!("{finding}");
+    if let Err(bug) = target.run(input) {
+        panic!("{bug}");
     }
 }
 
@@ -137,32 +137,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_takes_its_seeds_and_survives_their_mutants() {
+    fn every_target_accepts_its_seeds_and_survives_their_mutants() {
         for target in &TARGETS {
             let mut random = Random::new(target.name);
-            let mut taken = 0;
+            let mut accepted = 0;
             for _ in 0..8 {
                 let seed = target.seed(&mut random);
-                taken += usize::from(target.run(&seed).unwrap());
+                accepted += usize::from(target.run(&seed).unwrap());
                 for _ in 0..8 {
                     let mutant = target.mutate(&mut random, &seed);
                     target.run(&mutant).unwrap();
                 }
             }
-            assert!(taken > 0, "{} takes none of its seeds", target.name);
+            assert!(accepted > 0, "{} accepts none of its seeds", target.name);
         }
     }
 
     #[test]
-    fn inputs_that_were_findings_are_none_any_more() {
+    fn inputs_of_fixed_bugs_show_no_bug() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
         for target in &TARGETS {
             let Ok(files) = std::fs::read_dir(corpus.join(target.name)) else { continue };
             for file in files {
                 let path = file.unwrap().path();
                 let input = std::fs::read(&path).unwrap();
-                if let Err(finding) = target.run(&input) {
-                    panic!("{}: {finding}", path.display());
+                if let Err(bug) = target.run(&input) {
+                    panic!("{}: {bug}", path.display());
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::Random;
 use crate::pick::place;
 
 /// Tokens of the formats.
-const WORDS: [&str; 44] = [
+const TOKENS: [&str; 44] = [
     "[",
     "]",
     "{",
@@ -52,14 +52,14 @@ const WORDS: [&str; 44] = [
 ];
 
 /// Maximum length of a mutated text.
-const LONGEST: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// Mutates a text with a few changes.
 pub(crate) fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..=random.below(4) {
         change(random, &mut bytes);
-        bytes.truncate(LONGEST);
+        bytes.truncate(MAX_BYTES);
     }
     bytes
 }
@@ -69,14 +69,14 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>) {
     let length = place(random, (bytes.len() - at).min(64) + 1);
     match random.below(9) {
         0 => {
-            let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
-            bytes.splice(at..at, word.bytes());
+            let token = TOKENS.get(place(random, TOKENS.len())).copied().unwrap_or_default();
+            bytes.splice(at..at, token.bytes());
         }
         // The same token repeated many times nests deeply.
         1 => {
-            let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
+            let token = TOKENS.get(place(random, TOKENS.len())).copied().unwrap_or_default();
             let count = 1 << random.below(14);
-            bytes.splice(at..at, word.repeat(count).into_bytes());
+            bytes.splice(at..at, token.repeat(count).into_bytes());
         }
         2 => drop(bytes.drain(at..at + length)),
         3 => {

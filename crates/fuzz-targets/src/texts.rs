@@ -14,6 +14,8 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::Declaration;
 use onnx_conformance_subject::message::{Answer, Started, advice, read};
 
+use crate::Bug;
+
 /// Parses a model, a graph, nodes or a type in ONNX's text syntax.
 pub(crate) fn syntax(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
@@ -45,12 +47,12 @@ pub(crate) fn specs(input: &[u8]) -> bool {
 }
 
 /// Reads an expectation file and updates it with an empty run.
-pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn expectations(input: &[u8]) -> Result<bool, Bug> {
     let text = String::from_utf8_lossy(input);
     let Ok(expectations) = Expectations::parse("fuzz.yaml", &text) else { return Ok(false) };
     let written = expectations.to_yaml();
     if let Err(error) = Expectations::parse("written.yaml", &written) {
-        return Err(format!("an expectation file that is read is written so that it is not: {error}\n{written}"));
+        return Err(Bug::Expectations { error: error.to_string(), text: written });
     }
     let Ok(expectations) = ExpectationMatcher::new(expectations, &Declaration::named("fuzz", "1"), false) else {
         return Ok(false);
@@ -59,19 +61,17 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
 }
 
 /// Reads a results file.
-pub(crate) fn results(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn results(input: &[u8]) -> Result<bool, Bug> {
     let Ok(found) = read_results(&mut &input[..]) else { return Ok(false) };
     let mut written = Vec::new();
-    let failed = |error: &dyn std::fmt::Display| format!("results that are read cannot be written: {error}");
+    let failed = |error: &dyn std::fmt::Display| Bug::Results(error.to_string());
     write_header(&mut written, &found.header).map_err(|error| failed(&error))?;
     for result in &found.results {
         write_result(&mut written, result).map_err(|error| failed(&error))?;
     }
-    let again = read_results(&mut written.as_slice()).map_err(|error| failed(&error))?;
-    if again.results.len() != found.results.len() {
-        return Err("results that are written are not read again".to_owned());
-    }
-    Ok(true)
+    let reread = read_results(&mut written.as_slice()).map_err(|error| failed(&error))?;
+    let (written, read) = (found.results.len(), reread.results.len());
+    if read == written { Ok(true) } else { Err(Bug::ResultCount { written, read }) }
 }
 
 /// Reads a line written by an adapter, followed by a line with a type and the file of an output of that type.

@@ -134,7 +134,7 @@ fn kind_of(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTree
     for facts in all {
         let own = type_arguments(spec, &facts).into_iter().filter(|(parameter, _)| !named.contains(parameter));
         types.extend(own.map(|(parameter, found)| format!("{parameter}={}", type_in_id(&found))));
-        settings.push(Settings::of(spec, &facts));
+        settings.push(Settings::from_node(spec, &facts));
     }
     (types, Settings::joined(settings))
 }

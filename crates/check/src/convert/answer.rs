@@ -40,7 +40,7 @@ pub struct Fragment {
     /// The nodes, in order.
     pub nodes: Vec<NodeProto>,
     /// The position of the edited node itself among them.
-    pub kept: usize,
+    pub node_position: usize,
     /// Constants that a `Constant` node of that opset cannot hold.
     pub initializers: Vec<TensorProto>,
     /// The edits, one sentence each; empty if the node is unchanged.

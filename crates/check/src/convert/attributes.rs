@@ -49,7 +49,7 @@ pub(crate) fn tensor(name: &str, value: TensorProto) -> AttributeProto {
 }
 
 /// Creates an attribute with the value of a default.
-pub(crate) fn of_default(name: &str, value: &DefaultValue) -> AttributeProto {
+pub(crate) fn from_default(name: &str, value: &DefaultValue) -> AttributeProto {
     match value {
         DefaultValue::Int(value) => int(name, *value),
         DefaultValue::Float(value) => float(name, *value),
@@ -81,11 +81,11 @@ pub(crate) fn is_default(attribute: &AttributeProto, default: &DefaultValue) -> 
 }
 
 /// Maximum number of characters of a string in messages.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// Formats the value of an attribute for display.
-pub(crate) fn shown(attribute: &AttributeProto) -> String {
-    let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), SHOWN).into_owned();
+pub(crate) fn value_text(attribute: &AttributeProto) -> String {
+    let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), MAX_SHOWN).into_owned();
     match kind_of(attribute) {
         _ if !attribute.ref_attr_name().is_empty() => format!("the caller's {}", attribute.ref_attr_name()),
         Some(AttributeType::Int) => attribute.i().to_string(),
@@ -107,7 +107,7 @@ pub(crate) fn shown(attribute: &AttributeProto) -> String {
 pub(crate) fn get<'a>(node: &'a NodeProto, name: &str) -> Step<Option<&'a AttributeProto>> {
     match node.attribute.iter().find(|attribute| attribute.name() == name) {
         Some(attribute) if !attribute.ref_attr_name().is_empty() => {
-            unknown(format!("attribute {name} is the caller's {}", attribute.ref_attr_name()))
+            unknown(format!("attribute {name} refers to attribute {} of the caller", attribute.ref_attr_name()))
         }
         found => Ok(found),
     }
@@ -117,7 +117,7 @@ pub(crate) fn get<'a>(node: &'a NodeProto, name: &str) -> Step<Option<&'a Attrib
 fn typed<'a>(node: &'a NodeProto, name: &str, kind: AttributeType) -> Step<Option<&'a AttributeProto>> {
     match get(node, name)? {
         Some(attribute) if kind_of(attribute).is_some_and(|other| other != kind) => {
-            impossible(format!("attribute {name} is not of type {kind}"))
+            impossible(format!("attribute {name} does not have type {kind}"))
         }
         found => Ok(found),
     }

@@ -8,7 +8,7 @@ use crate::facts::ValueFact;
 
 /// Node with the known facts about its inputs and outputs.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct NodeFactsRef<'a> {
     /// The node.
     pub node: &'a NodeProto,
     /// Known facts about the inputs, by position.
@@ -18,7 +18,7 @@ pub struct Known<'a> {
 }
 
 /// True if a node meets all conditions of a behaviour of `spec`; `None` if that depends on unknown facts.
-pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: Known) -> Option<bool> {
+pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: NodeFactsRef) -> Option<bool> {
     let attributes = behaviour.attributes.iter().map(|(name, condition)| {
         condition.holds(|value| is_value(value, known.node.attribute.iter().find(|given| given.name() == name), known))
     });
@@ -44,7 +44,7 @@ pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: Known) -> Option<bool>
     is_known.then_some(true)
 }
 
-fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known) -> Option<bool> {
+fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: NodeFactsRef) -> Option<bool> {
     let is_absent = *value == AttributeValue::Text("absent".to_owned());
     let Some(given) = given else { return Some(is_absent) };
     if !given.ref_attr_name().is_empty() {
@@ -65,7 +65,7 @@ fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known
 }
 
 /// The type of a type parameter, as far as the node's inputs and outputs determine it.
-fn bound_type(name: &str, spec: &OpSpec, known: Known) -> Option<ValueType> {
+fn bound_type(name: &str, spec: &OpSpec, known: NodeFactsRef) -> Option<ValueType> {
     let inputs = known.inputs.iter().enumerate().map(|(at, fact)| (spec.input_at(at), fact));
     let outputs = known.outputs.iter().enumerate().map(|(at, fact)| (spec.output_at(at), fact));
     let of_parameter = |(formal, fact): (Option<&FormalParameter>, &Option<ValueFact>)| match &formal?.kind {
@@ -107,7 +107,7 @@ mod tests {
         let shape = rank.map(|rank| vec![Dim::Unknown; rank]);
         let value_type = Some(ValueType::Tensor(ElementType::Float16));
         let inputs = [Some(ValueFact { value_type, shape, constant: None })];
-        assert_eq!(holds(&behaviour, spec, Known { node: &node, inputs: &inputs, outputs: &[None] }), expected);
+        assert_eq!(holds(&behaviour, spec, NodeFactsRef { node: &node, inputs: &inputs, outputs: &[None] }), expected);
     }
 
     #[test]

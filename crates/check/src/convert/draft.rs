@@ -12,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use super::answer::{Fragment, Step, impossible, unknown};
 use super::attributes;
-use super::behaviour::Known;
+use super::behaviour::NodeFactsRef;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The names in use in a model, for generating new ones.
@@ -45,6 +45,16 @@ impl Names {
     }
 }
 
+/// Node of ai.onnx to add before or after the converted one.
+pub(crate) struct NewNode<'a> {
+    /// The operator.
+    pub(crate) op: &'a str,
+    pub(crate) inputs: &'a [&'a str],
+    pub(crate) attributes: Vec<AttributeProto>,
+    /// The element type of the first input, if known.
+    pub(crate) element: Option<ElementType>,
+}
+
 /// Node during conversion. `node` is at an opset between the model's and the target; nodes added before and after it already use
 /// the target opset.
 pub(crate) struct Draft<'a> {
@@ -61,14 +71,14 @@ pub(crate) struct Draft<'a> {
     /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
     /// True if a rule has preserved the meaning of the node, even if conditions of a behaviour still hold.
-    is_mended: bool,
-    helpers: i64,
+    is_equivalent: bool,
+    onnx_opset: i64,
     names: &'a mut Names,
 }
 
 impl<'a> Draft<'a> {
-    /// Creates a draft of the unchanged node; `helpers` is the opset of ai.onnx for new nodes.
-    pub(crate) fn new(facts: &NodeFacts, helpers: i64, names: &'a mut Names) -> Draft<'a> {
+    /// Creates a draft of the unchanged node; `onnx_opset` is the opset of ai.onnx for new nodes.
+    pub(crate) fn new(facts: &NodeFacts, onnx_opset: i64, names: &'a mut Names) -> Draft<'a> {
         Draft {
             node: facts.node.clone(),
             inputs: facts.inputs.clone(),
@@ -78,15 +88,15 @@ impl<'a> Draft<'a> {
             constants: Vec::new(),
             edits: Vec::new(),
             same_defaults: Vec::new(),
-            is_mended: false,
-            helpers,
+            is_equivalent: false,
+            onnx_opset,
             names,
         }
     }
 
     /// The opset of ai.onnx for new nodes.
-    pub(crate) fn helpers(&self) -> i64 {
-        self.helpers
+    pub(crate) fn onnx_opset(&self) -> i64 {
+        self.onnx_opset
     }
 
     /// Records that an attribute, if omitted, means the same in both versions of the pair.
@@ -95,13 +105,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Records that the node keeps its meaning between the two versions, even if conditions of a behaviour hold.
-    pub(crate) fn mended(&mut self) {
-        self.is_mended = true;
+    pub(crate) fn mark_equivalent(&mut self) {
+        self.is_equivalent = true;
     }
 
     /// Returns and resets the flag that the node keeps its meaning between the two versions.
-    pub(crate) fn take_mended(&mut self) -> bool {
-        std::mem::take(&mut self.is_mended)
+    pub(crate) fn take_equivalent(&mut self) -> bool {
+        std::mem::take(&mut self.is_equivalent)
     }
 
     /// Returns and clears the attributes that mean the same if omitted, for this pair.
@@ -115,8 +125,8 @@ impl<'a> Draft<'a> {
     }
 
     /// The current node with the known facts about it.
-    pub(crate) fn known_around(&self) -> Known<'_> {
-        Known { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
+    pub(crate) fn known_facts(&self) -> NodeFactsRef<'_> {
+        NodeFactsRef { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
     }
 
     /// True if the input is present.
@@ -143,7 +153,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn rank(&self, position: usize) -> Step<usize> {
         match self.fact(position).rank() {
             Some(rank) => Ok(rank),
-            None => unknown(format!("the rank of input {position} is not known")),
+            None => unknown(format!("the rank of input {position} is unknown")),
         }
     }
 
@@ -151,7 +161,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
         match self.fact(position).shape {
             Some(shape) => Ok(shape),
-            None => unknown(format!("the shape of input {position} is not known")),
+            None => unknown(format!("the shape of input {position} is unknown")),
         }
     }
 
@@ -159,8 +169,8 @@ impl<'a> Draft<'a> {
     pub(crate) fn element(&self, position: usize) -> Step<ElementType> {
         match self.fact(position).value_type {
             Some(ValueType::Tensor(element)) => Ok(element),
-            Some(other) => impossible(format!("input {position} is {other}, no tensor")),
-            None => unknown(format!("the type of input {position} is not known")),
+            Some(other) => impossible(format!("input {position} is {other}, not a tensor")),
+            None => unknown(format!("the type of input {position} is unknown")),
         }
     }
 
@@ -176,9 +186,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
-            None => unknown(format!(
-                "input {position} '{what}' is computed when the model runs; it would have to be a constant"
-            )),
+            None => unknown(format!("input {position} '{what}' must be a constant, but is computed at run time")),
         }
     }
 
@@ -202,7 +210,7 @@ impl<'a> Draft<'a> {
     /// Renames an input and sets the known facts about it; an empty name removes it.
     pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
         let length = self.node.input.len().max(position + 1);
-        // bounded: by the inputs of the operator's version, of which this is one.
+        // bounded: by the inputs of the operator version, which include this one.
         self.node.input.resize(length, String::new());
         // bounded: by the inputs of the node.
         self.inputs.resize(self.inputs.len().max(length), None);
@@ -240,7 +248,7 @@ impl<'a> Draft<'a> {
 
     /// Removes trailing empty names of inputs and outputs for which a version has no parameter. Others remain, because some
     /// operators count them.
-    pub(crate) fn trim_to(&mut self, to: &OpSpec) {
+    pub(crate) fn trim_to_signature(&mut self, to: &OpSpec) {
         let trim = |names: &mut Vec<String>, formals: &[FormalParameter]| {
             let is_bounded = !formals.last().is_some_and(FormalParameter::is_variadic);
             while is_bounded && names.len() > formals.len() && names.last().is_some_and(String::is_empty) {
@@ -283,29 +291,16 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a node before this one, and returns the name of its output.
-    pub(crate) fn before(
-        &mut self,
-        op: &str,
-        inputs: &[&str],
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step<String> {
-        let output = self.fresh(&op.to_lowercase());
-        let node = self.helper(op, inputs, &output, attributes, element)?;
+    pub(crate) fn before(&mut self, node: NewNode<'_>) -> Step<String> {
+        let output = self.fresh(&node.op.to_lowercase());
+        let node = self.build(node, &output)?;
         self.before.push(node);
         Ok(output)
     }
 
     /// Adds a node directly after this one; it computes the value named `output`.
-    pub(crate) fn after(
-        &mut self,
-        op: &str,
-        inputs: &[&str],
-        output: &str,
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step {
-        let node = self.helper(op, inputs, output, attributes, element)?;
+    pub(crate) fn after(&mut self, output: &str, node: NewNode<'_>) -> Step {
+        let node = self.build(node, output)?;
         self.after.insert(0, node);
         Ok(())
     }
@@ -319,27 +314,26 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn helper(
-        &self,
-        op: &str,
-        inputs: &[&str],
-        output: &str,
-        attributes: Vec<AttributeProto>,
-        element: Option<ElementType>,
-    ) -> Step<NodeProto> {
-        let spec = match Specs::embedded().find("", op, self.helpers) {
+    /// Builds a new node; fails if the opset for new nodes does not have it.
+    fn build(&self, node: NewNode<'_>, output: &str) -> Step<NodeProto> {
+        let NewNode { op, inputs, attributes, element } = node;
+        let spec = match Specs::embedded().find("", op, self.onnx_opset) {
             Ok(spec) => spec,
             Err(error) => return impossible(format!("an edit needs {op}: {error}")),
         };
         if let Some(attribute) = attributes.iter().find(|attribute| !spec.attributes.contains_key(attribute.name())) {
-            return impossible(format!("an edit needs {op} with {}, which {} has not", attribute.name(), spec.version));
+            return impossible(format!(
+                "an edit needs {op} with attribute {}, which {} does not have",
+                attribute.name(),
+                spec.version
+            ));
         }
         let first = spec.input_at(0).filter(|_| !inputs.is_empty());
         if let (Some(formal), Some(element)) = (first, element)
             && !spec.allowed(&formal.kind).contains(&ValueType::Tensor(element))
         {
             return impossible(format!(
-                "an edit needs {op} of tensor({element}), which {} does not take",
+                "an edit needs {op} for tensor({element}), which {} does not support",
                 spec.version
             ));
         }
@@ -363,20 +357,20 @@ impl<'a> Draft<'a> {
         let mut constants = Vec::new();
         let mut initializers = Vec::new();
         for tensor in self.constants {
-            if is_held_by_constant(&tensor, self.helpers) {
+            if is_supported_by_constant(&tensor, self.onnx_opset) {
                 constants.push(constant_node(tensor));
             } else {
                 initializers.push(tensor);
             }
         }
-        let kept = constants.len() + before;
+        let node_position = constants.len() + before;
         constants.extend(nodes);
-        Fragment { nodes: constants, kept, initializers, edits: self.edits }
+        Fragment { nodes: constants, node_position, initializers, edits: self.edits }
     }
 }
 
 /// True if `Constant` of an opset supports the tensor's type.
-fn is_held_by_constant(tensor: &TensorProto, opset: i64) -> bool {
+fn is_supported_by_constant(tensor: &TensorProto, opset: i64) -> bool {
     let Some(element) = ElementType::from_code(tensor.data_type()) else { return false };
     let Ok(spec) = Specs::embedded().find("", "Constant", opset) else { return false };
     spec.output_at(0).is_some_and(|formal| spec.allowed(&formal.kind).contains(&ValueType::Tensor(element)))

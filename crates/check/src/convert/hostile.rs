@@ -24,35 +24,35 @@ fn refused(from: i64, to: i64, graph: &str, reason: &str) {
 }
 
 #[test]
-fn an_axis_that_is_the_rank_is_none() {
+fn an_axis_equal_to_the_rank_is_refused() {
     for operator in ["Softmax", "LogSoftmax", "Hardmax"] {
         for axis in [2, 3, i64::MAX, i64::MIN] {
             let graph = format!("g (float[2, n] x) => (float[2, n] y) {{ y = {operator} <axis = {axis}> (x) }}");
-            refused(13, 12, &graph, &format!("axis {axis} is none of 2"));
+            refused(13, 12, &graph, &format!("axis {axis} is out of range for rank 2"));
         }
     }
     let reduced = "g (float[2, n] x) => (float[2] y) { y = ReduceMax <axes = [-9], keepdims = 0> (x) }";
-    refused(11, 10, reduced, "axis -9 is none of 2");
+    refused(11, 10, reduced, "axis -9 is out of range for rank 2");
     let padded = "g (float[2, n] x, int64[2] a) => (float[2, n] y) <int64[2] pads = {1, 1}, int64[1] axes = {2}>
         { y = Pad (x, pads, , axes) }";
-    refused(18, 13, padded, "axis 2 is none of 2");
+    refused(18, 13, padded, "axis 2 is out of range for rank 2");
 }
 
 #[test]
-fn a_number_of_outputs_is_no_number_of_items_to_make() {
+fn a_huge_number_of_outputs_is_refused() {
     for number in [1_i64 << 40, i64::MAX] {
         let graph =
             format!("g (float[7] x) => (float[n] y, float[m] z) {{ y, z = Split <num_outputs = {number}> (x) }}");
-        refused(18, 13, &graph, "over 65536 items would be made");
+        refused(18, 13, &graph, "more than 65536 items, the limit, would be created");
     }
 }
 
 #[test]
-fn a_declared_shape_is_no_number_of_elements_to_make() {
+fn a_huge_declared_shape_is_refused() {
     for shape in ["1099511627776", "4611686018427387904", "4294967296, 4294967296", "2147483648, 2147483648, 4"] {
         let graph =
             format!("g (float[n] x, float[{shape}] s) => (y) {{ y = QuantizeLinear <output_dtype = 2> (x, s) }}");
-        refused(21, 19, &graph, "over 1048576 elements would be made");
+        refused(21, 19, &graph, "more than 1048576 elements, the limit, would be created");
     }
 }
 
@@ -70,7 +70,7 @@ fn products_of_attributes_are_wide_enough() {
         "g (float[1, 1, 9223372036854775807, 8] q, float[1, 1, 9223372036854775807, 8] k, float[1, 1, 4, 8] v,
         float[4, 4] m, float[1, 1, 9223372036854775807, 8] pk, float[1, 1, 4, 8] pv) => (float[1, 1, n, 8] y)
         { y = Attention (q, k, v, m, pk, pv) }";
-    refused(24, 23, lengths, "the mask of Attention-23 is as long as the keys");
+    refused(24, 23, lengths, "the mask of Attention-23 must be as long as the keys");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn sizes_of_0_stay_sizes_after_a_flatten() {
 fn coefficients_are_of_the_type_of_the_input() {
     let graph =
         |gamma: &str| format!("g (float16[3] x) => (float16[3] y) {{ y = Selu <alpha = 2.0, gamma = {gamma}> (x) }}");
-    refused(1, 6, &graph("1.0e-38"), "attribute gamma of 1e-38 is 0e0 in float16");
-    refused(6, 1, &graph("1.0e6"), "is inf in float16");
+    refused(1, 6, &graph("1.0e-38"), "attribute gamma=1e-38 becomes 0e0 in float16");
+    refused(6, 1, &graph("1.0e6"), "becomes inf in float16");
     assert!(convert(&model(1, &graph("1.05")), &target(6)).is_ok());
 }
 
@@ -110,8 +110,8 @@ fn coefficients_are_of_the_type_of_the_input() {
 fn a_window_that_starts_behind_the_input_is_refused() {
     let graph = "g (float[1, 1, 3, 3] x) => (float[1, 1, 2, m] y)
         { y = LpPool <kernel_shape = [2, 2], strides = [2, 1000], ceil_mode = 1> (x) }";
-    refused(18, 22, graph, "LpPool-22 has another number of windows");
-    refused(22, 18, graph, "LpPool-18 has another number of windows");
+    refused(18, 22, graph, "LpPool-22 counts the windows");
+    refused(22, 18, graph, "LpPool-18 counts the windows");
 }
 
 #[test]
@@ -130,14 +130,19 @@ fn a_mask_of_one_column_is_expanded() {
     assert_eq!(nodes("1", "3"), ["Constant", "Expand", "Attention"]);
     assert_eq!(nodes("2, 3", "3"), ["Attention"]);
     assert_eq!(nodes("2, 1", "1"), ["Attention"]);
-    refused(23, 24, &graph("2, 1", "n"), "the number of keys, to which Attention-24 pads a mask of one column");
+    refused(
+        23,
+        24,
+        &graph("2, 1", "n"),
+        "the number of keys is unknown, to which Attention-24 pads a mask with one column",
+    );
 }
 
 #[test]
 fn an_output_padding_of_the_stride_is_refused() {
     let graph = "g (float[1, 1, 2] x, float[1, 1, 3] w) => (float[1, 1, 5] y)
         { y = ConvTranspose <output_padding = [1]> (x, w) }";
-    refused(10, 11, graph, "output_padding of ConvTranspose-11 is less than the stride or the dilation");
+    refused(10, 11, graph, "output_padding of ConvTranspose-11 must be less than the stride or the dilation");
     let wide = graph.replace("[1]>", "[1], strides = [2]>").replace("[1, 1, 5]", "[1, 1, 6]");
     assert!(convert(&model(10, &wide), &target(11)).is_ok());
 }
@@ -148,7 +153,7 @@ fn a_slope_of_more_axes_than_the_data_is_refused() {
         9,
         6,
         "g (float[3] x, float[2, 2, 3] s) => (y) { y = PRelu (x, s) }",
-        "PRelu-6 has one slope, or one per channel",
+        "PRelu-6 requires a single slope or one per channel",
     );
 }
 
@@ -173,17 +178,18 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
         )
     };
     let conversion = convert(&model(23, &graph("[1, 2, 3, 4]")), &target(28)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> =
+        conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [
-            "attribute q_num_heads, which Attention-25 has for inputs of 3 axes, is removed",
-            "attribute kv_num_heads, which Attention-25 has for inputs of 3 axes, is removed"
+            "attribute q_num_heads is removed, since Attention-25 allows it for inputs with 3 axes only",
+            "attribute kv_num_heads is removed, since Attention-25 allows it for inputs with 3 axes only"
         ]
     );
     let packed = convert(&model(23, &graph("[1, 3, 8]")), &target(28)).unwrap();
-    assert!(packed.edits.iter().all(super::PlacedEdit::is_of_model), "{:?}", packed.edits);
-    refused(23, 28, &graph("[]"), "the rank of input 0 is not known");
+    assert!(packed.edits.iter().all(super::PlacedEdit::concerns_model), "{:?}", packed.edits);
+    refused(23, 28, &graph("[]"), "the rank of input 0 is unknown");
     let only = Target { relabel_only: true, ..target(25) };
     assert!(convert(&model(23, &graph("[1, 2, 3, 4]")), &only).is_err());
 }

@@ -85,7 +85,7 @@ fn fields_of_every_message_keep_their_bytes_and_their_order() {
 }
 
 #[test]
-fn what_does_not_change_keeps_every_byte() {
+fn unchanged_parts_keep_every_byte() {
     let plain = parse_model(MODEL).unwrap().encode_to_vec();
     let file = marked(&plain, Kind::Model, &mut 0, &|kind| kind == Kind::Node);
     let same = Target { ir: Some(8), ..Target::default() };
@@ -117,14 +117,16 @@ fn plain_part(number: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_would_go_with_an_attribute_is_refused() {
+fn removing_an_unknown_field_with_an_attribute_is_refused() {
     let text = r#"<ir_version: 8, opset_import: ["" : 12]>
         g (float[2, 3] x) => (float[2] y) { y = ReduceSum <axes = [1], keepdims = 0> (x) }"#;
     let plain = parse_model(text).unwrap().encode_to_vec();
     let file = marked(&plain, Kind::Model, &mut 0, &|kind| kind == Kind::Attribute);
     let error = converted(&file, &target(13)).unwrap_err();
     assert!(
-        error.to_string().contains("node 0 (ReduceSum): attribute 'axes' goes, and with it field 99 of AttributeProto"),
+        error
+            .to_string()
+            .contains("node 0 (ReduceSum): removing attribute 'axes' would also remove field 99 of AttributeProto"),
         "{error}"
     );
     let file = marked(&plain, Kind::Model, &mut 0, &|kind| kind == Kind::Node);

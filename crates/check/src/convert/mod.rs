@@ -24,7 +24,7 @@ mod kept;
 mod tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
-pub use behaviour::{Known, holds};
+pub use behaviour::{NodeFactsRef, holds};
 pub use draft::Names;
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};

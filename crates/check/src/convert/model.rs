@@ -17,13 +17,13 @@ use super::node::convert_node;
 use super::patch::{NodePatch, NodesPatch, Patch};
 use super::write::{ConvertedFile, WriteError, write};
 use crate::facts::NodeFacts;
-use crate::infer::{Bodies, Entered, Inferred, NodePath, infer};
+use crate::infer::{Bodies, Inferred, NodePath, SubgraphStep, infer};
 use crate::limits::Limits;
 use crate::shorten::shorten;
 use crate::validity::ir_facts;
 
 /// Maximum number of characters of a name in a place.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// Requested opsets and IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct PlacedEdit {
 
 impl PlacedEdit {
     /// True if the edit concerns the model as a whole: its imports, its IR version, its inputs.
-    pub fn is_of_model(&self) -> bool {
+    pub fn concerns_model(&self) -> bool {
         !self.place.contains("node ")
     }
 }
@@ -107,81 +107,97 @@ pub fn convert_within(model: &ModelProto, target: &Target, limits: &Limits) -> R
 /// [`convert_within`] for a model whose types are already inferred.
 pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadline) -> Result<Conversion, Refusal> {
     let model = inferred.bodies.model;
-    let mut work = Work::new(model, inferred, target, deadline);
+    let mut converter = Converter::new(model, inferred, target, deadline);
     let (mut model, mut patch) = (model.clone(), Patch::default());
-    let imports = work.retarget("model", &mut model.opset_import);
+    let imports = converter.retarget("model", &mut model.opset_import);
     let ir = ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
-        let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
-        let (added, changed) = work.graph(graph, &place);
+        let scope = Scope { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
+        let (added, changed) = converter.graph(graph, &scope);
         graph.initializer.extend(added);
         patch.graph = changed;
         if ir < 4 {
-            work.declare_initializers(graph);
+            converter.declare_initializers(graph);
         }
     }
     for (index, function) in functions.iter_mut().enumerate() {
-        let changed = work.function(index, function);
+        let changed = converter.function(index, function);
         patch.functions.insert(index, changed);
     }
     model.functions = functions;
-    if !model.training_info.is_empty() && !work.edits.is_empty() {
-        work.refuse("training_info", "graphs for training are not converted");
+    if !model.training_info.is_empty() && !converter.edits.is_empty() {
+        converter.refuse("training_info", "training graphs are not converted");
     }
-    work.import_helpers(&mut model.opset_import);
+    converter.import_onnx(&mut model.opset_import);
     if ir != model.ir_version() {
-        work.edits.push(PlacedEdit {
+        converter.edits.push(PlacedEdit {
             place: "model".to_owned(),
             text: format!("ir_version {} becomes {ir}", model.ir_version()),
         });
         model.ir_version = Some(ir);
     }
-    work.check_ir(&model, target);
+    converter.check_ir(&model, target);
     if deadline.is_over() {
-        let text = "the time for the conversion is over".to_owned();
+        let text = "the conversion ran out of time".to_owned();
         return Err(Refusal { reasons: vec![PlacedEdit { place: "model".to_owned(), text }] });
     }
-    if work.refusal.reasons.is_empty() {
-        return Ok(Conversion { model, edits: work.edits, patch });
+    if converter.refusal.reasons.is_empty() {
+        return Ok(Conversion { model, edits: converter.edits, patch });
     }
-    Err(work.refusal)
+    Err(converter.refusal)
 }
 
 /// The imported and the requested opset of each domain, in its canonical spelling.
 type Imports = BTreeMap<String, (i64, i64)>;
 
 /// Location of nodes.
-struct Place<'a> {
+struct Scope<'a> {
     /// The location for display, before the name of the node.
     text: String,
     imports: &'a Imports,
     /// The function of the model that contains the nodes.
     function: Option<usize>,
-    entered: Vec<Entered>,
+    entered: Vec<SubgraphStep>,
+}
+
+impl Scope<'_> {
+    /// The location of a node for display.
+    fn locate(&self, at: usize, node: &NodeProto) -> String {
+        let name = match node.name() {
+            "" => String::new(),
+            name => format!(" '{}'", shorten(name, MAX_SHOWN)),
+        };
+        format!("{}node {at}{name} ({})", self.text, shorten(node.op_type(), MAX_SHOWN))
+    }
 }
 
 /// State of a conversion.
-struct Work<'a> {
+struct Converter<'a> {
     inferred: &'a Inferred<'a>,
     target: &'a Target,
     deadline: &'a Deadline,
     functions: BTreeSet<(String, String)>,
     names: Names,
     /// The opset of ai.onnx for new nodes if the model imports none.
-    helpers: i64,
-    uses_helpers: bool,
+    onnx_opset: i64,
+    needs_onnx_import: bool,
     edits: Vec<PlacedEdit>,
     refusal: Refusal,
 }
 
-impl<'a> Work<'a> {
-    fn new(model: &ModelProto, inferred: &'a Inferred<'a>, target: &'a Target, deadline: &'a Deadline) -> Work<'a> {
+impl<'a> Converter<'a> {
+    fn new(
+        model: &ModelProto,
+        inferred: &'a Inferred<'a>,
+        target: &'a Target,
+        deadline: &'a Deadline,
+    ) -> Converter<'a> {
         let mut names = Names::default();
         model.graph.iter().for_each(|graph| take_names(graph, &mut names));
         for function in &model.functions {
             function.input.iter().for_each(|name| names.take(name));
-            take_names_of(&function.node, &mut names);
+            take_node_names(&function.node, &mut names);
         }
         let name =
             |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
@@ -189,14 +205,16 @@ impl<'a> Work<'a> {
         let newest =
             |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
         let known = releases.and_then(|releases| releases.releases.iter().rev().find(newest));
-        Work {
+        Converter {
             inferred,
             target,
             deadline,
             functions: model.functions.iter().map(name).collect(),
             names,
-            helpers: known.and_then(|release| release.opsets.get(DEFAULT_DOMAIN)).map_or(13, |opset| i64::from(*opset)),
-            uses_helpers: false,
+            onnx_opset: known
+                .and_then(|release| release.opsets.get(DEFAULT_DOMAIN))
+                .map_or(13, |opset| i64::from(*opset)),
+            needs_onnx_import: false,
             edits: Vec::new(),
             refusal: Refusal::default(),
         }
@@ -231,10 +249,9 @@ impl<'a> Work<'a> {
     fn declare_initializers(&mut self, graph: &mut GraphProto) {
         let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
         let missing: Vec<ValueInfoProto> =
-            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
+            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_for).collect();
         if !missing.is_empty() {
-            let text =
-                format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
+            let text = format!("{} initializers are declared as inputs, as IR versions below 4 require", missing.len());
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
             graph.input.extend(missing);
         }
@@ -244,31 +261,29 @@ impl<'a> Work<'a> {
     fn check_ir(&mut self, model: &ModelProto, target: &Target) {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
-        if !facts.may_be(ir) {
-            let why = if ir > facts.newest { format!("{} is the newest", facts.newest) } else { facts.lowest_text() };
-            self.refuse("model", format!("ir_version cannot be {ir}: {why}"));
+        if !facts.allows(ir) {
+            let reason =
+                if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
+            self.refuse("model", format!("ir_version cannot be {ir}: {reason}"));
         }
     }
 
     /// Converts the nodes of a graph; returns tensors to add to its initializers.
-    fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> (Vec<TensorProto>, NodesPatch) {
+    fn graph(&mut self, graph: &mut GraphProto, scope: &Scope) -> (Vec<TensorProto>, NodesPatch) {
         let nodes = std::mem::take(&mut graph.node);
-        let (nodes, added, patch) = self.nodes(nodes, place);
+        let (nodes, added, patch) = self.nodes(nodes, scope);
         graph.node = nodes;
         (added, patch)
     }
 
-    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
+    fn nodes(&mut self, nodes: Vec<NodeProto>, scope: &Scope) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
         // bounded: by the nodes of the graph.
         let (mut done, mut added, mut patches) = (Vec::with_capacity(nodes.len()), Vec::new(), NodesPatch::new());
         for (at, node) in nodes.into_iter().enumerate() {
             if self.deadline.is_over() {
                 break;
             }
-            let mut patch = NodePatch::default();
-            let fragment = self.node(at, node, place, &mut patch);
-            patch.before = fragment.kept;
-            patch.after = fragment.nodes.len().saturating_sub(fragment.kept + 1);
+            let (fragment, patch) = self.node(at, node, scope);
             if !patch.is_empty() {
                 patches.insert(at, patch);
             }
@@ -278,79 +293,97 @@ impl<'a> Work<'a> {
         (done, added, patches)
     }
 
-    fn node(&mut self, at: usize, mut node: NodeProto, place: &Place, patch: &mut NodePatch) -> Fragment {
-        let name = match node.name() {
-            "" => String::new(),
-            name => format!(" '{}'", shorten(name, SHOWN)),
+    /// Converts a node with its subgraphs; returns its replacement and the changes.
+    fn node(&mut self, at: usize, mut node: NodeProto, scope: &Scope) -> (Fragment, NodePatch) {
+        let graphs = self.subgraphs(at, &mut node, scope);
+        let (fragment, is_edited) = match self.without_subgraphs(at, &node, scope) {
+            Some(fragment) => {
+                let is_edited = fragment.nodes.get(fragment.node_position).is_none_or(|edited| *edited != node);
+                (fragment, is_edited)
+            }
+            None => (Fragment { nodes: vec![node], ..Fragment::default() }, false),
         };
-        let here = format!("{}node {at}{name} ({})", place.text, shorten(node.op_type(), SHOWN));
+        let before = fragment.node_position;
+        let after = fragment.nodes.len().saturating_sub(before + 1);
+        (fragment, NodePatch { before, after, is_edited, graphs })
+    }
+
+    /// Converts the subgraphs of a node; returns their changes.
+    fn subgraphs(&mut self, at: usize, node: &mut NodeProto, scope: &Scope) -> BTreeMap<(usize, usize), NodesPatch> {
+        let text = format!("{} > ", scope.locate(at, node));
+        let mut patches = BTreeMap::new();
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
-                let mut entered = place.entered.clone();
-                entered.push(Entered { node: at, attribute, graph: number });
-                let (added, changed) = self.graph(graph, &Place { text: format!("{here} > "), entered, ..*place });
+                let mut entered = scope.entered.clone();
+                entered.push(SubgraphStep { node: at, attribute, graph: number });
+                let (added, patch) = self.graph(graph, &Scope { text: text.clone(), entered, ..*scope });
                 graph.initializer.extend(added);
-                if !changed.is_empty() {
-                    patch.graphs.insert((attribute, number), changed);
+                if !patch.is_empty() {
+                    patches.insert((attribute, number), patch);
                 }
             }
         }
+        patches
+    }
+
+    /// Converts a node itself; `None` if it is unchanged or refused.
+    fn without_subgraphs(&mut self, at: usize, node: &NodeProto, scope: &Scope) -> Option<Fragment> {
         let domain = canonical_domain(node.domain()).to_owned();
-        let keep = |node| Fragment { nodes: vec![node], ..Fragment::default() };
-        let Some(&(opset, target)) = place.imports.get(&domain) else { return keep(node) };
+        let &(opset, target) = scope.imports.get(&domain)?;
         let is_call = self.functions.contains(&(domain.clone(), node.op_type().to_owned()));
         if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
-            return keep(node);
+            return None;
         }
-        let path = NodePath { function: place.function, entered: place.entered.clone(), index: at };
+        let here = scope.locate(at, node);
+        let path = NodePath { function: scope.function, entered: scope.entered.clone(), index: at };
         let Some(known) = self.inferred.node_facts_at(&path) else {
-            self.refuse(&here, "the node is not found");
-            return keep(node);
+            self.refuse(&here, "the node was not found");
+            return None;
         };
-        let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
-        let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
-        match convert_node(&facts, target, helpers, &mut self.names) {
-            Ok(fragment) => {
-                patch.is_edited = fragment.nodes.get(fragment.kept).is_none_or(|kept| *kept != node);
-                self.accept(&here, fragment, place)
-            }
+        let facts = NodeFacts { node, opset, inputs: known.inputs, outputs: known.outputs };
+        let onnx_opset = scope.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
+        match convert_node(&facts, target, onnx_opset, &mut self.names) {
+            Ok(fragment) => Some(self.accept(&here, fragment, scope)),
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
                 self.refuse(&here, reason);
-                keep(node)
+                None
             }
         }
     }
 
-    fn accept(&mut self, here: &str, fragment: Fragment, place: &Place) -> Fragment {
+    fn accept(&mut self, here: &str, fragment: Fragment, scope: &Scope) -> Fragment {
         if self.target.relabel_only && !fragment.edits.is_empty() {
-            self.refuse(here, format!("{}, and only relabelling is allowed", fragment.edits.join("; ")));
+            self.refuse(here, format!("{}, but only relabelling is allowed", fragment.edits.join("; ")));
         }
-        if place.function.is_some() && !fragment.initializers.is_empty() {
-            self.refuse(here, "an edit needs a constant that Constant of this opset does not hold, in a function");
+        if scope.function.is_some() && !fragment.initializers.is_empty() {
+            self.refuse(
+                here,
+                "an edit in a function needs a constant of a type that Constant does not support at this opset",
+            );
         }
-        self.uses_helpers |= fragment.nodes.len() > 1 && !place.imports.contains_key(DEFAULT_DOMAIN);
+        self.needs_onnx_import |= fragment.nodes.len() > 1 && !scope.imports.contains_key(DEFAULT_DOMAIN);
         let placed = |text: &String| PlacedEdit { place: here.to_owned(), text: text.clone() };
         self.edits.extend(fragment.edits.iter().map(placed));
         fragment
     }
 
     fn function(&mut self, index: usize, function: &mut FunctionProto) -> NodesPatch {
-        let name = format!("function {}", shorten(function.name(), SHOWN));
+        let name = format!("function {}", shorten(function.name(), MAX_SHOWN));
         let imports = self.retarget(&name, &mut function.opset_import);
         let text = format!("{name} > ");
-        let place = Place { text, imports: &imports, function: Some(index), entered: Vec::new() };
+        let scope = Scope { text, imports: &imports, function: Some(index), entered: Vec::new() };
         let nodes = std::mem::take(&mut function.node);
-        let (nodes, _, patch) = self.nodes(nodes, &place);
+        let (nodes, _, patch) = self.nodes(nodes, &scope);
         function.node = nodes;
-        self.import_helpers(&mut function.opset_import);
+        self.import_onnx(&mut function.opset_import);
         patch
     }
 
     /// Imports ai.onnx if new nodes need it.
-    fn import_helpers(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
-        if std::mem::take(&mut self.uses_helpers) {
+    fn import_onnx(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
+        if std::mem::take(&mut self.needs_onnx_import) {
             let domain = model_domain(DEFAULT_DOMAIN).to_owned();
-            imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.helpers) });
+            imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.onnx_opset) });
         }
     }
 }
@@ -369,7 +402,7 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
 }
 
 /// The graph input for an initializer, as IR versions below 4 require.
-fn input_of(tensor: &TensorProto) -> ValueInfoProto {
+fn input_for(tensor: &TensorProto) -> ValueInfoProto {
     let shape: Vec<usize> = tensor.dims.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let element = ElementType::from_code(tensor.data_type());
     ValueInfoProto {
@@ -383,10 +416,10 @@ fn take_names(graph: &GraphProto, names: &mut Names) {
     let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
     infos.for_each(|info| names.take(info.name()));
     graph.initializer.iter().for_each(|tensor| names.take(tensor.name()));
-    take_names_of(&graph.node, names);
+    take_node_names(&graph.node, names);
 }
 
-fn take_names_of(nodes: &[NodeProto], names: &mut Names) {
+fn take_node_names(nodes: &[NodeProto], names: &mut Names) {
     for node in nodes {
         node.input.iter().chain(&node.output).for_each(|name| names.take(name));
         for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {

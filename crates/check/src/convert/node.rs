@@ -9,7 +9,7 @@ use super::rules;
 use super::settle::settle;
 use crate::facts::NodeFacts;
 
-/// Converts a node of a model that will import `target` of its domain and `helpers` of ai.onnx.
+/// Converts a node of a model that will import `target` of its domain and `onnx_opset` of ai.onnx.
 ///
 /// # Examples
 ///
@@ -27,8 +27,8 @@ use crate::facts::NodeFacts;
 /// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None] };
 /// assert_eq!(answer(&facts, 14, 14), Answer::AsIs);
 /// ```
-pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
-    match convert_node(facts, target, helpers, &mut Names::default()) {
+pub fn answer(facts: &NodeFacts, target: i64, onnx_opset: i64) -> Answer {
+    match convert_node(facts, target, onnx_opset, &mut Names::default()) {
         Ok(fragment) if fragment.edits.is_empty() => Answer::AsIs,
         Ok(fragment) => Answer::Edits(fragment.edits),
         Err(Obstacle::Impossible(reason)) => Answer::Impossible(reason),
@@ -36,10 +36,10 @@ pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
     }
 }
 
-/// Returns the nodes that replace a node if its model imports `target` of its domain and `helpers` of ai.onnx. New names are
+/// Returns the nodes that replace a node if its model imports `target` of its domain and `onnx_opset` of ai.onnx. New names are
 /// taken from `names`.
-pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
-    let mut draft = Draft::new(facts, helpers, names);
+pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
+    let mut draft = Draft::new(facts, onnx_opset, names);
     let domain = canonical_domain(facts.node.domain()).to_owned();
     let mut at = facts.opset;
     loop {
@@ -80,14 +80,14 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
     };
     let later = if from.version.since < to.version.since { to } else { from };
     let before: Vec<Option<bool>> =
-        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_around())).collect();
+        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_facts())).collect();
     if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
         settle(draft, from, to)?;
-        return if draft.take_mended() { Ok(()) } else { check_behaviour(draft, later, &before) };
+        return if draft.take_equivalent() { Ok(()) } else { check_behaviour(draft, later, &before) };
     }
     fit(draft, at)
 }
@@ -103,13 +103,13 @@ fn fit(draft: &mut Draft, at: i64) -> Step {
 /// Fails if a silent change of meaning applies to the node both before and after its edits.
 fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
     for (behaviour, before) in later.behaviour.iter().zip(before) {
-        match (before, holds(behaviour, later, draft.known_around())) {
+        match (before, holds(behaviour, later, draft.known_facts())) {
             (Some(false), _) | (_, Some(false)) => {}
             (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
             _ => {
                 let says = &behaviour.says;
                 return unknown(format!(
-                    "{}: {says} Whether that is so here depends on what is not known",
+                    "{}: {says} The known facts do not show whether this applies to the node",
                     later.version
                 ));
             }

@@ -1,8 +1,8 @@
-//! Differences that the version files settle: attribute defaults, written out or omitted, arity and types.
+//! Differences that the version files settle: attribute defaults, set explicitly or omitted, arity and types.
 
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{
-    Argument, AttributeSpec, AttributeType, DefaultValue, FormalParameter, FormalType, NodeSignature, OpSpec, validate,
+    Argument, AttributeType, DefaultValue, FormalParameter, FormalType, NodeSignature, OpSpec, validate,
 };
 
 use super::answer::{Step, impossible, unknown};
@@ -13,70 +13,75 @@ use super::enums;
 /// Attribute of the first versions for buffers that may be overwritten; it has no effect on the result.
 const CONSUMED_INPUTS: &str = "consumed_inputs";
 
-/// Converts a node to another version by writing out or omitting attributes, or fails if that is not enough.
+/// Converts a node to another version by setting or omitting attributes, or fails if that is not enough.
 pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     for name in from.attributes.keys().filter(|name| !to.attributes.contains_key(*name)) {
-        leave_out(draft, from, to, name)?;
+        omit(draft, from, to, name)?;
     }
-    let same = draft.take_same_defaults();
-    for (name, attribute) in to.attributes.iter().filter(|(name, _)| !same.contains(name)) {
-        write_out(draft, from, to, name, attribute)?;
+    let same_defaults = draft.take_same_defaults();
+    for name in to.attributes.keys().filter(|name| !same_defaults.contains(name)) {
+        set_explicitly(draft, from, to, name)?;
     }
     check_texts(draft, from, to)?;
-    draft.trim_to(to);
+    draft.trim_to_signature(to);
     check_signature(draft, to)?;
     check_types_known(draft, from, to)
 }
 
 /// Removes an attribute that the other version does not have; fails unless its value is the default.
-fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
+fn omit(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
     let Some(attribute) = draft.node.attribute.iter().find(|attribute| attribute.name() == name) else { return Ok(()) };
     let default = from.attributes.get(name).and_then(|attribute| attribute.default.as_ref());
     if name == CONSUMED_INPUTS {
         draft.edit("attribute consumed_inputs, which has no effect on the result, is removed");
-    } else if default.is_some_and(|default| attributes::is_default(attribute, default)) || is_plain(attribute) {
-        draft.edit(format!("attribute {name}, which has its default, is removed"));
+    } else if default.is_some_and(|default| attributes::is_default(attribute, default))
+        || has_textual_default(attribute)
+    {
+        draft.edit(format!("attribute {name}, which has its default value, is removed"));
     } else {
-        let value = attributes::shown(attribute);
-        return impossible(format!("{} has no attribute {name}, which is {value} here", to.version));
+        let value = attributes::value_text(attribute);
+        return impossible(format!("{} has no attribute {name}, which is {value} in this node", to.version));
     }
     attributes::remove(&mut draft.node, name);
     Ok(())
 }
 
 /// True if an attribute has a default that only the operator's text gives: dilations of 1 along each axis.
-fn is_plain(attribute: &AttributeProto) -> bool {
+fn has_textual_default(attribute: &AttributeProto) -> bool {
     attribute.name() == "dilations" && attribute.ints.iter().all(|dilation| *dilation == 1)
 }
 
-/// Writes out an omitted attribute if its default differs.
-fn write_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str, attribute: &AttributeSpec) -> Step {
-    let earlier = from.attributes.get(name);
+/// Sets an omitted attribute explicitly if its default differs.
+fn set_explicitly(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
+    let (earlier, Some(attribute)) = (from.attributes.get(name), to.attributes.get(name)) else { return Ok(()) };
     if let Some(given) = draft.node.attribute.iter().find(|given| given.name() == name) {
         return check_kind(given, to, attribute.kind);
     }
     let default = earlier.and_then(|earlier| earlier.default.as_ref());
     match (default, &attribute.default) {
         (Some(before), after) if after.as_ref() != Some(before) => {
-            if after.is_none() && !attribute.required && means_nothing(before) {
+            if after.is_none() && !attribute.required && equals_omission(before) {
                 return Ok(());
             }
-            let value = attributes::of_default(name, before);
+            let value = attributes::from_default(name, before);
             check_kind(&value, to, attribute.kind)?;
-            draft.edit(format!("attribute {name}, {} by default, is written out", attributes::shown(&value)));
+            draft.edit(format!(
+                "the default of attribute {name}, {}, is set explicitly",
+                attributes::value_text(&value)
+            ));
             attributes::set(&mut draft.node, value);
             Ok(())
         }
-        (None, _) if attribute.required => impossible(format!("{} needs attribute {name}", to.version)),
+        (None, _) if attribute.required => impossible(format!("{} requires attribute {name}", to.version)),
         (None, Some(after)) if earlier.is_some() => {
-            impossible(format!("{} takes {after} for attribute {name} when it is left out", to.version))
+            impossible(format!("the default of attribute {name} in {} is {after}", to.version))
         }
         _ => Ok(()),
     }
 }
 
 /// True if a default is an empty list, which is equivalent to omitting the attribute.
-fn means_nothing(default: &DefaultValue) -> bool {
+fn equals_omission(default: &DefaultValue) -> bool {
     match default {
         DefaultValue::Ints(values) => values.is_empty(),
         DefaultValue::Floats(values) => values.is_empty(),
@@ -88,7 +93,7 @@ fn means_nothing(default: &DefaultValue) -> bool {
 fn check_kind(given: &AttributeProto, to: &OpSpec, kind: AttributeType) -> Step {
     match attributes::kind_of(given) {
         Some(actual) if actual != kind => {
-            impossible(format!("attribute {} of {} is of type {kind}, not {actual}", given.name(), to.version))
+            impossible(format!("attribute {} of {} has type {kind}, not {actual}", given.name(), to.version))
         }
         _ => Ok(()),
     }
@@ -104,14 +109,14 @@ fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
                 |values: &[String]| values.is_empty() || values.iter().any(|value| value.eq_ignore_ascii_case(&text));
             if lists(enums::allowed(from, attribute.name())) && !lists(allowed) {
                 let (name, values) = (attribute.name(), allowed.join(", "));
-                return impossible(format!("{} does not have {name} {text}; it has {values}", to.version));
+                return impossible(format!("{} does not support {name}={text}; it supports {values}", to.version));
             }
         }
     }
     Ok(())
 }
 
-/// The arguments of one side, with their types as far as known.
+/// The arguments of one side, with their types if known.
 fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec<Argument> {
     let argument = |(at, name): (usize, &String)| {
         if name.is_empty() {
@@ -126,7 +131,7 @@ fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec
 /// Checks that the node fits the version.
 fn check_signature(draft: &Draft, to: &OpSpec) -> Step {
     if to.deprecated {
-        return impossible(format!("{} withdraws the operator", to.version));
+        return impossible(format!("{} deprecates the operator", to.version));
     }
     let kinds: Vec<(&str, AttributeType)> = draft
         .node
@@ -150,7 +155,7 @@ fn check_types_known(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
         let (earlier, later) = (from.allowed(&before.kind), to.allowed(&after.kind));
         if earlier.iter().any(|value_type| !later.contains(value_type)) || is_split(from, to, before, after) {
             return unknown(format!(
-                "the type of input {at} '{}' is not known, and {} does not take all that {} takes",
+                "the type of input {at} '{}' is unknown, and {} does not allow every type that {} allows",
                 after.name, to.version, from.version
             ));
         }

@@ -33,7 +33,7 @@ fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
     let edits: Vec<String> =
-        conversion.edits.iter().filter(|edit| !edit.is_of_model()).map(|edit| edit.text.clone()).collect();
+        conversion.edits.iter().filter(|edit| !edit.concerns_model()).map(|edit| edit.text.clone()).collect();
     assert_eq!(edits, expected, "{text}");
     assert_near(&outputs(&model, shape), &outputs(&conversion.model, shape));
 }
@@ -57,7 +57,7 @@ fn refused(text: &str, target: &Target, expected: &str) {
 }
 
 #[test]
-fn what_only_gained_types_is_relabelled() {
+fn versions_that_only_add_types_are_relabelled() {
     let text = r#"<ir_version: 8, opset_import: ["" : 14]>
         g (float[2, 3] x) => (float[2, 3] y) { s = Sub (x, x) d = Div (s, x) y = Add (d, x) }"#;
     check(text, 13, &[2, 3], &[]);
@@ -75,31 +75,31 @@ fn axes_move_between_attribute_and_input() {
         &[2, 3],
         &[
             "axes moves from input 1 to an attribute of ReduceSum-11",
-            "axes is written [1], since those of ReduceSum-1 count from the front",
+            "axes is set to [1], since ReduceSum-1 does not support negative axes",
         ],
     );
     let older = r#"<ir_version: 6, opset_import: ["" : 11]>
         g (float[2, 3] x) => (float[2] y) { y = ReduceSum <axes = [1], keepdims = 0> (x) }"#;
-    check(older, 18, &[2, 3], &["axes moves from attribute to input 1 of ReduceSum-13"]);
+    check(older, 18, &[2, 3], &["axes moves from an attribute to input 1 of ReduceSum-13"]);
 }
 
 #[test]
-fn softmax_along_an_inner_axis_is_brought_to_the_end_or_flattened() {
+fn softmax_along_an_inner_axis_is_transposed_or_flattened() {
     let text = |opset: i64, axis: i64| {
         format!(
             r#"<ir_version: 8, opset_import: ["" : {opset}]>
             g (float[2, 3, 4] x) => (float[2, 3, 4] y) {{ y = Softmax <axis = {axis}> (x) }}"#
         )
     };
-    let moved = "axis 1 is brought to the end: Transpose(perm=[0, 2, 1]) before and after, axis=2";
+    let moved = "axis 1 is moved to the end: Transpose(perm=[0, 2, 1]) before and after, axis=2";
     check(&text(13, 1), 12, &[2, 3, 4], &[moved]);
     check(&text(13, 2), 12, &[2, 3, 4], &[]);
-    let flat = "the axes from 1 on are one: Flatten(axis=1) before, axis=-1, Reshape after";
+    let flat = "the axes from 1 on are merged: Flatten(axis=1) before, axis=-1, Reshape after";
     check(&text(11, 1), 13, &[2, 3, 4], &[flat]);
 }
 
 #[test]
-fn legacy_broadcasting_is_written_out_and_asked_for() {
+fn legacy_broadcasting_is_converted_both_ways() {
     let text = r#"<ir_version: 3, opset_import: ["" : 6]>
         g (float[2, 3] x, float[2] b) => (float[2, 3] y) <float[2] b = {1, 2}>
         { y = Add <axis = 0, broadcast = 1> (x, b) }"#;
@@ -108,13 +108,13 @@ fn legacy_broadcasting_is_written_out_and_asked_for() {
         13,
         &[2, 3],
         &[
-            "attributes axis and broadcast, which Add-7 has not, are removed",
-            "axes are put behind those of input 1: Unsqueeze(axes=[1]) before",
+            "attributes axis and broadcast, which Add-7 does not have, are removed",
+            "trailing axes are added to input 1: Unsqueeze(axes=[1]) before",
         ],
     );
     let newer = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x) => (float[2, 3] y) <float[3] b = {1, 2, 3}> { y = Add (x, b) }"#;
-    check(newer, 6, &[2, 3], &["attributes broadcast=1 and axis=1 ask Add-6 for what it would not do"]);
+    check(newer, 6, &[2, 3], &["attributes broadcast=1 and axis=1 are set, since Add-6 does not broadcast by default"]);
 }
 
 #[test]
@@ -146,26 +146,26 @@ fn functions_that_an_opset_does_not_have_are_expanded() {
 }
 
 #[test]
-fn what_has_no_form_is_refused_with_its_place() {
+fn nodes_that_cannot_be_converted_are_refused_with_their_place() {
     let text = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x, int64[1] axes) => (float[n] y) { y = ReduceSum <keepdims = 0> (x, axes) }"#;
-    let computed = "node 0 (ReduceSum): input 1 'axes' is computed when the model runs; it would have to be a constant";
+    let computed = "node 0 (ReduceSum): input 1 'axes' must be a constant, but is computed at run time";
     refused(text, &target(12), computed);
     let text = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x) => (float[2, 3] y) { a = Relu (x) y = Identity (a) }"#;
     refused(text, &target(99), "model: opset 99 of ai.onnx is unknown; 1 to 28 are known");
     let wrap = r#"<ir_version: 9, opset_import: ["" : 19]>
         g (float[3] x) => (float[n] y) <int64[2] pads = {1, 1}> { y = Pad <mode = "wrap"> (x, pads) }"#;
-    refused(wrap, &target(18), "node 0 (Pad): Pad-18 does not have mode wrap; it has constant, reflect, edge");
+    refused(wrap, &target(18), "node 0 (Pad): Pad-18 does not support mode=wrap; it supports constant, reflect, edge");
     let only = Target { relabel_only: true, ..target(12) };
     let sum = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
-    let edit = "axes moves from input 1 to an attribute of ReduceSum-11, and only relabelling is allowed";
+    let edit = "axes moves from input 1 to an attribute of ReduceSum-11, but only relabelling is allowed";
     refused(sum, &only, &format!("node 0 (ReduceSum): {edit}"));
 }
 
 #[test]
-fn the_ir_version_is_what_the_file_and_the_opset_need() {
+fn the_ir_version_follows_from_the_file_and_the_opset() {
     let text = r#"<ir_version: 10, opset_import: ["" : 17]>
         g (float[2] x) => (float[2] y) { y = Relu (x) }"#;
     let model = parse_model(text).unwrap();
@@ -188,7 +188,7 @@ fn celu_of_large_elements_is_expanded() {
             {{ z = Mul (x, large) a = Celu <alpha = {alpha:?}> (z) b = Celu <alpha = {alpha:?}> (x) y = Add (a, b) }}"#
         )
     };
-    let expanded = "Celu is expanded by its body";
+    let expanded = "Celu is expanded into its function body";
     check(&text(1e-20), 7, &[2, 3], &[expanded, expanded]);
     check(&text(2.0), 11, &[2, 3], &[expanded, expanded]);
     for alpha in ["0.0", "-1.0", "1e-40"] {
@@ -198,7 +198,7 @@ fn celu_of_large_elements_is_expanded() {
 }
 
 #[test]
-fn empty_names_at_the_end_stay_where_they_count() {
+fn trailing_empty_names_are_kept_where_operators_count_them() {
     let text = r#"<ir_version: 8, opset_import: ["" : 9]>
         g (float[2, 3, 4] x, float[3] a, float[3] b, float[3] m, float[3] v) => (float[2, 3, 4] y)
         { y, none = BatchNormalization (x, a, b, m, v) }"#;
@@ -220,12 +220,13 @@ fn limits_of_float16_are_written_out() {
     let text = r#"<ir_version: 8, opset_import: ["" : 1]> g (float16[2] x) => (float16[2] y) { y = Clip (x) }"#;
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(6)).unwrap();
-    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    let edits: Vec<&str> =
+        conversion.edits.iter().filter(|it| !it.concerns_model()).map(|it| it.text.as_str()).collect();
     assert_eq!(
         edits,
         [
-            "attribute min=-65504 keeps Clip-6 from giving infinities",
-            "attribute max=65504 keeps Clip-6 from giving infinities"
+            "attribute min=-65504 keeps Clip-6 from returning infinities",
+            "attribute max=65504 keeps Clip-6 from returning infinities"
         ]
     );
     let back = convert(&conversion.model, &target(1)).unwrap();

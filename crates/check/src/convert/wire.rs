@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::measure::Kind;
 
 /// Error: the file is not a valid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {0}: the encoding is broken")]
+#[error("byte {0}: invalid protobuf encoding")]
 pub(crate) struct BrokenEncoding(usize);
 
 /// A field of a message in a file.
@@ -120,17 +120,17 @@ pub(crate) struct Rope {
 
 #[derive(Debug)]
 enum Piece {
-    Kept(Range<usize>),
+    Copied(Range<usize>),
     New(Vec<u8>),
 }
 
 impl Rope {
     /// Adds a part of the file.
-    pub(crate) fn keep(&mut self, part: Range<usize>) {
+    pub(crate) fn copy(&mut self, part: Range<usize>) {
         self.length += part.len();
         match self.pieces.last_mut() {
-            Some(Piece::Kept(last)) if last.end == part.start => last.end = part.end,
-            _ => self.pieces.push(Piece::Kept(part)),
+            Some(Piece::Copied(last)) if last.end == part.start => last.end = part.end,
+            _ => self.pieces.push(Piece::Copied(part)),
         }
     }
 
@@ -186,7 +186,7 @@ impl Rope {
     pub(crate) fn append(&mut self, other: Rope) {
         for piece in other.pieces {
             match piece {
-                Piece::Kept(part) => self.keep(part),
+                Piece::Copied(part) => self.copy(part),
                 Piece::New(bytes) => self.add(|out| out.extend_from_slice(&bytes)),
             }
         }
@@ -198,7 +198,7 @@ impl Rope {
         let mut bytes = Vec::with_capacity(self.length);
         for piece in &self.pieces {
             bytes.extend_from_slice(match piece {
-                Piece::Kept(part) => file.get(part.clone()).unwrap_or_default(),
+                Piece::Copied(part) => file.get(part.clone()).unwrap_or_default(),
                 Piece::New(new) => new,
             });
         }
@@ -226,8 +226,8 @@ mod tests {
     fn a_rope_keeps_parts_and_adds_messages() {
         let file = b"abcdef";
         let mut inner = Rope::default();
-        inner.keep(1..3);
-        inner.keep(3..4);
+        inner.copy(1..3);
+        inner.copy(3..4);
         inner.number(1, -1);
         let mut rope = Rope::default();
         rope.nested(2, inner);

@@ -19,7 +19,9 @@ pub enum WriteError {
     #[error(transparent)]
     Broken(#[from] BrokenFile),
     /// An attribute with unknown content would be removed.
-    #[error("{node}: attribute '{attribute}' goes, and with it {field}, which is not of ONNX; remove that field first")]
+    #[error(
+        "{node}: removing attribute '{attribute}' would also remove {field}, which ONNX does not define; remove that field first"
+    )]
     Unknown {
         /// The node.
         node: String,
@@ -29,7 +31,7 @@ pub enum WriteError {
         field: String,
     },
     /// An attribute would have to be rewritten, but its elements are only in the file.
-    #[error("{node}: the elements of attribute '{attribute}' would have to be moved")]
+    #[error("{node}: attribute '{attribute}' would have to be rewritten, but its elements were not read")]
     Elements {
         /// The node.
         node: String,
@@ -84,15 +86,32 @@ struct Nodes<'a> {
     before: &'a [NodeProto],
     after: std::slice::Iter<'a, NodeProto>,
     /// The number of original nodes passed so far.
-    met: usize,
+    passed: usize,
 }
 
 /// Progress of writing imports.
 struct Imports<'a> {
+    /// The number of the field for imports.
     number: u64,
     before: &'a [OperatorSetIdProto],
     after: &'a [OperatorSetIdProto],
-    met: usize,
+    /// The number of original imports passed so far.
+    passed: usize,
+}
+
+/// Progress of writing a function.
+struct Function<'a> {
+    nodes: Nodes<'a>,
+    imports: Imports<'a>,
+}
+
+impl<'a> Function<'a> {
+    fn new(before: &'a FunctionProto, after: &'a FunctionProto, patch: Option<&'a NodesPatch>) -> Function<'a> {
+        Function {
+            nodes: Nodes { number: 7, patch, before: &before.node, after: after.node.iter(), passed: 0 },
+            imports: Imports { number: 9, before: &before.opset_import, after: &after.opset_import, passed: 0 },
+        }
+    }
 }
 
 /// Progress of writing a graph; its message may be split into several parts.
@@ -106,7 +125,7 @@ struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     fn new(before: &'a GraphProto, after: &'a GraphProto, patch: Option<&'a NodesPatch>, parts: usize) -> Graph<'a> {
-        let nodes = Nodes { number: 1, patch, before: &before.node, after: after.node.iter(), met: 0 };
+        let nodes = Nodes { number: 1, patch, before: &before.node, after: after.node.iter(), passed: 0 };
         Graph { nodes, before, after, parts }
     }
 }
@@ -128,10 +147,10 @@ impl Writer<'_> {
     fn model(&self, before: &ModelProto, after: &ModelProto, patch: &Patch) -> Written {
         let all = 0..self.file.len();
         let mut rope = Rope::default();
-        let (none, mut functions) = (GraphProto::default(), 0..before.functions.len());
-        let graphs = (before.graph.as_ref().unwrap_or(&none), after.graph.as_ref().unwrap_or(&none));
+        let (empty, mut functions) = (GraphProto::default(), 0..before.functions.len());
+        let graphs = (before.graph.as_ref().unwrap_or(&empty), after.graph.as_ref().unwrap_or(&empty));
         let mut graph = Graph::new(graphs.0, graphs.1, Some(&patch.graph), self.count(all.clone(), 7)?);
-        let mut imports = Imports { number: 8, before: &before.opset_import, after: &after.opset_import, met: 0 };
+        let mut imports = Imports { number: 8, before: &before.opset_import, after: &after.opset_import, passed: 0 };
         let mut ir = after.ir_version.filter(|_| after.ir_version != before.ir_version);
         let is_other_ir = ir.is_some();
         for field in self.fields(all) {
@@ -143,17 +162,18 @@ impl Writer<'_> {
                     }
                 }
                 (7, Some(part)) => rope.nested(7, self.graph(&mut graph, part)?),
-                (8, Some(part)) => self.import(&mut imports, &field, part, &mut rope)?,
+                (8, _) => self.import(&mut imports, field, &mut rope)?,
                 (25, Some(part)) => {
                     let at = functions.next().unwrap_or(usize::MAX);
                     match (before.functions.get(at), after.functions.get(at)) {
                         (Some(before), Some(after)) if before != after => {
-                            rope.nested(25, self.function(part, before, after, patch.functions.get(&at))?);
+                            let function = Function::new(before, after, patch.functions.get(&at));
+                            rope.nested(25, self.function(function, part)?);
                         }
-                        _ => rope.keep(field.whole),
+                        _ => rope.copy(field.whole),
                     }
                 }
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         if let Some(ir) = ir {
@@ -163,45 +183,32 @@ impl Writer<'_> {
         Ok(rope)
     }
 
-    fn function(
-        &self,
-        part: Range<usize>,
-        before: &FunctionProto,
-        after: &FunctionProto,
-        patch: Option<&NodesPatch>,
-    ) -> Written {
+    fn function(&self, mut function: Function<'_>, part: Range<usize>) -> Written {
         let mut rope = Rope::default();
-        let mut nodes = Nodes { number: 7, patch, before: &before.node, after: after.node.iter(), met: 0 };
-        let mut imports = Imports { number: 9, before: &before.opset_import, after: &after.opset_import, met: 0 };
         for field in self.fields(part) {
             let field = field?;
-            match (field.number, field.payload.clone()) {
-                (7, Some(part)) => self.node(&mut nodes, &field, part, &mut rope)?,
-                (9, Some(part)) => self.import(&mut imports, &field, part, &mut rope)?,
-                _ => rope.keep(field.whole),
+            match field.number {
+                7 => self.node(&mut function.nodes, field, &mut rope)?,
+                9 => self.import(&mut function.imports, field, &mut rope)?,
+                _ => rope.copy(field.whole),
             }
         }
-        imports.rest(&mut rope);
+        function.imports.rest(&mut rope);
         Ok(rope)
     }
 
-    fn import(
-        &self,
-        imports: &mut Imports<'_>,
-        field: &WireField,
-        part: Range<usize>,
-        rope: &mut Rope,
-    ) -> Result<(), WriteError> {
-        let at = imports.met;
-        imports.met += 1;
-        let (Some(before), Some(after)) = (imports.before.get(at), imports.after.get(at)) else {
-            rope.keep(field.whole.clone());
+    fn import(&self, imports: &mut Imports<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
+        let Some(part) = field.payload else {
+            rope.copy(field.whole);
             return Ok(());
         };
-        if before == after {
-            rope.keep(field.whole.clone());
+        let at = imports.passed;
+        imports.passed += 1;
+        let changed = imports.before.get(at).zip(imports.after.get(at)).filter(|(before, after)| before != after);
+        let Some((_, after)) = changed else {
+            rope.copy(field.whole);
             return Ok(());
-        }
+        };
         let (mut import, mut version) = (Rope::default(), after.version);
         for inner in self.fields(part) {
             let inner = inner?;
@@ -211,7 +218,7 @@ impl Writer<'_> {
                         import.number(2, version);
                     }
                 }
-                _ => import.keep(inner.whole),
+                _ => import.copy(inner.whole),
             }
         }
         if let Some(version) = version {
@@ -225,9 +232,9 @@ impl Writer<'_> {
         let mut rope = Rope::default();
         for field in self.fields(part) {
             let field = field?;
-            match (field.number, field.payload.clone()) {
-                (1, Some(part)) => self.node(&mut graph.nodes, &field, part, &mut rope)?,
-                _ => rope.keep(field.whole),
+            match field.number {
+                1 => self.node(&mut graph.nodes, field, &mut rope)?,
+                _ => rope.copy(field.whole),
             }
         }
         graph.parts = graph.parts.saturating_sub(1);
@@ -245,25 +252,23 @@ impl Writer<'_> {
         Ok(rope)
     }
 
-    fn node(
-        &self,
-        nodes: &mut Nodes<'_>,
-        field: &WireField,
-        part: Range<usize>,
-        rope: &mut Rope,
-    ) -> Result<(), WriteError> {
-        let at = nodes.met;
-        nodes.met += 1;
+    fn node(&self, nodes: &mut Nodes<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
+        let Some(part) = field.payload else {
+            rope.copy(field.whole);
+            return Ok(());
+        };
+        let at = nodes.passed;
+        nodes.passed += 1;
         let patch = nodes.patch.and_then(|patch| patch.get(&at));
         let (Some(patch), Some(before)) = (patch, nodes.before.get(at)) else {
             nodes.after.next();
-            rope.keep(field.whole.clone());
+            rope.copy(field.whole);
             return Ok(());
         };
         let new = nodes.after.by_ref();
         new.take(patch.before).for_each(|node| rope.message(nodes.number, node));
         if let Some(after) = new.next() {
-            let node = OneNode { writer: self, patch, before, after, place: place(at, before) };
+            let node = NodeWriter { writer: self, patch, before, after, place: place(at, before) };
             rope.nested(nodes.number, node.write(part)?);
         }
         new.take(patch.after).for_each(|node| rope.message(nodes.number, node));
@@ -287,7 +292,7 @@ fn place(at: usize, node: &NodeProto) -> String {
 }
 
 /// Node that the conversion changed.
-struct OneNode<'a> {
+struct NodeWriter<'a> {
     writer: &'a Writer<'a>,
     patch: &'a NodePatch,
     before: &'a NodeProto,
@@ -295,28 +300,33 @@ struct OneNode<'a> {
     place: String,
 }
 
-impl OneNode<'_> {
+impl NodeWriter<'_> {
     fn write(&self, part: Range<usize>) -> Written {
-        let (mut rope, mut done, mut met) = (Rope::default(), [false; 8], 0);
+        let (mut rope, mut done, mut passed) = (Rope::default(), [false; 8], 0);
         let mut given: HashSet<&str> = HashSet::new();
         for field in self.writer.fields(part) {
             let field = field?;
             match (field.number, field.payload.clone()) {
                 (5, Some(part)) => {
-                    if let Some(before) = self.before.attribute.get(met) {
+                    if let Some(before) = self.before.attribute.get(passed) {
                         let name = before.name();
                         let named = || self.after.attribute.iter().find(|after| after.name() == name);
                         let after = if self.patch.is_edited {
                             if given.insert(name) { named() } else { None }
                         } else {
-                            self.after.attribute.get(met)
+                            self.after.attribute.get(passed)
                         };
-                        self.attribute(met, &field, part, (before, after), &mut rope)?;
+                        let attribute = AttributeWriter { node: self, position: passed, before };
+                        match after {
+                            Some(after) if before == after && !attribute.has_patched_graphs() => rope.copy(field.whole),
+                            Some(after) => rope.nested(5, attribute.write(after, part)?),
+                            None => attribute.check_removal(part, Kind::Attribute)?,
+                        }
                     }
-                    met += 1;
+                    passed += 1;
                 }
                 (number @ (1 | 2 | 4 | 7), _) if self.patch.is_edited => self.texts(number, &mut done, &mut rope),
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         if self.patch.is_edited {
@@ -346,82 +356,85 @@ impl OneNode<'_> {
             _ => all(&mut self.after.domain.iter()),
         }
     }
+}
 
-    /// Writes the attribute at a position of the original node; `after` is `None` if it was removed.
-    fn attribute(
-        &self,
-        at: usize,
-        field: &WireField,
-        part: Range<usize>,
-        (before, after): (&AttributeProto, Option<&AttributeProto>),
-        rope: &mut Rope,
-    ) -> Result<(), WriteError> {
-        let has_graphs = self.patch.graphs.keys().any(|(attribute, _)| *attribute == at);
-        match after {
-            Some(after) if has_graphs => rope.nested(5, self.graphs(at, part, before, after)?),
-            Some(after) if before == after => rope.keep(field.whole.clone()),
-            Some(after) => {
-                if is_elided(after) {
-                    let (node, attribute) = (self.place.clone(), before.name().to_owned());
-                    return Err(WriteError::Elements { node, attribute });
-                }
-                let mut written = Rope::default();
-                // A message is the concatenation of its fields, so the unknown ones can follow.
-                written.message_fields(after);
-                for inner in self.writer.fields(part) {
-                    let inner = inner?;
-                    if !Kind::Attribute.has_field(None, inner.number) {
-                        written.keep(inner.whole);
-                    } else if let Some(part) = inner.payload {
-                        self.loses_nothing(before, part, Kind::Attribute.field(inner.number))?;
-                    }
-                }
-                rope.nested(5, written);
-            }
-            None => self.loses_nothing(before, part, Kind::Attribute)?,
+/// Attribute of a node that the conversion changed.
+struct AttributeWriter<'a> {
+    node: &'a NodeWriter<'a>,
+    /// The position in the original node.
+    position: usize,
+    before: &'a AttributeProto,
+}
+
+impl AttributeWriter<'_> {
+    /// True if the conversion changed a graph of the attribute.
+    fn has_patched_graphs(&self) -> bool {
+        self.node.patch.graphs.keys().any(|(attribute, _)| *attribute == self.position)
+    }
+
+    /// Writes `after`, which the attribute becomes.
+    fn write(&self, after: &AttributeProto, part: Range<usize>) -> Written {
+        if self.has_patched_graphs() {
+            return self.graphs(after, part);
         }
-        Ok(())
+        if is_elided(after) {
+            let (node, attribute) = (self.node.place.clone(), self.before.name().to_owned());
+            return Err(WriteError::Elements { node, attribute });
+        }
+        let mut rope = Rope::default();
+        // A message is the concatenation of its fields, so the unknown ones can follow.
+        rope.message_fields(after);
+        for field in self.node.writer.fields(part) {
+            let field = field?;
+            if !Kind::Attribute.has_field(None, field.number) {
+                rope.copy(field.whole);
+            } else if let Some(part) = field.payload {
+                self.check_removal(part, Kind::Attribute.field(field.number))?;
+            }
+        }
+        Ok(rope)
     }
 
     /// Fails if the removed part of an attribute contains an unknown field.
-    fn loses_nothing(&self, attribute: &AttributeProto, part: Range<usize>, kind: Kind) -> Result<(), WriteError> {
+    fn check_removal(&self, part: Range<usize>, kind: Kind) -> Result<(), WriteError> {
         if !kind.is_message() {
             return Ok(());
         }
-        match unknown_field(self.writer.file, part, kind, Some((Kind::Attribute, 0)))? {
+        match unknown_field(self.node.writer.file, part, kind, Some((Kind::Attribute, 0)))? {
             None => Ok(()),
             Some((kind, number)) => Err(WriteError::Unknown {
-                node: self.place.clone(),
-                attribute: attribute.name().to_owned(),
+                node: self.node.place.clone(),
+                attribute: self.before.name().to_owned(),
                 field: format!("field {number} of {}", kind.message_name().unwrap_or("a message in it")),
             }),
         }
     }
 
     /// Writes an attribute whose graphs the conversion changed.
-    fn graphs(&self, at: usize, part: Range<usize>, before: &AttributeProto, after: &AttributeProto) -> Written {
-        let patch = |number: usize| self.patch.graphs.get(&(at, number));
-        let mut one = match (&before.g, &after.g) {
-            (Some(one), Some(after)) => Some(Graph::new(one, after, patch(0), self.writer.count(part.clone(), 6)?)),
+    fn graphs(&self, after: &AttributeProto, part: Range<usize>) -> Written {
+        let (writer, before) = (self.node.writer, self.before);
+        let patch = |number: usize| self.node.patch.graphs.get(&(self.position, number));
+        let mut single = match (&before.g, &after.g) {
+            (Some(before), Some(after)) => Some(Graph::new(before, after, patch(0), writer.count(part.clone(), 6)?)),
             _ => None,
         };
-        let (mut met, first) = (0, usize::from(one.is_some()));
+        let (mut passed, first) = (0, usize::from(single.is_some()));
         let mut rope = Rope::default();
-        for field in self.writer.fields(part) {
+        for field in writer.fields(part) {
             let field = field?;
-            match (field.number, field.payload.clone(), &mut one) {
-                (6, Some(part), Some(graph)) => rope.nested(6, self.writer.graph(graph, part)?),
+            match (field.number, field.payload.clone(), &mut single) {
+                (6, Some(part), Some(graph)) => rope.nested(6, writer.graph(graph, part)?),
                 (11, Some(part), _) => {
-                    match (before.graphs.get(met), after.graphs.get(met)) {
+                    match (before.graphs.get(passed), after.graphs.get(passed)) {
                         (Some(before), Some(after)) => {
-                            let mut graph = Graph::new(before, after, patch(first + met), 1);
-                            rope.nested(11, self.writer.graph(&mut graph, part)?);
+                            let mut graph = Graph::new(before, after, patch(first + passed), 1);
+                            rope.nested(11, writer.graph(&mut graph, part)?);
                         }
-                        _ => rope.keep(field.whole),
+                        _ => rope.copy(field.whole),
                     }
-                    met += 1;
+                    passed += 1;
                 }
-                _ => rope.keep(field.whole),
+                _ => rope.copy(field.whole),
             }
         }
         Ok(rope)

@@ -40,14 +40,14 @@ pub struct NodePath {
     /// The function of the model in which the path begins; `None` for the main graph.
     pub function: Option<usize>,
     /// The entered nodes, outermost first.
-    pub entered: Vec<Entered>,
+    pub entered: Vec<SubgraphStep>,
     /// The position in the innermost graph's list of nodes.
     pub index: usize,
 }
 
 /// Subgraph of a node, by positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Entered {
+pub struct SubgraphStep {
     /// The node in its graph.
     pub node: usize,
     /// The attribute in the node's list.
@@ -84,7 +84,7 @@ pub struct Body<'m> {
     /// The message of the body.
     pub source: BodySource<'m>,
     /// The enclosing body and the step into this one; `None` for the main graph and functions.
-    pub parent: Option<(BodyId, Entered)>,
+    pub parent: Option<(BodyId, SubgraphStep)>,
     /// The enclosing function; `None` in the main graph.
     pub function: Option<usize>,
     /// The values by name; the first one if a name is defined twice.
@@ -218,7 +218,12 @@ impl<'m> Bodies<'m> {
         self.specs.get(&key).copied().flatten()
     }
 
-    fn add(&mut self, source: BodySource<'m>, parent: Option<(BodyId, Entered)>, function: Option<usize>) -> BodyId {
+    fn add(
+        &mut self,
+        source: BodySource<'m>,
+        parent: Option<(BodyId, SubgraphStep)>,
+        function: Option<usize>,
+    ) -> BodyId {
         let (id, first) = (BodyId(self.bodies.len()), self.values.len());
         self.bodies.push(Body { source, parent, function, names: HashMap::new(), range: first..first });
         let mut names = HashMap::new();
@@ -254,7 +259,7 @@ impl<'m> Bodies<'m> {
         for (node, index) in nodes.iter().zip(0..) {
             for (attribute, at) in node.attribute.iter().zip(0..) {
                 for (graph, position) in graphs(attribute).zip(0..) {
-                    let entered = Entered { node: index, attribute: at, graph: position };
+                    let entered = SubgraphStep { node: index, attribute: at, graph: position };
                     let body = self.add(BodySource::Graph(graph), Some((id, entered)), function);
                     self.subgraphs.insert((NodeId { body: id, index }, at, position), body);
                 }

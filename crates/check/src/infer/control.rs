@@ -8,12 +8,12 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
 use crate::finding::{Finding, Place};
-use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
+use crate::infer::attributes::graphs_of;
 use crate::infer::bodies::{BodyId, NodeId};
 use crate::infer::declared::{Contradiction, contradiction, declared};
 use crate::infer::shapes;
 use crate::infer::view::axis_of;
-use crate::infer::walk::Walk;
+use crate::infer::walk::{Visit, Walk};
 use crate::rules::RuleId;
 
 /// Number of inputs and outputs that a node requires of a subgraph.
@@ -23,37 +23,40 @@ struct Expected {
     outputs: (usize, Option<usize>),
 }
 
+/// Subgraph in an attribute of a node.
+#[derive(Clone, Copy)]
+struct Subgraph<'a> {
+    node: NodeId,
+    attribute: &'a str,
+    body: BodyId,
+}
+
 impl<'m> Walk<'_, 'm> {
     /// Returns the facts about the outputs of a node that runs subgraphs; `None` for other nodes.
-    pub(super) fn subgraphs(
-        &mut self,
-        id: NodeId,
-        node: &'m NodeProto,
-        spec: &'static OpSpec,
-        call: Option<&CallAttributes<'m>>,
-    ) -> Option<Vec<ValueFact>> {
+    pub(super) fn subgraphs(&mut self, visit: Visit<'_, 'm>, spec: &'static OpSpec) -> Option<Vec<ValueFact>> {
         let name = (spec.version.domain == DEFAULT_DOMAIN).then_some(spec.version.name.as_str());
         match name {
-            Some("If") => Some(self.branches(id, node, call)),
-            Some("Loop") => Some(self.loop_body(id, node, call)),
-            Some("Scan") => Some(self.scan_body(id, node, spec, call)),
-            Some("SequenceMap") => Some(self.map_body(id, node, call)),
+            Some("If") => Some(self.branches(visit)),
+            Some("Loop") => Some(self.loop_body(visit)),
+            Some("Scan") => Some(self.scan_body(visit, spec)),
+            Some("SequenceMap") => Some(self.map_body(visit)),
             _ => {
-                self.unknown_subgraphs(id, node, call);
+                self.unknown_subgraphs(visit);
                 None
             }
         }
     }
 
     /// Walks the subgraphs of a node with unknown semantics.
-    pub(super) fn unknown_subgraphs(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) {
+    pub(super) fn unknown_subgraphs(&mut self, visit: Visit<'_, 'm>) {
+        let Visit { id, node, call } = visit;
         for (attribute, at) in node.attribute.iter().zip(0..) {
             // bounded: by the graphs that there are.
             for position in 0..graphs_of(attribute) {
                 if let Some(body) = self.bodies.subgraph(id, at, position) {
                     let outputs = self.body(body, None, call);
                     if node.op_type() == "FlexAttention" {
-                        self.check_modifier(id, body, attribute.name(), &outputs);
+                        self.check_modifier(Subgraph { node: id, attribute: attribute.name(), body }, &outputs);
                     }
                 }
             }
@@ -61,32 +64,38 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Checks that a subgraph that modifies scores or probabilities preserves the type and shape of its input.
-    fn check_modifier(&mut self, id: NodeId, body: BodyId, attribute: &str, outputs: &[ValueFact]) {
+    fn check_modifier(&mut self, subgraph: Subgraph<'_>, outputs: &[ValueFact]) {
+        let Subgraph { node, attribute, body } = subgraph;
         let given = self.bodies.body(body).inputs().first().map(|name| self.fact_of(body, name)).unwrap_or_default();
         let message = match outputs.first().and_then(|output| contradiction(&given, output)) {
-            Some(Contradiction::Type(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
-            Some(Contradiction::Shape(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
+            Some(Contradiction::Type(given, output)) => {
+                format!("the input of {attribute} is {given}, but its output is {output}")
+            }
+            Some(Contradiction::Shape(given, output)) => {
+                format!("the input of {attribute} has shape {given}, but its output {output}")
+            }
             None => return,
         };
-        self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+        self.push(node, Finding::new(RuleId::SubgraphType, Place::default(), message));
     }
 
-    /// The body in the attribute of this name.
-    fn subgraph(&self, id: NodeId, node: &NodeProto, name: &str) -> Option<BodyId> {
-        let at = node.attribute.iter().position(|attribute| attribute.name() == name)?;
-        self.bodies.subgraph(id, at, 0)
+    /// The subgraph in the attribute of this name.
+    fn subgraph<'a>(&self, visit: Visit<'_, 'm>, attribute: &'a str) -> Option<Subgraph<'a>> {
+        let at = visit.node.attribute.iter().position(|found| found.name() == attribute)?;
+        Some(Subgraph { node: visit.id, attribute, body: self.bodies.subgraph(visit.id, at, 0)? })
     }
 
-    fn branches(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+    fn branches(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
         let count = node.output.len();
-        self.check_single(id, node, 0, "the condition");
+        self.check_single(visit, 0, "the condition");
         let mut known: Vec<Vec<ValueFact>> = Vec::new();
         // A branch may handle shapes that never occur.
         self.branches += 1;
         for name in ["then_branch", "else_branch"] {
-            let Some(body) = self.subgraph(id, node, name) else { continue };
-            let outputs = self.body(body, None, call);
-            self.check_counts(id, body, name, &Expected { inputs: 0, outputs: (count, Some(count)) });
+            let Some(subgraph) = self.subgraph(visit, name) else { continue };
+            let outputs = self.body(subgraph.body, None, call);
+            self.check_counts(subgraph, &Expected { inputs: 0, outputs: (count, Some(count)) });
             known.push(outputs);
         }
         self.branches -= 1;
@@ -95,32 +104,34 @@ impl<'m> Walk<'_, 'm> {
             if let (Some(one), Some(two)) = (&one.value_type, &two.value_type)
                 && one != two
             {
-                let message = format!("output {at} '{name}' is {one} from then_branch, but {two} from else_branch");
-                let edit = "make both branches give one type";
+                let message = format!("output {at} '{name}' is {one} in then_branch, but {two} in else_branch");
+                let edit = "make both branches return the same type";
                 self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit));
             }
         }
         one.iter().zip(two).map(|(one, two)| ValueFact { constant: None, ..one.join(two) }).collect()
     }
 
-    fn loop_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
-        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
-        self.check_single(id, node, 0, "the trip count");
-        self.check_single(id, node, 1, "the condition");
+    fn loop_body(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
+        let Some(subgraph) = self.subgraph(visit, "body") else { return Vec::new() };
+        self.check_single(visit, 0, "the trip count");
+        self.check_single(visit, 1, "the condition");
         let initial: Vec<ValueFact> =
             inputs_given(node).iter().skip(2).map(|name| self.fact_of(id.body, name)).collect();
-        self.check_first_trip(body, &initial);
+        self.check_first_trip(subgraph.body, &initial);
         let carried: Vec<ValueFact> = initial.iter().map(type_only).collect();
         let count = carried.len();
-        let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
+        let scalar =
+            |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::from_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
         given.extend(carried.iter().cloned());
         // Models also declare iteration number and condition as tensors of one element instead of scalars.
         given.iter_mut().take(2).for_each(|fact| fact.shape = None);
-        let outputs = self.body(body, Some(given), call);
+        let outputs = self.body(subgraph.body, Some(given), call);
         let scans = node.output.len().saturating_sub(count);
-        self.check_counts(id, body, "body", &Expected { inputs: 2 + count, outputs: (1 + count + scans, None) });
-        self.check_carried(id, body, &carried, outputs.get(1..).unwrap_or_default());
+        self.check_counts(subgraph, &Expected { inputs: 2 + count, outputs: (1 + count + scans, None) });
+        self.check_carried(subgraph, &carried, outputs.get(1..).unwrap_or_default());
         self.check_condition(id, outputs.first());
         let mut facts: Vec<ValueFact> = outputs.iter().skip(1).take(count).map(type_only).collect();
         facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, 0)));
@@ -136,16 +147,17 @@ impl<'m> Walk<'_, 'm> {
     fn check_first_trip(&mut self, body: BodyId, initial: &[ValueFact]) {
         let Some(graph) = self.bodies.body(body).graph() else { return };
         for (at, (info, given)) in graph.input.iter().skip(2).zip(initial).enumerate() {
-            self.check_subgraph_input(body, (2 + at, info.name()), &declared(info), &shape_only(given));
+            self.check_subgraph_input(body, 2 + at, &declared(info), &shape_only(given));
         }
     }
 
     /// Checks that an input has exactly one element.
-    fn check_single(&mut self, id: NodeId, node: &NodeProto, position: usize, what: &str) {
+    fn check_single(&mut self, visit: Visit<'_, 'm>, position: usize, what: &str) {
+        let Visit { id, node, .. } = visit;
         let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) else { return };
         let sizes = self.fact_of(id.body, name).sizes().filter(|sizes| sizes.iter().any(|size| *size != 1));
         if let Some(sizes) = sizes {
-            let message = format!("'{name}', {what}, has shape {sizes:?}, not one element");
+            let message = format!("{what} '{name}' must have one element, but has shape {sizes:?}");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
@@ -158,33 +170,27 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    fn scan_body(
-        &mut self,
-        id: NodeId,
-        node: &'m NodeProto,
-        spec: &'static OpSpec,
-        call: Option<&CallAttributes<'m>>,
-    ) -> Vec<ValueFact> {
-        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+    fn scan_body(&mut self, visit: Visit<'_, 'm>, spec: &'static OpSpec) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
+        let Some(subgraph) = self.subgraph(visit, "body") else { return Vec::new() };
         // Version 8 has the lengths first, and a batch axis before the sequence axis.
         let (first, batch) = if spec.version.since < 9 { (1, 1) } else { (0, 0) };
-        let attributes = Attributes::new(node, call);
+        let attributes = visit.attributes();
         let scanned = attributes.int("num_scan_inputs");
         let given = inputs_given(node).len().saturating_sub(first);
         let states = scanned.and_then(|scanned| given.checked_sub(usize::try_from(scanned).ok()?));
         let Some(states) = states else {
             if let Some(scanned) = scanned {
-                let message =
-                    format!("num_scan_inputs is {scanned}, and the node has {given} inputs to scan and carry");
+                let message = format!("num_scan_inputs is {scanned}, but the node has {given} states and scan inputs");
                 self.push(id, Finding::new(RuleId::SubgraphArity, Place::default(), message));
             }
-            self.body(body, None, call);
+            self.body(subgraph.body, None, call);
             return Vec::new();
         };
         let facts: Vec<ValueFact> =
             inputs_given(node).iter().skip(first).map(|name| self.fact_of(id.body, name)).collect();
         let axes = attributes.ints("scan_input_axes").unwrap_or_default();
-        self.check_scan_lists(id, given - states, node.output.len().saturating_sub(states), attributes);
+        self.check_scan_lists(visit, given - states, node.output.len().saturating_sub(states));
         let inner = facts.iter().enumerate().map(|(at, fact)| match at.checked_sub(states) {
             None => ValueFact { shape: without_first(fact.shape.as_ref(), batch), ..type_only(fact) },
             Some(at) => {
@@ -195,19 +201,19 @@ impl<'m> Walk<'_, 'm> {
         });
         let inner: Vec<ValueFact> = inner.collect();
         if batch == 0 {
-            self.check_slices(id, node, facts.get(states..).unwrap_or_default(), axes);
+            self.check_slices(visit, facts.get(states..).unwrap_or_default(), axes);
         }
-        let outputs = self.body(body, Some(inner.clone()), call);
+        let outputs = self.body(subgraph.body, Some(inner.clone()), call);
         let expected = Expected { inputs: given, outputs: (node.output.len(), None) };
-        self.check_counts(id, body, "body", &expected);
-        self.check_carried(id, body, inner.get(..states).unwrap_or_default(), &outputs);
-        self.check_state_shapes(id, body, inner.get(..states).unwrap_or_default(), &outputs);
+        self.check_counts(subgraph, &expected);
+        self.check_carried(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
+        self.check_state_shapes(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
         let mut results: Vec<ValueFact> = facts.iter().take(states).map(without_constant).collect();
         for (result, output) in results.iter_mut().zip(&outputs) {
             result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
         }
         if batch == 1 {
-            self.check_batch(id, node, facts.first());
+            self.check_batch(visit, facts.first());
             let types = |fact: ValueFact| ValueFact { shape: None, ..fact };
             results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
             return results.into_iter().map(types).collect();
@@ -222,20 +228,21 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Checks that the number of sequence lengths equals the batch size.
-    fn check_batch(&mut self, id: NodeId, node: &NodeProto, first: Option<&ValueFact>) {
+    fn check_batch(&mut self, visit: Visit<'_, 'm>, first: Option<&ValueFact>) {
+        let Visit { id, node, .. } = visit;
         let lengths = node.input.first().filter(|name| !name.is_empty());
         let lengths = lengths.and_then(|name| self.fact_of(id.body, name).shape);
         let batch = first.and_then(|fact| fact.shape.as_ref()?.first().cloned());
         if let (Some([Dim::Size(lengths)]), Some(Dim::Size(batch))) = (lengths.as_deref(), batch)
             && *lengths != batch
         {
-            let message = format!("there are {lengths} lengths for {batch} sequences");
+            let message = format!("sequence_lens has {lengths} elements, but the batch has {batch} sequences");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
 
     /// Checks that lists of axes and directions have an entry for each scan input or output.
-    fn check_scan_lists(&mut self, id: NodeId, inputs: usize, outputs: usize, attributes: Attributes<'_, 'm>) {
+    fn check_scan_lists(&mut self, visit: Visit<'_, 'm>, inputs: usize, outputs: usize) {
         let lists = [
             ("scan_input_axes", inputs),
             ("scan_input_directions", inputs),
@@ -244,19 +251,20 @@ impl<'m> Walk<'_, 'm> {
             ("scan_output_directions", outputs),
         ];
         for (name, count) in lists {
-            let Some(list) = attributes.ints(name) else { continue };
+            let Some(list) = visit.attributes().ints(name) else { continue };
             let other = list.iter().find(|value| name.ends_with("directions") && !(0..=1).contains(*value));
             let message = match other {
-                _ if list.len() != count => format!("{name} has {} entries for {count} values", list.len()),
-                Some(other) => format!("{name} holds {other}; 0 is forward and 1 backward"),
+                _ if list.len() != count => format!("{name} has {} entries instead of {count}", list.len()),
+                Some(other) => format!("{name} contains {other}; 0 is forward, and 1 is backward"),
                 None => continue,
             };
-            self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+            self.push(visit.id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
 
     /// Checks that all scan inputs have the same number of slices.
-    fn check_slices(&mut self, id: NodeId, node: &NodeProto, scanned: &[ValueFact], axes: &[i64]) {
+    fn check_slices(&mut self, visit: Visit<'_, 'm>, scanned: &[ValueFact], axes: &[i64]) {
+        let Visit { id, node, .. } = visit;
         let first = inputs_given(node).len().saturating_sub(scanned.len());
         let mut lengths: Vec<(usize, &str)> = Vec::new();
         for (at, fact) in scanned.iter().enumerate() {
@@ -265,7 +273,7 @@ impl<'m> Walk<'_, 'm> {
             let axis = axes.get(at).copied().unwrap_or(0);
             match axis_of(axis, Some(shape.len())).map(|axis| shape.get(axis)) {
                 None => {
-                    let message = format!("'{name}' has no axis {axis} to be cut along");
+                    let message = format!("'{name}' has no axis {axis} to scan along");
                     self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
                 }
                 Some(Some(Dim::Size(length))) => lengths.push((*length, name)),
@@ -274,22 +282,23 @@ impl<'m> Walk<'_, 'm> {
         }
         let Some((one, first)) = lengths.first() else { return };
         if let Some((two, second)) = lengths.iter().find(|(two, _)| two != one) {
-            let message = format!("'{first}' is cut into {one} slices, but '{second}' into {two}");
+            let message = format!("'{first}' has {one} elements along its scan axis, but '{second}' has {two}");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
 
-    fn map_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
-        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+    fn map_body(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
+        let Some(subgraph) = self.subgraph(visit, "body") else { return Vec::new() };
         let item = |fact: &ValueFact| match &fact.value_type {
-            Some(ValueType::Sequence(item)) => ValueFact::of_type((**item).clone()),
+            Some(ValueType::Sequence(item)) => ValueFact::from_type((**item).clone()),
             _ => without_constant(fact),
         };
         let given: Vec<ValueFact> = inputs_given(node).iter().map(|name| item(&self.fact_of(id.body, name))).collect();
         let inputs = given.len();
-        let outputs = self.body(body, Some(given), call);
+        let outputs = self.body(subgraph.body, Some(given), call);
         let count = node.output.len();
-        self.check_counts(id, body, "body", &Expected { inputs, outputs: (count, Some(count)) });
+        self.check_counts(subgraph, &Expected { inputs, outputs: (count, Some(count)) });
         let sequence = |fact: &ValueFact| ValueFact {
             value_type: fact.value_type.clone().map(|item| ValueType::Sequence(Box::new(item))),
             ..ValueFact::default()
@@ -297,24 +306,25 @@ impl<'m> Walk<'_, 'm> {
         outputs.iter().map(sequence).collect()
     }
 
-    fn check_counts(&mut self, id: NodeId, body: BodyId, attribute: &str, expected: &Expected) {
+    fn check_counts(&mut self, subgraph: Subgraph<'_>, expected: &Expected) {
+        let Subgraph { node, attribute, body } = subgraph;
         let graph = self.bodies.body(body);
         let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
         let (min, max) = expected.outputs;
         let mut push = |message: String| {
-            self.push(id, Finding::new(RuleId::SubgraphArity, Place::default(), message));
+            self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message));
         };
         if inputs != expected.inputs {
-            push(format!("{attribute} has {inputs} inputs, but the node gives it {}", expected.inputs));
+            push(format!("{attribute} has {inputs} inputs, but the node passes {}", expected.inputs));
         }
         if outputs < min || max.is_some_and(|max| outputs > max) {
-            push(format!("{attribute} has {outputs} outputs, but the node takes {min}"));
+            push(format!("{attribute} has {outputs} outputs, but the node requires {min}"));
         }
     }
 
     /// Checks that the values carried to the next iteration keep their types.
-    fn check_carried(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
-        let names = self.bodies.body(body).outputs();
+    fn check_carried(&mut self, subgraph: Subgraph<'_>, given: &[ValueFact], outputs: &[ValueFact]) {
+        let names = self.bodies.body(subgraph.body).outputs();
         let first = names.len().saturating_sub(outputs.len());
         for ((given, output), at) in given.iter().zip(outputs).zip(0usize..) {
             // An optional may be passed in, and its content returned.
@@ -325,20 +335,23 @@ impl<'m> Walk<'_, 'm> {
                 && !is_item(given, output)
             {
                 let name = names.get(first + at).copied().unwrap_or_default();
-                let message =
-                    format!("the body carries {given} in, but gives {output} as '{name}' for the next iteration");
-                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+                let message = format!(
+                    "the carried value '{name}' is {given} at the start of an iteration, but {output} at its end"
+                );
+                self.push(subgraph.node, Finding::new(RuleId::SubgraphType, Place::default(), message));
             }
         }
     }
 
     /// Checks that the states of a scan keep their shapes.
-    fn check_state_shapes(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
-        let names = self.bodies.body(body).outputs();
+    fn check_state_shapes(&mut self, subgraph: Subgraph<'_>, given: &[ValueFact], outputs: &[ValueFact]) {
+        let names = self.bodies.body(subgraph.body).outputs();
         for ((given, output), name) in given.iter().zip(outputs).zip(names) {
             if let Some(Contradiction::Shape(given, output)) = contradiction(&shape_only(given), &shape_only(output)) {
-                let message = format!("the state goes in with shape {given}, but comes out as '{name}' with {output}");
-                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+                let message = format!(
+                    "the state '{name}' has shape {given} at the start of an iteration, but {output} at its end"
+                );
+                self.push(subgraph.node, Finding::new(RuleId::SubgraphType, Place::default(), message));
             }
         }
     }

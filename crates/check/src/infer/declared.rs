@@ -9,11 +9,11 @@ use crate::shorten::MAX_NAME;
 
 /// The facts given by a declaration.
 pub(crate) fn declared(info: &ValueInfoProto) -> ValueFact {
-    info.r#type.as_ref().map(of_type).unwrap_or_default()
+    info.r#type.as_ref().map(type_fact).unwrap_or_default()
 }
 
 /// The facts given by a type message; empty if the type is not one of ONNX's.
-pub(crate) fn of_type(proto: &TypeProto) -> ValueFact {
+pub(crate) fn type_fact(proto: &TypeProto) -> ValueFact {
     use onnx::tensor_shape_proto::dimension::Value as V;
     let Ok(value_type) = decode::value_type(proto) else { return ValueFact::default() };
     let dim = |dim: &onnx::tensor_shape_proto::Dimension| match &dim.value {

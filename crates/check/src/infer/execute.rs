@@ -22,20 +22,23 @@ use onnx_conformance_reference::value::{Map, Sequence, Value};
 
 use crate::facts::ValueFact;
 use crate::infer::digest::{Digest, Digester};
-use crate::infer::view::{NodeView, SMALL, axis_of};
+use crate::infer::view::{MAX_CONSTANT, NodeView, axis_of};
 
-/// Maximum number of node runs for constant folding, and for finding failures.
-const RUNS: (usize, usize) = (2048, 2048);
+/// Maximum number of node runs for constant folding.
+const MAX_FOLDS: usize = 2048;
+
+/// Maximum number of nodes to run for finding failures.
+const MAX_PROBES: usize = 2048;
 
 /// Maximum number of elements in all inputs of a node to run.
-const ELEMENTS: usize = 4096;
+const MAX_ELEMENTS: usize = 4096;
 
 /// Limits of a run: bytes, and elements of one tensor. Beyond them, the result is unknown.
-const RUN_BYTES: usize = 4 << 20;
-const RUN_ELEMENTS: usize = 64 << 10;
+const MAX_RUN_BYTES: usize = 4 << 20;
+const MAX_RUN_ELEMENTS: usize = 64 << 10;
 
 /// Maximum size of the attributes of a node to run, in bytes.
-const ATTRIBUTES: usize = 64 << 10;
+const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
 /// Operators whose outputs are random and therefore not constants.
 pub const RANDOM: [&str; 7] =
@@ -44,7 +47,7 @@ pub const RANDOM: [&str; 7] =
 /// Placeholder for an unknown input that is a shape, an axis, a count or a list of positions: values that are valid if
 /// any are.
 #[derive(Clone, Copy, PartialEq)]
-enum Neutral {
+enum Placeholder {
     /// All 0.
     Zeros,
     /// All 1.
@@ -65,49 +68,49 @@ enum Neutral {
 }
 
 /// Inputs with a placeholder: the operator (`*` for all), the input, the values.
-const NEUTRAL: &[(&str, &str, Neutral)] = &[
-    ("*", "indices", Neutral::Zeros),
-    ("Adagrad", "T", Neutral::Zeros),
-    ("Adam", "T", Neutral::Zeros),
-    ("AffineGrid", "size", Neutral::Batch),
-    ("Attention", "nonpad_kv_seqlen", Neutral::Ones),
-    ("CenterCropPad", "shape", Neutral::Ones),
-    ("ConstantOfShape", "input", Neutral::Ones),
-    ("CumProd", "axis", Neutral::Zeros),
-    ("CumSum", "axis", Neutral::Zeros),
-    ("Expand", "shape", Neutral::Ones),
-    ("GRU", "sequence_lens", Neutral::Ones),
-    ("LSTM", "sequence_lens", Neutral::Ones),
-    ("MaxUnpool", "I", Neutral::Zeros),
-    ("MaxUnpool", "output_shape", Neutral::Same),
-    ("Momentum", "T", Neutral::Zeros),
-    ("NegativeLogLikelihoodLoss", "target", Neutral::Zeros),
-    ("NonMaxSuppression", "max_output_boxes_per_class", Neutral::Ones),
-    ("Pad", "axes", Neutral::Counting),
-    ("Pad", "pads", Neutral::Zeros),
-    ("QLinearConv", "B", Neutral::Zeros),
-    ("RNN", "sequence_lens", Neutral::Ones),
-    ("Resize", "sizes", Neutral::Ones),
-    ("ReverseSequence", "sequence_lens", Neutral::Ones),
-    ("RoiAlign", "batch_indices", Neutral::Zeros),
-    ("RotaryEmbedding", "position_ids", Neutral::Zeros),
-    ("STFT", "frame_length", Neutral::Window),
-    ("STFT", "frame_step", Neutral::Ones),
-    ("SequenceAt", "position", Neutral::Zeros),
-    ("SequenceErase", "position", Neutral::Zeros),
-    ("SequenceInsert", "position", Neutral::Zeros),
-    ("Slice", "axes", Neutral::Counting),
-    ("Slice", "ends", Neutral::Ones),
-    ("Slice", "starts", Neutral::Zeros),
-    ("Slice", "steps", Neutral::Ones),
-    ("SoftmaxCrossEntropyLoss", "labels", Neutral::Zeros),
-    ("Split", "split", Neutral::Parts),
-    ("SplitToSequence", "split", Neutral::Parts),
-    ("Squeeze", "axes", Neutral::SingleAxes),
-    ("TensorScatter", "write_indices", Neutral::Zeros),
-    ("Tile", "repeats", Neutral::Ones),
-    ("TopK", "K", Neutral::Ones),
-    ("Unsqueeze", "axes", Neutral::Counting),
+const PLACEHOLDERS: &[(&str, &str, Placeholder)] = &[
+    ("*", "indices", Placeholder::Zeros),
+    ("Adagrad", "T", Placeholder::Zeros),
+    ("Adam", "T", Placeholder::Zeros),
+    ("AffineGrid", "size", Placeholder::Batch),
+    ("Attention", "nonpad_kv_seqlen", Placeholder::Ones),
+    ("CenterCropPad", "shape", Placeholder::Ones),
+    ("ConstantOfShape", "input", Placeholder::Ones),
+    ("CumProd", "axis", Placeholder::Zeros),
+    ("CumSum", "axis", Placeholder::Zeros),
+    ("Expand", "shape", Placeholder::Ones),
+    ("GRU", "sequence_lens", Placeholder::Ones),
+    ("LSTM", "sequence_lens", Placeholder::Ones),
+    ("MaxUnpool", "I", Placeholder::Zeros),
+    ("MaxUnpool", "output_shape", Placeholder::Same),
+    ("Momentum", "T", Placeholder::Zeros),
+    ("NegativeLogLikelihoodLoss", "target", Placeholder::Zeros),
+    ("NonMaxSuppression", "max_output_boxes_per_class", Placeholder::Ones),
+    ("Pad", "axes", Placeholder::Counting),
+    ("Pad", "pads", Placeholder::Zeros),
+    ("QLinearConv", "B", Placeholder::Zeros),
+    ("RNN", "sequence_lens", Placeholder::Ones),
+    ("Resize", "sizes", Placeholder::Ones),
+    ("ReverseSequence", "sequence_lens", Placeholder::Ones),
+    ("RoiAlign", "batch_indices", Placeholder::Zeros),
+    ("RotaryEmbedding", "position_ids", Placeholder::Zeros),
+    ("STFT", "frame_length", Placeholder::Window),
+    ("STFT", "frame_step", Placeholder::Ones),
+    ("SequenceAt", "position", Placeholder::Zeros),
+    ("SequenceErase", "position", Placeholder::Zeros),
+    ("SequenceInsert", "position", Placeholder::Zeros),
+    ("Slice", "axes", Placeholder::Counting),
+    ("Slice", "ends", Placeholder::Ones),
+    ("Slice", "starts", Placeholder::Zeros),
+    ("Slice", "steps", Placeholder::Ones),
+    ("SoftmaxCrossEntropyLoss", "labels", Placeholder::Zeros),
+    ("Split", "split", Placeholder::Parts),
+    ("SplitToSequence", "split", Placeholder::Parts),
+    ("Squeeze", "axes", Placeholder::SingleAxes),
+    ("TensorScatter", "write_indices", Placeholder::Zeros),
+    ("Tile", "repeats", Placeholder::Ones),
+    ("TopK", "K", Placeholder::Ones),
+    ("Unsqueeze", "axes", Placeholder::Counting),
 ];
 
 /// Inputs that are lengths although their types also allow data.
@@ -130,8 +133,8 @@ impl Executor {
     pub(super) fn new(deadline: &Deadline) -> Executor {
         Executor {
             deadline: deadline.clone(),
-            folds: RUNS.0,
-            probes: RUNS.1,
+            folds: MAX_FOLDS,
+            probes: MAX_PROBES,
             refusals: HashMap::new(),
             digester: Digester::default(),
         }
@@ -139,7 +142,7 @@ impl Executor {
 
     /// Computes the outputs of a node if all of its inputs are constants.
     pub(super) fn refine(&mut self, view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
-        if self.folds == 0 || !is_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
+        if self.folds == 0 || !can_run_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
             return;
         }
         let inputs: Option<Vec<Option<Value>>> = view
@@ -156,22 +159,26 @@ impl Executor {
                 continue;
             }
             let Some(value) = values.next() else { return };
-            let fact = ValueFact::of_value(value);
+            let fact = ValueFact::from_value(value);
             if output.value_type.is_some() && output.value_type != fact.value_type {
                 return;
             }
             let is_small =
-                fact.constant.as_ref().and_then(Value::as_tensor).is_some_and(|tensor| tensor.len() <= SMALL);
+                fact.constant.as_ref().and_then(Value::as_tensor).is_some_and(|tensor| tensor.len() <= MAX_CONSTANT);
             *output = if is_small { fact } else { ValueFact { constant: None, ..fact } };
         }
     }
 
     /// Returns the reason if a node fails for all values of its unknown inputs; `None` if some values may be valid.
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
-        if self.probes == 0 || !is_alone(view) || is_choosy(view) || view.node.output.iter().all(String::is_empty) {
+        if self.probes == 0
+            || !can_run_alone(view)
+            || fails_for_most_inputs(view)
+            || view.node.output.iter().all(String::is_empty)
+        {
             return None;
         }
-        let sizes = assumption(view)?;
+        let sizes = assumed_sizes(view)?;
         // If sizes are assumed, only a failure for all sizes counts.
         let is_assumed = sizes == Sizes::AllOne || view.inputs.iter().flatten().any(|fact| has_unknown_sizes(fact));
         let key = key(&self.digester, view);
@@ -195,14 +202,14 @@ impl Executor {
 
     /// Returns the outputs that have names. The error is the reason why the node is invalid, or `None` if that is
     /// unknown.
-    fn run(&self, view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Result<Vec<Value>, Option<Refused>> {
+    fn run(&self, view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Result<Vec<Value>, Option<Invalid>> {
         let model = model_of(view, inputs).ok_or(None)?;
-        let limits = LoadLimits { bytes: RUN_BYTES, deadline: self.deadline.clone() };
+        let limits = LoadLimits { bytes: MAX_RUN_BYTES, deadline: self.deadline.clone() };
         let model = read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &limits).map_err(|_| None)?;
         let named = inputs.iter().enumerate().filter_map(|(at, value)| Some((input_name(at), value.clone()?)));
         let limits = ExecutionLimits {
-            elements: RUN_ELEMENTS,
-            bytes: RUN_BYTES,
+            elements: MAX_RUN_ELEMENTS,
+            bytes: MAX_RUN_BYTES,
             trips: 1 << 10,
             deadline: self.deadline.clone(),
             ..ExecutionLimits::default()
@@ -213,7 +220,7 @@ impl Executor {
                 invalid @ (KernelError::Invalid { .. }
                 | KernelError::Tensor(_)
                 | KernelError::Shape(_)
-                | KernelError::Axis { .. }) => Some(Refused {
+                | KernelError::Axis { .. }) => Some(Invalid {
                     message: invalid.to_string(),
                     is_for_all_sizes: matches!(
                         invalid,
@@ -228,7 +235,7 @@ impl Executor {
 }
 
 /// Reason why a node is invalid.
-struct Refused {
+struct Invalid {
     message: String,
     /// True if it follows from the attributes and the ranks of the inputs alone.
     is_for_all_sizes: bool,
@@ -245,7 +252,7 @@ enum Sizes {
 
 impl Sizes {
     /// The sizes of a tensor of known rank.
-    fn of_fact(self, fact: &ValueFact) -> Option<Vec<usize>> {
+    fn resolve(self, fact: &ValueFact) -> Option<Vec<usize>> {
         let size = |dim: &Dim| match dim {
             Dim::Size(size) if self == Sizes::Known => *size,
             _ => 1,
@@ -259,28 +266,28 @@ fn has_unknown_sizes(fact: &ValueFact) -> bool {
 }
 
 /// The sizes to run a node with; `None` if its inputs cannot be assumed.
-fn assumption(view: &NodeView<'_, '_>) -> Option<Sizes> {
+fn assumed_sizes(view: &NodeView<'_, '_>) -> Option<Sizes> {
     // `None` if there are too many.
     let mut elements = Some(0usize);
     for (fact, at) in view.inputs.iter().zip(0..) {
         let Some(fact) = fact.filter(|fact| fact.constant.is_none()) else { continue };
         let count = match &fact.value_type {
             Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
-                Sizes::Known.of_fact(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
+                Sizes::Known.resolve(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
             }
             Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => Some(4),
             Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => Some(0),
             _ => return None,
         };
         let formal = view.spec.input_at(at)?;
-        if !is_data(view, formal) && neutral(view, formal).is_none() {
+        if !is_data(view, formal) && placeholder(view, formal).is_none() {
             return None;
         }
-        elements = elements.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= ELEMENTS);
+        elements = elements.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= MAX_ELEMENTS);
     }
     match elements {
         Some(_) => Some(Sizes::Known),
-        None => (view.inputs.len() <= ELEMENTS).then_some(Sizes::AllOne),
+        None => (view.inputs.len() <= MAX_ELEMENTS).then_some(Sizes::AllOne),
     }
 }
 
@@ -315,10 +322,12 @@ impl Probe {
         }
         match fact.value_type.as_ref()? {
             ValueType::Tensor(element) => {
-                let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
-                let shape = self.sizes.of_fact(fact)?;
-                let tensor = match neutral {
-                    Some(neutral) => neutral.tensor(view, self.sizes, *element, &shape),
+                let placeholder = view.spec.input_at(at).and_then(|formal| placeholder(view, formal));
+                let shape = self.sizes.resolve(fact)?;
+                let tensor = match placeholder {
+                    Some(placeholder) => {
+                        Tensor::of_integers(*element, &shape, &placeholder.values(view, self.sizes, &shape)?).ok()
+                    }
                     None => self.fill.tensor(*element, &shape),
                 };
                 tensor.map(Value::Tensor)
@@ -354,8 +363,9 @@ impl Fill {
     }
 }
 
-impl Neutral {
-    fn tensor(self, view: &NodeView<'_, '_>, sizes: Sizes, element: ElementType, shape: &[usize]) -> Option<Tensor> {
+impl Placeholder {
+    /// The elements of a tensor of this shape.
+    fn values(self, view: &NodeView<'_, '_>, sizes: Sizes, shape: &[usize]) -> Option<Vec<i128>> {
         let count = element_count(shape).ok()?;
         let size = |dim: Option<&Dim>| match dim {
             Some(Dim::Size(size)) => i128::try_from(*size).ok(),
@@ -363,56 +373,55 @@ impl Neutral {
         };
         let first =
             |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
-        let values: Vec<i128> = match self {
-            Neutral::Zeros => repeated(0, count),
-            Neutral::Ones => repeated(1, count),
-            Neutral::Counting => (0i128..).take(count).collect(),
-            Neutral::Batch => first(size(view.shape(0)?.first())?, 1),
+        Some(match self {
+            Placeholder::Zeros => repeated(0, count),
+            Placeholder::Ones => repeated(1, count),
+            Placeholder::Counting => (0i128..).take(count).collect(),
+            Placeholder::Batch => first(size(view.shape(0)?.first())?, 1),
             // A single length for all parts divides any axis.
-            Neutral::Parts if shape.is_empty() => vec![1],
-            Neutral::Parts => {
+            Placeholder::Parts if shape.is_empty() => vec![1],
+            Placeholder::Parts => {
                 let dims = view.shape(0)?;
                 let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
                 first(size(dims.get(axis))?, 0)
             }
-            Neutral::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
-            Neutral::Same => {
-                let sizes = sizes.of_fact(view.inputs.first().copied().flatten()?)?;
+            Placeholder::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
+            Placeholder::Same => {
+                let sizes = sizes.resolve(view.inputs.first().copied().flatten()?)?;
                 let sizes = sizes.into_iter().chain(std::iter::repeat(1)).take(count);
                 sizes.map(|size| i128::try_from(size).ok()).collect::<Option<_>>()?
             }
-            Neutral::SingleAxes => {
+            Placeholder::SingleAxes => {
                 let dims = view.shape(0)?;
                 let (single, others): (Vec<usize>, Vec<usize>) =
                     (0..dims.len()).partition(|axis| dims.get(*axis) == Some(&Dim::Size(1)));
                 let axes = single.into_iter().chain(others).chain(std::iter::repeat(0)).take(count);
                 axes.map(|axis| i128::try_from(axis).ok()).collect::<Option<_>>()?
             }
-            Neutral::Window => {
+            Placeholder::Window => {
                 let window = view.inputs.get(2).copied().flatten();
                 let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
                 repeated(length?, count)
             }
-        };
-        Tensor::of_integers(element, shape, &values).ok()
+        })
     }
 }
 
 /// Repeats an element for an unknown input.
 fn repeated<T: Clone>(element: T, count: usize) -> Vec<T> {
-    // bounded: by ELEMENTS, against which the inputs of the node were checked.
+    // bounded: by MAX_ELEMENTS, against which the inputs of the node were checked.
     std::iter::repeat_n(element, count).collect()
 }
 
 /// True if the node can run alone: it has no subgraphs and no unknown attributes.
-fn is_alone(view: &NodeView<'_, '_>) -> bool {
+fn can_run_alone(view: &NodeView<'_, '_>) -> bool {
     let has_graph = view.attributes.all().any(|(_, attribute)| attribute.g.is_some() || !attribute.graphs.is_empty());
-    let is_large = || view.node.attribute.iter().map(Message::encoded_len).sum::<usize>() > ATTRIBUTES;
+    let is_large = || view.node.attribute.iter().map(Message::encoded_len).sum::<usize>() > MAX_ATTRIBUTE_BYTES;
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
 /// True if the operator fails for most values of its inputs.
-fn is_choosy(view: &NodeView<'_, '_>) -> bool {
+fn fails_for_most_inputs(view: &NodeView<'_, '_>) -> bool {
     match view.spec.version.name.as_str() {
         "Gradient" | "ImageDecoder" => true,
         "OneHotEncoder" => view.attributes.int("zeros") == Some(0),
@@ -421,9 +430,9 @@ fn is_choosy(view: &NodeView<'_, '_>) -> bool {
 }
 
 /// The placeholder for an unknown input that is not data.
-fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral> {
+fn placeholder(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Placeholder> {
     let operator = view.spec.version.name.as_str();
-    let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
+    let row = PLACEHOLDERS.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
     // The first version of `Split` takes its lengths as data.
     let is_first_split = operator == "Split" && view.spec.version.since == 1;
     row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
@@ -519,9 +528,9 @@ mod tests {
             let inputs = &specs.get(&version).unwrap().inputs;
             names.extend(inputs.iter().map(|input| (version.name.clone(), input.name.clone())));
         }
-        for (operator, input, _) in NEUTRAL {
+        for (operator, input, _) in PLACEHOLDERS {
             assert!(names.iter().any(|(o, i)| (*operator == "*" || o == operator) && i == input), "{operator} {input}");
         }
-        assert!(NEUTRAL.is_sorted_by_key(|row| (row.0, row.1)));
+        assert!(PLACEHOLDERS.is_sorted_by_key(|row| (row.0, row.1)));
     }
 }

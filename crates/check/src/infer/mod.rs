@@ -19,7 +19,7 @@ mod tests;
 
 pub(crate) use bodies::function_name;
 pub use bodies::{
-    Bodies, Body, BodyId, BodySource, Definition, Entered, Imports, NodeId, NodePath, ValueId, ValueSite,
+    Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
 pub use execute::RANDOM;
 pub use inferred::{Inferred, infer};

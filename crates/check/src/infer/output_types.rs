@@ -8,18 +8,18 @@ use onnx_conformance_reference::types::ValueType;
 use crate::infer::view::NodeView;
 
 /// The type of an output by a rule of the operator; `None` if the signature determines it, or if it is unknown.
-pub(super) fn own_type(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
+pub(super) fn derived_type(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
     let version = &view.spec.version;
     match (version.domain.as_str(), position) {
-        (DEFAULT_DOMAIN, 0) => own_type_of_onnx(view),
+        (DEFAULT_DOMAIN, 0) => derived_type_of_onnx(view),
         (DEFAULT_DOMAIN, _) if version.name == "LayerNormalization" => element(view, "stash_type", ElementType::Float),
-        ("ai.onnx.ml", 0) => own_type_of_ml(view),
-        ("ai.onnx.preview.training", _) => own_type_of_training(view, position),
+        ("ai.onnx.ml", 0) => derived_type_of_ml(view),
+        ("ai.onnx.preview.training", _) => derived_type_of_training(view, position),
         _ => None,
     }
 }
 
-fn own_type_of_onnx(view: &NodeView<'_, '_>) -> Option<ValueType> {
+fn derived_type_of_onnx(view: &NodeView<'_, '_>) -> Option<ValueType> {
     use ElementType as E;
     match view.spec.version.name.as_str() {
         "Cast" if view.spec.version.since < 6 => {
@@ -65,7 +65,7 @@ fn own_type_of_onnx(view: &NodeView<'_, '_>) -> Option<ValueType> {
     }
 }
 
-fn own_type_of_ml(view: &NodeView<'_, '_>) -> Option<ValueType> {
+fn derived_type_of_ml(view: &NodeView<'_, '_>) -> Option<ValueType> {
     use ElementType as E;
     let tensor = |element| Some(ValueType::Tensor(element));
     match view.spec.version.name.as_str() {
@@ -120,7 +120,7 @@ fn label_type(view: &NodeView<'_, '_>) -> Option<ElementType> {
 }
 
 /// Optimizers: the new values have the types of the tensors that they replace.
-fn own_type_of_training(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
+fn derived_type_of_training(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
     let lists = match view.spec.version.name.as_str() {
         "Adagrad" | "Momentum" => 3,
         "Adam" => 4,

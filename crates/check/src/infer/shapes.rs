@@ -12,7 +12,7 @@ use crate::infer::windows;
 type Shape = Vec<Dim>;
 
 /// Operators whose first output has the shape of the first input.
-const KEEPING: &[&str] = &[
+const SAME_SHAPE: &[&str] = &[
     "Abs",
     "Acos",
     "Acosh",
@@ -116,7 +116,7 @@ const BROADCASTING: &[&str] = &[
 ];
 
 /// Operators whose outputs have the same rank as the first input.
-const RANK_KEEPING: &[&str] = &["DepthToSpace", "GridSample", "Pad", "Resize", "SpaceToDepth", "Tile", "Upsample"];
+const SAME_RANK: &[&str] = &["DepthToSpace", "GridSample", "Pad", "Resize", "SpaceToDepth", "Tile", "Upsample"];
 
 /// Adds the known shapes of a node's outputs.
 pub(super) fn refine(view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
@@ -145,24 +145,24 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
             let first = view.shape(0);
             Some(if name == "Dropout" { vec![first.clone(), first] } else { vec![first, scalar.clone(), scalar] })
         }
-        _ if KEEPING.binary_search(&name).is_ok() => one(view.shape(0)),
+        _ if SAME_SHAPE.binary_search(&name).is_ok() => one(view.shape(0)),
         _ if BROADCASTING.binary_search(&name).is_ok() => one(broadcast_all(view)),
-        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(unknown(view.shape(0)?.len())),
-        "Split" => Some(for_each(split(view), count)),
-        "TopK" => Some(for_each(top_k(view), 2)),
+        _ if SAME_RANK.binary_search(&name).is_ok() => one(unknown(view.shape(0)?.len())),
+        "Split" => Some(repeat_shape(split(view), count)),
+        "TopK" => Some(repeat_shape(top_k(view), 2)),
         "LSTM" | "GRU" | "RNN" => Some(vec![unknown(4), unknown(3), unknown(3)]),
         _ if name.starts_with("Reduce") || matches!(name, "ArgMax" | "ArgMin") => one(reduced(view)),
-        "MaxPool" => Some(for_each(windows::pooled(view), count)),
+        "MaxPool" => Some(repeat_shape(windows::pooled(view), count)),
         "AveragePool" | "LpPool" => one(windows::pooled(view)),
         "Conv" | "ConvInteger" | "QLinearConv" => one(windows::convolved(view)),
         "ConvTranspose" => one(unknown(view.shape(0)?.len())),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => one(windows::global(view)),
-        _ => one(moved(view)),
+        _ => one(moved_elements(view)),
     }
 }
 
 /// The output shape of operators that move elements, and of products.
-fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
+fn moved_elements(view: &NodeView<'_, '_>) -> Option<Shape> {
     match view.spec.version.name.as_str() {
         "Shape" => Some(vec![shape_range(view).map_or(Dim::Unknown, |range| Dim::Size(range.len()))]),
         "Size" => Some(Vec::new()),
@@ -182,7 +182,7 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
         "GatherND" => gather_nd(view),
         "Slice" => slice(view),
         "Expand" => expand(view),
-        "ConstantOfShape" => of_sizes(view, 0),
+        "ConstantOfShape" => shape_from_input(view, 0),
         "OneHot" => unknown(view.shape(0)?.len() + 1),
         "RandomNormal" | "RandomUniform" => {
             view.attributes.ints("shape")?.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect()
@@ -198,7 +198,7 @@ pub(super) fn unknown(rank: usize) -> Option<Shape> {
 }
 
 /// Copies a shape for several outputs; `None` if the copies would be much larger than the model.
-fn for_each(shape: Option<Shape>, outputs: usize) -> Vec<Option<Shape>> {
+fn repeat_shape(shape: Option<Shape>, outputs: usize) -> Vec<Option<Shape>> {
     const MAX_DIMS: usize = 1 << 16;
     let dims = shape.as_ref().map_or(0, Vec::len).saturating_mul(outputs);
     let shape = shape.filter(|_| dims <= MAX_DIMS);
@@ -435,7 +435,7 @@ fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 /// The shape given by the elements of an input.
-fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
+fn shape_from_input(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
     match integers(view, position) {
         Some(sizes) => sizes.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect(),
         None => unknown(length(view, position)?),
@@ -443,7 +443,7 @@ fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
 }
 
 fn expand(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let (dims, target) = (view.shape(0)?, of_sizes(view, 1)?);
+    let (dims, target) = (view.shape(0)?, shape_from_input(view, 1)?);
     if integers(view, 1).is_none() { unknown(dims.len().max(target.len())) } else { broadcast(&dims, &target) }
 }
 
@@ -463,14 +463,14 @@ fn top_k(view: &NodeView<'_, '_>) -> Option<Shape> {
 
 fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
     let dims = view.shape(0)?;
-    let keep = int(view, "keepdims", 1)? != 0;
+    let keeps_dims = int(view, "keepdims", 1)? != 0;
     let axes = if view.spec.version.name.starts_with("Arg") {
         Some(vec![int(view, "axis", 0)?])
     } else {
         match list(view, "axes", 1) {
             List::Given(axes) => Some(axes).filter(|axes| !axes.is_empty()),
             List::Absent => None,
-            List::Unknown if keep => return unknown(dims.len()),
+            List::Unknown if keeps_dims => return unknown(dims.len()),
             List::Unknown => return None,
         }
     };
@@ -479,7 +479,7 @@ fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
         None if int(view, "noop_with_empty_axes", 0)? != 0 => return Some(dims),
         None => (0..dims.len()).collect(),
     };
-    let dim = |(axis, dim): (usize, Dim)| match (axes.contains(&axis), keep) {
+    let dim = |(axis, dim): (usize, Dim)| match (axes.contains(&axis), keeps_dims) {
         (true, true) => Some(Dim::Size(1)),
         (true, false) => None,
         (false, _) => Some(dim),
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_and_name_operators() {
-        for list in [KEEPING, BROADCASTING, RANK_KEEPING] {
+        for list in [SAME_SHAPE, BROADCASTING, SAME_RANK] {
             assert!(list.is_sorted(), "{list:?}");
             for name in list {
                 assert!(Specs::embedded().versions("", name).next().is_some(), "{name}");

@@ -35,7 +35,7 @@ fn a_type_that_is_not_taken_is_found_with_its_origin() {
           z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1, 2]> (d)
         }";
     let finding = "error node/type: graph 'g', node 1 for 'z' (ai.onnx.ml/ZipMap-1): \
-        'd' is tensor(double), and ZipMap-1 takes tensor(float) for input 0 'X'; \
+        'd' is tensor(double), but ZipMap-1 allows tensor(float) for input 0 'X'; \
         it comes from node 0 for 'd' (Cast-21); insert Cast(to=1 (float)) before input 0";
     check(text, &[], &[finding]);
 }

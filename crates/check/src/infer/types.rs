@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::{
 use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
-use crate::infer::output_types::own_type;
+use crate::infer::output_types::derived_type;
 use crate::infer::view::NodeView;
 use crate::rules::RuleId;
 
@@ -53,17 +53,19 @@ fn violation(view: &NodeView<'_, '_>, error: SignatureError) -> Violation {
     let value = |position: usize| view.node.input.get(position).map_or("", String::as_str);
     let (rule, input, edit) = match error {
         SignatureError::Missing { side, position, name, .. } => {
-            (RuleId::NodeArity, None, Some(format!("give {side} {position} '{name}'")))
+            (RuleId::NodeArity, None, Some(format!("add {side} {position} '{name}'")))
         }
-        SignatureError::TooFew { side, min, .. } => (RuleId::NodeArity, None, Some(format!("give {min} {side}s"))),
+        SignatureError::TooFew { side, min, .. } => {
+            (RuleId::NodeArity, None, Some(format!("pass at least {min} {side}s")))
+        }
         SignatureError::Surplus { side, max, .. } => {
-            (RuleId::NodeArity, None, Some(format!("remove the {side}s from {max} on")))
+            (RuleId::NodeArity, None, Some(format!("keep at most {max} {side}s")))
         }
         SignatureError::UnknownAttribute { name, .. } => {
             (RuleId::NodeAttribute, None, Some(format!("remove attribute '{name}'")))
         }
         SignatureError::AttributeType { name, expected, .. } => {
-            (RuleId::NodeAttributeType, None, Some(format!("write '{name}' as {expected}")))
+            (RuleId::NodeAttributeType, None, Some(format!("change '{name}' to type {expected}")))
         }
         SignatureError::MissingAttribute { name, kind, .. } => {
             (RuleId::NodeAttributeMissing, None, Some(format!("set '{name}' ({kind})")))
@@ -73,7 +75,7 @@ fn violation(view: &NodeView<'_, '_>, error: SignatureError) -> Violation {
                 formal(view.spec, side, position).map_or(&[], |formal| view.spec.allowed(&formal.kind));
             let types = type_list(allowed);
             message = format!(
-                "'{}' is {actual}, and {version} takes {types} for {side} {position} '{name}'",
+                "'{}' is {actual}, but {version} allows {types} for {side} {position} '{name}'",
                 value(position)
             );
             let edit = best_cast(&actual, allowed).and_then(|to| cast(view, side, position, to));
@@ -81,14 +83,14 @@ fn violation(view: &NodeView<'_, '_>, error: SignatureError) -> Violation {
         }
         SignatureError::Mixed { side, position, first, actual, name, version } => {
             message = format!(
-                "'{}' is {actual}, and {version} takes one type for all of '{name}', which is {first} here",
+                "'{}' is {actual}, but {version} requires one type for all of '{name}', and the first is {first}",
                 value(position)
             );
             (RuleId::NodeType, Some(position), cast_to(view, side, position, &first))
         }
         SignatureError::Rebound { side, position, first, actual, name, parameter, version } => {
             message = format!(
-                "'{}' is {actual}, but {parameter} of {version} is {first} already, so that {side} {position} '{name}' must be the same",
+                "'{}' is {actual}, but {side} {position} '{name}' must be {first}, to which {parameter} of {version} is already bound",
                 value(position)
             );
             (RuleId::NodeType, Some(position), cast_to(view, side, position, &first))
@@ -117,7 +119,7 @@ fn cast(view: &NodeView<'_, '_>, side: Side, position: usize, to: ElementType) -
     (side == Side::Input && is_castable).then(|| format!("insert Cast(to={} ({to})) before input {position}", to as u8))
 }
 
-/// The allowed type that loses the least precision.
+/// Returns the allowed type that loses the least precision.
 fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
     use ElementType as E;
     let ValueType::Tensor(actual) = actual else { return None };
@@ -141,13 +143,13 @@ fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
 /// Checks that the output type given by attributes is allowed by the operator version.
 fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let formal = view.spec.output_at(0)?;
-    let own = own_type(view, 0)?;
+    let own = derived_type(view, 0)?;
     let allowed = view.spec.allowed(&formal.kind);
     if allowed.contains(&own) {
         return None;
     }
     let message =
-        format!("output 0 '{}' would be {own}, and {} gives {}", formal.name, view.spec.version, type_list(allowed));
+        format!("output 0 '{}' would be {own}, but {} allows {}", formal.name, view.spec.version, type_list(allowed));
     Some(Violation { rule: RuleId::NodeType, message, input: None, edit: None })
 }
 
@@ -171,7 +173,7 @@ pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<Value
 
 fn output_type(view: &NodeView<'_, '_>, bindings: &Bindings, position: usize) -> Option<ValueType> {
     let formal = view.spec.output_at(position)?;
-    if let Some(own) = own_type(view, position) {
+    if let Some(own) = derived_type(view, position) {
         return view.spec.allowed(&formal.kind).contains(&own).then_some(own);
     }
     match &formal.kind {

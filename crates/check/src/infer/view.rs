@@ -13,7 +13,7 @@ use crate::finding::Described;
 use crate::infer::attributes::Attributes;
 
 /// Maximum number of elements of a constant to keep.
-pub(super) const SMALL: usize = 1024;
+pub(super) const MAX_CONSTANT: usize = 1024;
 
 /// Node with its operator version, attributes, and known facts about its inputs.
 pub(super) struct NodeView<'a, 'm> {
@@ -48,13 +48,13 @@ impl NodeView<'_, '_> {
 }
 
 /// The facts about a tensor in the model; the value itself if it is small.
-pub(super) fn of_tensor(tensor: &TensorProto) -> ValueFact {
+pub(super) fn tensor_fact(tensor: &TensorProto) -> ValueFact {
     let element = ElementType::from_code(tensor.data_type());
     let shape: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
     let count = shape.as_ref().and_then(|shape| shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim)));
-    let is_small = count.is_some_and(|count| count <= SMALL) && tensor.segment.is_none();
+    let is_small = count.is_some_and(|count| count <= MAX_CONSTANT) && tensor.segment.is_none();
     if is_small && let Ok(tensor) = decode::tensor(tensor, &NoExternalData) {
-        return ValueFact::of_value(Value::Tensor(tensor));
+        return ValueFact::from_value(Value::Tensor(tensor));
     }
     ValueFact {
         value_type: element.map(ValueType::Tensor),

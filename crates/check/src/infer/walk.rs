@@ -15,23 +15,26 @@ use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, Value
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
-use crate::infer::view::{NodeView, of_tensor};
+use crate::infer::view::{NodeView, tensor_fact};
 use crate::infer::{shapes, types};
 use crate::limits::Limits;
 use crate::rules::RuleId;
 
 /// Maximum depth of function calls to follow.
-const DEEPEST_CALL: usize = 64;
+const MAX_CALL_DEPTH: usize = 64;
 
-/// Maximum numbers of calls of one function to follow: with different types or shapes, then with different types only.
-/// Further calls are followed with no facts about their inputs.
-const CALLS: (usize, usize) = (16, 64);
+/// Maximum number of calls of one function to follow with the types and shapes of their inputs.
+const MAX_CALLS_WITH_SHAPES: usize = 16;
+
+/// Maximum number of calls of one function to follow with the types of their inputs. Further calls are followed with no
+/// facts about their inputs.
+const MAX_CALLS_WITH_TYPES: usize = 64;
 
 /// Maximum number of findings to deduplicate over calls; beyond it, each call counts.
-const SEEN: usize = 1 << 20;
+const MAX_SEEN: usize = 1 << 20;
 
 /// Maximum number of visited nodes; each call visits those of its function again.
-const VISITS: usize = 20_000_000;
+const MAX_VISITS: usize = 20_000_000;
 
 /// The state of the walk.
 pub(super) struct Walk<'b, 'm> {
@@ -49,13 +52,73 @@ pub(super) struct Walk<'b, 'm> {
     hasher: RandomState,
     digester: Digester,
     /// Bytes used by shapes and constants.
-    held: usize,
+    fact_bytes_used: usize,
     /// True if shapes or constants were dropped because of the memory limit.
-    is_cut: bool,
+    is_truncated: bool,
     visits: usize,
     /// The number of enclosing branches of conditions.
     pub(super) branches: usize,
     pub(super) executor: Executor,
+}
+
+/// Visited node, with the attributes of the function call that the walk follows.
+#[derive(Clone, Copy)]
+pub(super) struct Visit<'c, 'm> {
+    pub(super) id: NodeId,
+    pub(super) node: &'m NodeProto,
+    /// `None` outside of functions, and in a function with no known call.
+    pub(super) call: Option<&'c CallAttributes<'m>>,
+}
+
+impl<'c, 'm> Visit<'c, 'm> {
+    pub(super) fn attributes(self) -> Attributes<'c, 'm> {
+        Attributes::new(self.node, self.call)
+    }
+}
+
+/// Call of a function of the model: everything that determines its result.
+struct FunctionCall<'m> {
+    function: usize,
+    inputs: Vec<ValueFact>,
+    attributes: CallAttributes<'m>,
+    /// True if an attribute refers to an unknown one of the caller.
+    is_open: bool,
+}
+
+impl FunctionCall<'_> {
+    fn digest(&self, digester: &Digester) -> Digest {
+        /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
+        const MAX_COMPARED: usize = 4096;
+        let mut digest = digester.begin();
+        digest.text(format_args!("{} {} {:?}", self.function, self.is_open, self.inputs));
+        let mut attributes: Vec<(&&str, &&AttributeProto)> = self.attributes.iter().collect();
+        attributes.sort_unstable_by_key(|(name, _)| **name);
+        for (name, attribute) in attributes {
+            digest.bytes(name.as_bytes());
+            if attribute.encoded_len() <= MAX_COMPARED {
+                digest.bytes(&attribute.encode_to_vec());
+            } else {
+                digest.text(format_args!("{:p}", *attribute));
+            }
+        }
+        digest.end()
+    }
+}
+
+/// Node or body that a finding is about.
+#[derive(Clone, Copy)]
+enum Subject {
+    Node(NodeId),
+    Body(BodyId),
+}
+
+impl Subject {
+    fn body(self) -> BodyId {
+        match self {
+            Subject::Node(node) => node.body,
+            Subject::Body(body) => body,
+        }
+    }
 }
 
 impl<'b, 'm> Walk<'b, 'm> {
@@ -72,8 +135,8 @@ impl<'b, 'm> Walk<'b, 'm> {
             seen: HashSet::new(),
             hasher: RandomState::new(),
             digester: Digester::default(),
-            held: 0,
-            is_cut: false,
+            fact_bytes_used: 0,
+            is_truncated: false,
             visits: 0,
             branches: 0,
             executor: Executor::new(&limits.deadline),
@@ -88,7 +151,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         for (function, &body) in self.bodies.functions.iter().enumerate() {
             if !self.call_counts.contains_key(&function) {
                 self.body(body, None, None);
-                self.keep(function, body);
+                self.join_facts(function, body);
             }
         }
         for (function, facts) in std::mem::take(&mut self.joined) {
@@ -97,24 +160,24 @@ impl<'b, 'm> Walk<'b, 'm> {
                 self.facts.splice(range, facts);
             }
         }
-        if self.is_cut {
-            let message = "the memory for shapes and constants is used up, so that more may be wrong";
+        if self.is_truncated {
+            let message = "the memory for shapes and constants is exhausted, so there may be more problems";
             let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
-            self.findings.push(finding.with_edit("give the check more memory, with --memory"));
+            self.findings.push(finding.with_edit("allow more memory with --memory"));
         }
         (self.facts, self.findings)
     }
 
     /// Drops shape and constant of a fact if their memory limit is reached.
-    fn keep_within_limits(&mut self, fact: ValueFact) -> ValueFact {
+    fn within_limit(&mut self, fact: ValueFact) -> ValueFact {
         let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
         let fact = ValueFact { shape, ..fact };
-        let held = self.held.saturating_add(fact.size());
-        if held > self.limits.fact_bytes() {
-            self.is_cut = true;
+        let fact_bytes_used = self.fact_bytes_used.saturating_add(fact.size());
+        if fact_bytes_used > self.limits.fact_bytes() {
+            self.is_truncated = true;
             return ValueFact { shape: None, constant: None, ..fact };
         }
-        self.held = held;
+        self.fact_bytes_used = fact_bytes_used;
         fact
     }
 
@@ -137,14 +200,14 @@ impl<'b, 'm> Walk<'b, 'm> {
         self.inputs(id, given);
         self.initializers(id);
         for (node, index) in body.nodes().iter().zip(0..) {
-            let visible = NodeId { body: id, index };
             self.visits += 1;
-            if self.visits > VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
-                self.visits = VISITS;
+            if self.visits > MAX_VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
+                self.visits = MAX_VISITS;
                 break;
             }
-            let outputs = self.node(visible, node, call);
-            self.outputs(visible, node, outputs, &infos);
+            let visit = Visit { id: NodeId { body: id, index }, node, call };
+            let outputs = self.node(visit);
+            self.outputs(visit, outputs, &infos);
         }
         self.check_passed_through(id, &infos);
         let fact = |name: &str| self.bodies.lookup(id, name).and_then(|value| self.facts.get(value.0)).cloned();
@@ -153,8 +216,8 @@ impl<'b, 'm> Walk<'b, 'm> {
 
     fn set(&mut self, value: ValueId, fact: ValueFact) {
         let old = self.facts.get(value.0).map_or(0, ValueFact::size);
-        self.held = self.held.saturating_sub(old);
-        let fact = self.keep_within_limits(fact);
+        self.fact_bytes_used = self.fact_bytes_used.saturating_sub(old);
+        let fact = self.within_limit(fact);
         if let Some(place) = self.facts.get_mut(value.0) {
             *place = fact;
         }
@@ -169,7 +232,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         let mut given = given.into_iter().flatten();
         for ((name, declared), at) in body.inputs().into_iter().zip(declared).zip(0..) {
             let fact = given.next().unwrap_or_default();
-            self.check_subgraph_input(id, (at, name), &declared, &fact);
+            self.check_subgraph_input(id, at, &declared, &fact);
             if let Some(value) = body.names.get(name).copied() {
                 self.set(value, refine(&declared, fact));
             }
@@ -177,19 +240,15 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Checks the declaration of a subgraph's input against the value that the node passes in.
-    pub(super) fn check_subgraph_input(
-        &mut self,
-        id: BodyId,
-        (at, name): (usize, &str),
-        declared: &ValueFact,
-        given: &ValueFact,
-    ) {
+    pub(super) fn check_subgraph_input(&mut self, id: BodyId, at: usize, declared: &ValueFact, given: &ValueFact) {
+        let bodies = self.bodies;
         let message = |declared: &dyn fmt::Display, given: &dyn fmt::Display| {
-            format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {given}")
+            let name = bodies.body(id).inputs().get(at).copied().unwrap_or_default();
+            format!("input {at} '{name}' of the subgraph is declared as {declared}, but the node passes {given}")
         };
         let finding = match contradiction(declared, given) {
             Some(Contradiction::Type(declared, given)) => {
-                let edit = format!("declare {given}, or leave the type out");
+                let edit = format!("declare {given}, or omit the type");
                 Finding::new(RuleId::SubgraphType, Place::default(), message(&declared, &given)).with_edit(edit)
             }
             Some(Contradiction::Shape(declared, given)) => {
@@ -207,10 +266,10 @@ impl<'b, 'm> Walk<'b, 'm> {
         for tensor in &graph.initializer {
             let Some(value) = body.names.get(tensor.name()).copied() else { continue };
             let site = self.bodies.values.get(value.0).map(|site| site.definition);
-            let fact = of_tensor(tensor);
+            let fact = tensor_fact(tensor);
             if let Some(Definition::Input(_)) = site {
                 let declared = self.facts.get(value.0).cloned().unwrap_or_default();
-                self.check_declared(id, None, tensor.name(), &declared, &fact);
+                self.check_declared(Subject::Body(id), tensor.name(), &declared, &fact);
                 if !are_defaults {
                     self.set(value, ValueFact { constant: fact.constant.clone(), ..refine(&declared, fact) });
                 }
@@ -223,22 +282,23 @@ impl<'b, 'm> Walk<'b, 'm> {
             let Some(value) = body.names.get(values.name()).copied() else { continue };
             let tensor =
                 TensorProto { dims: sparse.dims.clone(), data_type: values.data_type, ..TensorProto::default() };
-            self.set(value, ValueFact { constant: None, ..of_tensor(&tensor) });
+            self.set(value, ValueFact { constant: None, ..tensor_fact(&tensor) });
         }
     }
 
     /// Returns the facts about the outputs of a node.
-    fn node(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+    fn node(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, call } = visit;
         if let Some(function) = self.bodies.function_of(node) {
-            return self.call(id, node, function, call);
+            return self.call(visit, function);
         }
         let Some(spec) = self.bodies.spec(id.body, node) else {
-            self.unknown_subgraphs(id, node, call);
+            self.unknown_subgraphs(visit);
             return Vec::new();
         };
         let opset = self.bodies.opset(id.body, node.domain()).unwrap_or(0);
-        let attributes = Attributes::new(node, call);
-        let subgraphs = self.subgraphs(id, node, spec, call);
+        let attributes = visit.attributes();
+        let subgraphs = self.subgraphs(visit, spec);
         let bodies = self.bodies;
         let facts = std::mem::take(&mut self.facts);
         let input = |name: &'m String| {
@@ -279,60 +339,57 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Follows a call of a function of the model.
-    fn call(
-        &mut self,
-        id: NodeId,
-        node: &'m NodeProto,
-        function: usize,
-        call: Option<&CallAttributes<'m>>,
-    ) -> Vec<ValueFact> {
+    fn call(&mut self, visit: Visit<'_, 'm>, function: usize) -> Vec<ValueFact> {
         let is_recursive = self.stack.iter().any(|(_, other)| *other == function);
         let (Some(proto), Some(&body)) =
             (self.bodies.model.functions.get(function), self.bodies.functions.get(function))
         else {
             return Vec::new();
         };
-        if is_recursive || self.stack.len() >= DEEPEST_CALL {
+        if is_recursive || self.stack.len() >= MAX_CALL_DEPTH {
             return Vec::new();
         }
-        let attributes = Attributes::new(node, call);
-        let mut passed: CallAttributes<'m> = proto.attribute_proto.iter().map(|one| (one.name(), one)).collect();
-        passed.extend(attributes.all());
-        let is_open = attributes.any_open();
+        let given = visit.attributes();
+        let mut attributes: CallAttributes<'m> =
+            proto.attribute_proto.iter().map(|default| (default.name(), default)).collect();
+        attributes.extend(given.all());
+        let Visit { id, node, .. } = visit;
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
         for fact in &mut inputs {
             fact.constant = None;
         }
         let count = self.call_counts.entry(function).or_insert(0);
-        if *count >= CALLS.0 {
+        if *count >= MAX_CALLS_WITH_SHAPES {
             for fact in &mut inputs {
                 fact.shape = None;
             }
         }
-        if *count >= CALLS.1 {
+        if *count >= MAX_CALLS_WITH_TYPES {
             inputs.fill(ValueFact::default());
         }
-        let key = call_key(&self.digester, function, &inputs, &passed, is_open);
+        let call = FunctionCall { function, inputs, attributes, is_open: given.any_open() };
+        let key = call.digest(&self.digester);
         if let Some(outputs) = self.calls.get(&key) {
             return outputs.clone();
         }
         *count += 1;
         let range = self.bodies.body(body).range.clone();
         if let Some(facts) = self.facts.get_mut(range) {
-            self.held = self.held.saturating_sub(facts.iter().map(ValueFact::size).sum());
+            self.fact_bytes_used = self.fact_bytes_used.saturating_sub(facts.iter().map(ValueFact::size).sum());
             facts.fill(ValueFact::default());
         }
         self.stack.push((id, function));
-        let outputs = self.body(body, Some(inputs), if is_open { None } else { Some(&passed) });
+        let passed = (!call.is_open).then_some(&call.attributes);
+        let outputs = self.body(body, Some(call.inputs), passed);
         self.stack.pop();
-        self.keep(function, body);
-        let kept = outputs.iter().map(|fact| self.keep_within_limits(fact.clone())).collect();
+        self.join_facts(function, body);
+        let kept = outputs.iter().map(|fact| self.within_limit(fact.clone())).collect();
         self.calls.insert(key, kept);
         outputs
     }
 
     /// Joins the facts about a function's values with those of its other calls.
-    fn keep(&mut self, function: usize, body: BodyId) {
+    fn join_facts(&mut self, function: usize, body: BodyId) {
         let range = self.bodies.body(body).range.clone();
         let Some(facts) = self.facts.get(range) else { return };
         match self.joined.get_mut(&function) {
@@ -351,7 +408,8 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Keeps the facts about a node's outputs after comparing them with their declarations.
-    fn outputs(&mut self, id: NodeId, node: &'m NodeProto, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+    fn outputs(&mut self, visit: Visit<'_, 'm>, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+        let Visit { id, node, .. } = visit;
         let mut outputs = outputs.into_iter();
         for (name, at) in node.output.iter().zip(0..) {
             let fact = outputs.next().unwrap_or_default();
@@ -362,7 +420,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             }
             match infos.get(name.as_str()) {
                 Some(declared) => {
-                    self.check_declared(id.body, Some(id), name, declared, &fact);
+                    self.check_declared(Subject::Node(id), name, declared, &fact);
                     self.set(value, refine(declared, fact));
                 }
                 None => self.set(value, fact),
@@ -384,54 +442,54 @@ impl<'b, 'm> Walk<'b, 'm> {
                 continue;
             };
             let fact = fact.clone();
-            self.check_declared(id, None, output.name(), declared, &fact);
+            self.check_declared(Subject::Body(id), output.name(), declared, &fact);
         }
     }
 
-    fn check_declared(
-        &mut self,
-        body: BodyId,
-        node: Option<NodeId>,
-        name: &str,
-        declared: &ValueFact,
-        known: &ValueFact,
-    ) {
+    fn check_declared(&mut self, subject: Subject, name: &str, declared: &ValueFact, known: &ValueFact) {
         let finding = match contradiction(declared, known) {
             Some(Contradiction::Type(declared, known)) => {
-                let message = format!("'{name}' is {known}, but is declared {declared}");
+                let message = format!("'{name}' is {known}, but is declared as {declared}");
                 Finding::new(RuleId::ValueType, Place::default(), message).with_edit(format!("declare {known}"))
             }
             Some(Contradiction::Shape(declared, known)) => {
-                let message = format!("'{name}' has shape {known}, but is declared {declared}");
+                let message = format!("'{name}' has shape {known}, but is declared with {declared}");
                 Finding::new(RuleId::ValueShape, Place::default(), message).with_edit(format!("declare {known}"))
             }
             None => return,
         };
-        let origin = self.bodies.lookup(body, name).and_then(|value| self.bodies.origin(value));
-        let finding = finding.with_origin(origin);
-        if let Some(node) = node {
-            self.push(node, finding);
-        } else {
-            let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
-            self.push_for_body(body, Finding { place, ..finding });
-        }
+        let origin = self.bodies.lookup(subject.body(), name).and_then(|value| self.bodies.origin(value));
+        let item = match subject {
+            Subject::Node(_) => None,
+            Subject::Body(_) => Some(format!("value '{name}'")),
+        };
+        let place = Place { item, ..Place::default() };
+        self.push_once(subject, Finding { place, ..finding.with_origin(origin) });
     }
 
-    /// Keeps a finding about a node.
+    /// Adds a finding about a node.
     pub(super) fn push(&mut self, id: NodeId, finding: Finding) {
-        self.push_once(id, Some(id), finding);
+        self.push_once(Subject::Node(id), finding);
     }
 
-    /// Keeps a finding about a graph.
+    /// Adds a finding about a graph.
     pub(super) fn push_for_body(&mut self, body: BodyId, finding: Finding) {
-        self.push_once(NodeId { body, index: usize::MAX }, None, finding);
+        self.push_once(Subject::Body(body), finding);
     }
 
-    /// Keeps a finding once for all calls of a function.
-    fn push_once(&mut self, key: NodeId, node: Option<NodeId>, finding: Finding) {
+    /// Adds a finding once for all calls of a function.
+    fn push_once(&mut self, subject: Subject, finding: Finding) {
+        let (key, node) = match subject {
+            Subject::Node(node) => (node, Some(node)),
+            // No node has this position.
+            Subject::Body(body) => (NodeId { body, index: usize::MAX }, None),
+        };
         let digest = self.hasher.hash_one(&finding.message);
-        let is_new =
-            if self.seen.len() < SEEN { self.seen.insert((key, digest)) } else { !self.seen.contains(&(key, digest)) };
+        let is_new = if self.seen.len() < MAX_SEEN {
+            self.seen.insert((key, digest))
+        } else {
+            !self.seen.contains(&(key, digest))
+        };
         if !is_new || self.findings.drops(finding.level) {
             return;
         }
@@ -450,29 +508,4 @@ impl<'b, 'm> Walk<'b, 'm> {
         path.extend(self.bodies.place(body).path);
         path
     }
-}
-
-/// Digest of everything that determines the result of a function call.
-fn call_key(
-    digester: &Digester,
-    function: usize,
-    inputs: &[ValueFact],
-    passed: &CallAttributes<'_>,
-    is_open: bool,
-) -> Digest {
-    /// Maximum size of an attribute that is compared by value; larger ones are compared by address.
-    const LONG: usize = 4096;
-    let mut key = digester.begin();
-    key.text(format_args!("{function} {is_open} {inputs:?}"));
-    let mut names: Vec<(&&str, &&AttributeProto)> = passed.iter().collect();
-    names.sort_unstable_by_key(|(name, _)| **name);
-    for (name, attribute) in names {
-        key.bytes(name.as_bytes());
-        if attribute.encoded_len() <= LONG {
-            key.bytes(&attribute.encode_to_vec());
-        } else {
-            key.text(format_args!("{:p}", *attribute));
-        }
-    }
-    key.end()
 }

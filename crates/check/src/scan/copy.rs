@@ -8,22 +8,22 @@ use crate::findings::Findings;
 use crate::limits::Limits;
 use crate::rules::RuleId;
 use crate::scan::field::{Field, place};
-use crate::scan::other::{what_else, wrong_start};
+use crate::scan::other::{identify_content, identify_magic};
 use crate::scan::source::{Reader, Source, malformed, over, truncated};
 use crate::scan::stored::{DataField, StoredData, add_part};
 use crate::scan::unknown::UnknownFields;
 
 /// Maximum nesting of messages that decoders accept.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Maximum size of the elements that a tensor keeps, in bytes: 1,024 of the widest type.
-const KEPT: u64 = 16 << 10;
+const MAX_TENSOR_BYTES: u64 = 16 << 10;
 
 /// Maximum size of all kept elements in bytes; after that, only the smallest tensors keep theirs.
-const KEPT_IN_ALL: u64 = 16 << 20;
+const MAX_KEPT_BYTES: u64 = 16 << 20;
 
 /// Size of elements in bytes up to which a tensor always keeps them.
-const ALWAYS_KEPT: u64 = 64;
+const ALWAYS_KEPT_BYTES: u64 = 64;
 
 /// Bytes reserved for the length of a message whose fields may be skipped: enough for 32 GB.
 const LENGTH_BYTES: usize = 5;
@@ -52,7 +52,7 @@ impl Scan {
 /// Scans a model: returns its message without the elements of large tensors, or the reason why the file is not a model.
 pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box<Finding>> {
     if source.is_empty() {
-        let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty: it holds no model");
+        let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty");
         return Err(Box::new(finding));
     }
     let mut copier = Copier {
@@ -65,15 +65,15 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
         findings: Findings::new(limits),
         unknown: UnknownFields::default(),
     };
-    if let Some(finding) = wrong_start(source) {
+    if let Some(finding) = identify_magic(source) {
         return Err(Box::new(finding));
     }
     let model = match copier.scan(limits) {
         Ok(model) => model,
-        Err(error) => return Err(what_else(source).map_or(error, Box::new)),
+        Err(error) => return Err(identify_content(source).map_or(error, Box::new)),
     };
-    let is_one = model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty();
-    if !is_one && let Some(other) = what_else(source) {
+    let is_model = model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty();
+    if !is_model && let Some(other) = identify_content(source) {
         return Err(Box::new(other));
     }
     let Copier { mut findings, data, unknown, .. } = copier;
@@ -85,7 +85,7 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
 
 /// Message being copied.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenMessage {
     kind: Kind,
     /// The enclosing message, and the number of the field there.
     holder: Option<(Kind, u64)>,
@@ -112,14 +112,15 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         self.copy_model()?;
         decoded_size(Kind::Model, &self.out, limits.message_bytes(), &limits.deadline).map_err(over)?;
         ModelProto::decode(std::mem::take(&mut self.out).as_slice()).map_err(|error| {
-            let message = format!("no protobuf encoding of a model: {error}");
+            let message = format!("not a protobuf encoding of a model: {error}");
             Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
         })
     }
 
     fn copy_model(&mut self) -> Result<(), Box<Finding>> {
         let mut at = 0;
-        let mut open = vec![Open { kind: Kind::Model, holder: None, end: self.reader.length(), length_at: None }];
+        let mut open =
+            vec![OpenMessage { kind: Kind::Model, holder: None, end: self.reader.length(), length_at: None }];
         while let Some(&message) = open.last() {
             if at >= message.end {
                 self.close(message);
@@ -129,14 +130,14 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let field = self.field(at, message)?;
             let child = message.kind.field(field.number);
             at = field.to;
-            self.unknown.note(message.kind, message.holder, &field);
+            self.unknown.count_if_unknown(message.kind, message.holder, &field);
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, &format!("{} is no message", place(message.kind, field.number))));
+                return Err(malformed(field.at, &format!("{} is not a message", place(message.kind, field.number))));
             }
             if child == Kind::Tensor {
                 self.tensor(&field)?;
             } else if child.is_message() {
-                if open.len() >= DEEPEST {
+                if open.len() >= MAX_DEPTH {
                     let finding = over(MeasureError::Depth);
                     return Err(Box::new(finding.with_offset(field.at)));
                 }
@@ -160,7 +161,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Reads the field at `at` of an open message.
-    fn field(&mut self, at: u64, message: Open) -> Result<Field, Box<Finding>> {
+    fn field(&mut self, at: u64, message: OpenMessage) -> Result<Field, Box<Finding>> {
         self.reader.count_field()?;
         let (key, from) = self.reader.varint(at, message.end)?;
         let number = key >> 3;
@@ -175,16 +176,16 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             3 | 4 => field(from, from, false),
             5 => field(from, from + 4, false),
             wire_type => {
-                let rule = format!("{} has wire type {wire_type}", place(message.kind, number));
+                let rule = format!("{} has the unknown wire type {wire_type}", place(message.kind, number));
                 return Err(malformed(at, &rule));
             }
         };
         if number == 0 {
-            return Err(malformed(at, &format!("{} has no number", place(message.kind, number))));
+            return Err(malformed(at, &format!("{} has number 0", place(message.kind, number))));
         }
         if field.to > message.end {
-            let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
-            let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
+            let (declared, left) = (field.to - field.from, message.end - field.from.min(message.end));
+            let rule = format!("{} declares {declared} bytes, but {left} are left", place(message.kind, number));
             // Inside a complete message, nothing is truncated.
             return Err(if message.kind == Kind::Model { truncated(at, &rule) } else { malformed(at, &rule) });
         }
@@ -192,23 +193,23 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Begins the copy of a message, whose length is written at the end.
-    fn open(&mut self, field: &Field, kind: Kind, around: Kind) -> Result<Open, Box<Finding>> {
+    fn open(&mut self, field: &Field, kind: Kind, holder: Kind) -> Result<OpenMessage, Box<Finding>> {
         let may_shrink = matches!(
             kind,
             Kind::Graph | Kind::Function | Kind::Node | Kind::Attribute | Kind::SparseTensor | Kind::Training
         );
         if !may_shrink {
             self.reader.copy(field.at, field.from - field.at, &mut self.out)?;
-            return Ok(Open { kind, holder: Some((around, field.number)), end: field.to, length_at: None });
+            return Ok(OpenMessage { kind, holder: Some((holder, field.number)), end: field.to, length_at: None });
         }
         Ok(self.open_shrinking(field, kind))
     }
 
-    fn open_shrinking(&mut self, field: &Field, kind: Kind) -> Open {
+    fn open_shrinking(&mut self, field: &Field, kind: Kind) -> OpenMessage {
         self.key(field.number);
         let length_at = Some(self.out.len());
         self.out.extend([0; LENGTH_BYTES]);
-        Open { kind, holder: None, end: field.to, length_at }
+        OpenMessage { kind, holder: None, end: field.to, length_at }
     }
 
     fn key(&mut self, number: u64) {
@@ -216,7 +217,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Writes the length of a copied message.
-    fn close(&mut self, message: Open) {
+    fn close(&mut self, message: OpenMessage) {
         let Some(at) = message.length_at else { return };
         let length = self.out.len() - at - LENGTH_BYTES;
         for (index, byte) in self.out.iter_mut().skip(at).take(LENGTH_BYTES).enumerate() {
@@ -239,7 +240,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
                 text.iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
                 let rule = format!("byte {}: {} is not UTF-8: '{shown}'", field.from, place(kind, field.number));
                 let finding = Finding::new(RuleId::FileText, Place::default(), rule).with_offset(field.from);
-                self.findings.push(finding.with_edit("write the text as UTF-8"));
+                self.findings.push(finding.with_edit("encode the string as UTF-8"));
             }
             return Ok(());
         }
@@ -248,22 +249,22 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 
     /// Copies a tensor; many elements are skipped.
     fn tensor(&mut self, tensor: &Field) -> Result<(), Box<Finding>> {
-        let message = Open { kind: Kind::Tensor, holder: None, end: tensor.to, length_at: None };
+        let message = OpenMessage { kind: Kind::Tensor, holder: None, end: tensor.to, length_at: None };
         let mut data = StoredData::default();
         let mut at = tensor.from;
         while at < tensor.to {
             let field = self.field(at, message)?;
             at = field.to;
             data.is_segment |= field.number == SEGMENT;
-            self.note_of_tensor(&field)?;
+            self.count_unknown_fields(&field)?;
             if let Some(name) = DataField::from_number(field.number) {
                 self.parts += add_part(&mut data.fields, name, &field);
                 self.check_size()?;
             }
         }
         let bytes = data.bytes();
-        let room = KEPT_IN_ALL.saturating_sub(self.kept).clamp(ALWAYS_KEPT, KEPT);
-        data.is_elided = bytes > room;
+        let available = MAX_KEPT_BYTES.saturating_sub(self.kept).clamp(ALWAYS_KEPT_BYTES, MAX_TENSOR_BYTES);
+        data.is_elided = bytes > available;
         if !data.is_elided {
             self.kept += bytes;
         }
@@ -275,7 +276,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let is_data = DataField::from_number(field.number).is_some();
             let child = Kind::Tensor.field(field.number);
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, &format!("{} is no message", place(Kind::Tensor, field.number))));
+                return Err(malformed(field.at, &format!("{} is not a message", place(Kind::Tensor, field.number))));
             }
             if field.number != SEGMENT && !(is_data && data.is_elided) {
                 self.copy_field(Kind::Tensor, &field, child)?;
@@ -295,18 +296,18 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 
 impl<S: Source + ?Sized> Copier<'_, S> {
     /// Records unknown fields of a tensor and of its entries.
-    fn note_of_tensor(&mut self, field: &Field) -> Result<(), Box<Finding>> {
-        self.unknown.note(Kind::Tensor, None, field);
+    fn count_unknown_fields(&mut self, field: &Field) -> Result<(), Box<Finding>> {
+        self.unknown.count_if_unknown(Kind::Tensor, None, field);
         let kind = Kind::Tensor.field(field.number);
         if !kind.is_message() || !field.is_delimited {
             return Ok(());
         }
-        let entry = Open { kind, holder: Some((Kind::Tensor, field.number)), end: field.to, length_at: None };
+        let entry = OpenMessage { kind, holder: Some((Kind::Tensor, field.number)), end: field.to, length_at: None };
         let mut at = field.from;
         while at < field.to {
             let inner = self.field(at, entry)?;
             at = inner.to;
-            self.unknown.note(kind, entry.holder, &inner);
+            self.unknown.count_if_unknown(kind, entry.holder, &inner);
         }
         Ok(())
     }

@@ -52,8 +52,11 @@ pub trait Folder {
     fn size_of(&self, location: &str) -> Option<u64>;
 }
 
-/// Minimum and maximum size of a read.
-const WINDOW: (usize, usize) = (4 << 10, 256 << 10);
+/// Minimum size of a read.
+const MIN_WINDOW: usize = 4 << 10;
+
+/// Maximum size of a read.
+const MAX_WINDOW: usize = 256 << 10;
 
 /// Number of fields between two checks of the clock.
 const FIELDS_BETWEEN_CHECKS: u32 = 1 << 16;
@@ -71,7 +74,7 @@ pub(super) struct Reader<'a, S: Source + ?Sized> {
 
 impl<'a, S: Source + ?Sized> Reader<'a, S> {
     pub(super) fn new(source: &'a S, deadline: &'a Deadline) -> Reader<'a, S> {
-        Reader { source, length: source.len(), window: Vec::new(), start: 0, size: WINDOW.0, deadline, fields: 0 }
+        Reader { source, length: source.len(), window: Vec::new(), start: 0, size: MIN_WINDOW, deadline, fields: 0 }
     }
 
     pub(super) fn length(&self) -> u64 {
@@ -82,7 +85,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
     fn window_at(&mut self, at: u64) -> Result<&[u8], Box<Finding>> {
         let end = self.start + self.window.len() as u64;
         if at < self.start || at >= end {
-            self.size = if at == end { (2 * self.size).min(WINDOW.1) } else { WINDOW.0 };
+            self.size = if at == end { (2 * self.size).min(MAX_WINDOW) } else { MIN_WINDOW };
             let left = self.length.saturating_sub(at);
             let size = usize::try_from(left).map_or(self.size, |left| left.min(self.size));
             // bounded: by the largest window.
@@ -129,9 +132,9 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
             }
         }
         if next >= end && end >= self.length {
-            return Err(truncated(at, "a number does not end before the file does"));
+            return Err(truncated(at, "the file ends within a number"));
         }
-        Err(malformed(at, "a number does not end within its message, or within 10 bytes"))
+        Err(malformed(at, "a number is longer than its message or than 10 bytes"))
     }
 
     /// Counts a field, and checks the clock from time to time.
@@ -150,15 +153,15 @@ pub(super) fn malformed(at: u64, rule: &str) -> Box<Finding> {
 
 pub(super) fn truncated(at: u64, rule: &str) -> Box<Finding> {
     let finding = Finding::new(RuleId::FileTruncated, Place::default(), format!("byte {at}: {rule}"));
-    Box::new(finding.with_offset(at).with_edit("fetch the file again: its end is missing"))
+    Box::new(finding.with_offset(at).with_edit("download the file again: its end is missing"))
 }
 
 pub(super) fn over(error: MeasureError) -> Box<Finding> {
     let rule = if error == MeasureError::Depth { RuleId::FileNesting } else { RuleId::FileLimit };
     let finding = Finding::new(rule, Place::default(), error.to_string());
     Box::new(match error {
-        MeasureError::Limit(_) => finding.with_edit("give the check more memory, with --memory"),
-        MeasureError::Deadline => finding.with_edit("give the check more time, with --timeout"),
+        MeasureError::Limit(_) => finding.with_edit("allow more memory with --memory"),
+        MeasureError::Deadline => finding.with_edit("allow more time with --timeout"),
         MeasureError::Depth => finding,
     })
 }

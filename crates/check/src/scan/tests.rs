@@ -21,7 +21,7 @@ fn refusal(bytes: &[u8]) -> (&'static str, String) {
 }
 
 #[test]
-fn what_is_no_model_is_named() {
+fn files_that_are_not_models_are_identified() {
     for (bytes, rule, name) in [
         (&b""[..], "file/empty", "the file is empty"),
         (b"\x20\0\0\0ORTM....", "file/no-model", "ORT format"),
@@ -49,7 +49,7 @@ fn what_is_no_model_is_named() {
 fn a_broken_encoding_has_the_byte() {
     let bytes = model().encode_to_vec();
     let (rule, text) = refusal(&bytes[..bytes.len() - 3]);
-    assert!(rule == "file/truncated" && text.contains("claims") && text.contains("are left"), "{text}");
+    assert!(rule == "file/truncated" && text.contains("declares") && text.contains("are left"), "{text}");
     let mut broken = bytes.clone();
     let at = bytes.windows(3).position(|window| window == b"Neg").unwrap();
     // The length of the operator's name.
@@ -59,7 +59,7 @@ fn a_broken_encoding_has_the_byte() {
 }
 
 #[test]
-fn texts_that_are_not_utf8_are_findings() {
+fn strings_that_are_not_utf8_are_findings() {
     let mut bytes = model().encode_to_vec();
     let at = bytes.windows(3).position(|window| window == b"Neg").unwrap();
     bytes[at + 2] = 0xff;
@@ -130,7 +130,7 @@ fn weights_of_ten_gigabytes_are_not_read() {
 }
 
 #[test]
-fn elements_one_by_one_are_left_out_too() {
+fn elements_with_individual_keys_are_skipped_too() {
     let mut tensor =
         TensorProto { dims: vec![10_000], data_type: Some(1), name: Some("w".to_owned()), ..TensorProto::default() }
             .encode_to_vec();
@@ -203,7 +203,7 @@ fn a_hundred_thousand_nodes_are_checked_in_a_line() {
 }
 
 #[test]
-fn fields_that_onnx_does_not_have_are_noted_with_their_place() {
+fn unknown_fields_are_reported_with_their_place() {
     let field = |number: u32, payload: &[u8]| {
         onnx_conformance_reference::proto::encode::field(number, payload.len() as u64, payload)
     };
@@ -229,7 +229,7 @@ fn fields_that_onnx_does_not_have_are_noted_with_their_place() {
     let report = check(bytes.as_slice(), None, &Limits::default());
     let finding = report.findings.iter().find(|finding| finding.rule.id() == "file/unknown-field").unwrap();
     let expected = format!(
-        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not of ONNX 1.23, and 1003 more such fields",
+        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not defined by ONNX 1.23, and 1003 more such fields",
         at + 11
     );
     assert_eq!((finding.message.as_str(), finding.offset), (expected.as_str(), Some(at + 11)));

@@ -7,7 +7,7 @@ use crate::rules::RuleId;
 use crate::scan::field::{Field, place};
 
 /// Maximum number of unknown fields to keep with their positions.
-const KEPT: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// Unknown fields of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl UnknownField {
 
 impl UnknownFields {
     /// Counts a field if it is unknown.
-    pub(super) fn note(&mut self, message: Kind, holder: Option<(Kind, u64)>, field: &Field) {
+    pub(super) fn count_if_unknown(&mut self, message: Kind, holder: Option<(Kind, u64)>, field: &Field) {
         if message.has_field(holder, field.number) {
             return;
         }
         self.count += 1;
-        if self.first.len() < KEPT {
+        if self.first.len() < MAX_LISTED {
             self.first.push(UnknownField { message, holder, number: field.number, offset: field.at });
         }
     }
@@ -61,7 +61,7 @@ impl UnknownFields {
             1 => ", and 1 more such field".to_owned(),
             others => format!(", and {others} more such fields"),
         };
-        let message = format!("byte {}: {} is not of ONNX 1.23{others}", first.offset, first.place());
+        let message = format!("byte {}: {} is not defined by ONNX 1.23{others}", first.offset, first.place());
         Some(Finding::new(RuleId::FileUnknown, Place::default(), message).with_offset(first.offset))
     }
 }

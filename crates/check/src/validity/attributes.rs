@@ -40,7 +40,7 @@ fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
     for attribute in &node.attribute {
         let name = attribute.name();
         if !names.insert(name) {
-            context.node(id, RuleId::NodeAttributeTwice, format!("attribute '{name}' stands twice"), None);
+            context.node(id, RuleId::NodeAttributeTwice, format!("duplicate attribute '{name}'"), None);
         }
         if let Some(problem) = form_problem(attribute) {
             context.node(id, RuleId::NodeAttributeForm, format!("attribute '{name}' {problem}"), None);
@@ -48,8 +48,9 @@ fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
         match (attribute.ref_attr_name(), function) {
             ("", _) => {}
             (_, None) => {
-                let message =
-                    format!("attribute '{name}' refers to an attribute of the caller, which only functions have");
+                let message = format!(
+                    "attribute '{name}' refers to an attribute of the caller, but the node is not in a function"
+                );
                 context.node(id, RuleId::NodeAttributeReference, message, None);
             }
             (other, Some(function)) => {
@@ -67,7 +68,7 @@ fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
     }
 }
 
-/// The problem in the form of an attribute, if any.
+/// Returns the problem with the form of an attribute, if there is one.
 fn form_problem(attribute: &AttributeProto) -> Option<String> {
     if attribute.name().is_empty() {
         return Some("has no name".to_owned());
@@ -81,10 +82,10 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
     }
     let is_text = |text: &bytes::Bytes| std::str::from_utf8(text).is_ok();
     if attribute.s.as_ref().is_some_and(|text| !is_text(text)) || !attribute.strings.iter().all(is_text) {
-        return Some("holds a string that is not UTF-8".to_owned());
+        return Some("contains a string that is not UTF-8".to_owned());
     }
-    let held = held(attribute);
-    let is_left_out = matches!(kind, AttributeType::Float | AttributeType::Int | AttributeType::String)
+    let stored = stored(attribute);
+    let may_be_empty = matches!(kind, AttributeType::Float | AttributeType::Int | AttributeType::String)
         || matches!(
             kind,
             AttributeType::Floats
@@ -95,25 +96,25 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
                 | AttributeType::SparseTensors
                 | AttributeType::TypeProtos
         );
-    if held.is_empty() && is_left_out {
+    if stored.is_empty() && may_be_empty {
         return None;
     }
-    if !held.contains(&kind) {
-        let held = held.first().map_or("nothing".to_owned(), ToString::to_string);
-        return Some(format!("is of type {kind}, but holds {held}"));
+    if !stored.contains(&kind) {
+        let stored = stored.first().map_or("nothing".to_owned(), ToString::to_string);
+        return Some(format!("has type {kind}, but contains {stored}"));
     }
-    if let Some(other) = held.iter().find(|other| **other != kind) {
-        return Some(format!("is of type {kind}, but holds {other} too"));
+    if let Some(other) = stored.iter().find(|other| **other != kind) {
+        return Some(format!("has type {kind}, but also contains {other}"));
     }
     let types = attribute.tp.iter().chain(&attribute.type_protos);
     types
         .filter_map(|proto| decode::value_type(proto).err())
-        .map(|error| format!("holds no type of ONNX's: {error}"))
+        .map(|error| format!("contains an invalid type: {error}"))
         .next()
 }
 
 /// The types of the values that an attribute holds.
-fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
+fn stored(attribute: &AttributeProto) -> Vec<AttributeType> {
     use AttributeType as T;
     let all = [
         (T::Float, attribute.f.is_some()),
@@ -131,10 +132,10 @@ fn held(attribute: &AttributeProto) -> Vec<AttributeType> {
         (T::SparseTensors, !attribute.sparse_tensors.is_empty()),
         (T::TypeProtos, !attribute.type_protos.is_empty()),
     ];
-    all.into_iter().filter(|(_, held)| *held).map(|(kind, _)| kind).collect()
+    all.into_iter().filter(|(_, stored)| *stored).map(|(kind, _)| kind).collect()
 }
 
-/// A string that the operator's text does not list, and the allowed ones.
+/// Returns the message and the edit for a string that the operator version does not list.
 fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, String)> {
     if attribute.s.is_none() && attribute.strings.is_empty() {
         return None;
@@ -148,11 +149,11 @@ fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, S
     let texts = attribute.s.iter().chain(&attribute.strings);
     let text = texts.filter_map(|text| std::str::from_utf8(text).ok()).find(is_excluded)?;
     let name = attribute.name();
-    let message = format!("attribute '{name}' is '{text}', which {} does not have", spec.version);
-    let alike = allowed.iter().find(|allowed| allowed.eq_ignore_ascii_case(text));
-    let edit = match alike {
-        Some(alike) => format!("write '{alike}'"),
-        None => format!("write one of {}", allowed.join(", ")),
+    let message = format!("attribute '{name}' is '{text}', which {} does not allow", spec.version);
+    let similar = allowed.iter().find(|allowed| allowed.eq_ignore_ascii_case(text));
+    let edit = match similar {
+        Some(similar) => format!("use '{similar}'"),
+        None => format!("use one of {}", allowed.join(", ")),
     };
     Some((message, edit))
 }

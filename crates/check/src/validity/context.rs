@@ -24,18 +24,18 @@ impl<'a, 'm> Context<'a, 'm> {
         &self.inferred.bodies
     }
 
-    /// Keeps a finding, up to the limit of its level.
+    /// Adds a finding, up to the limit of its level.
     pub(super) fn push(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
 
-    /// Keeps a finding about the model itself.
+    /// Adds a finding about the model itself.
     pub(super) fn model(&mut self, rule: RuleId, message: impl Into<String>, edit: Option<String>) {
         let finding = Finding { edit, ..Finding::new(rule, Place::default(), message) };
         self.push(finding);
     }
 
-    /// Keeps a finding about a graph or function.
+    /// Adds a finding about a graph or function.
     pub(super) fn body(&mut self, body: BodyId, rule: RuleId, message: impl Into<String>) {
         if !self.findings.drops(rule.level()) {
             let place = self.bodies().place(body);
@@ -43,7 +43,7 @@ impl<'a, 'm> Context<'a, 'm> {
         }
     }
 
-    /// Keeps a finding about a node.
+    /// Adds a finding about a node.
     pub(super) fn node(&mut self, node: NodeId, rule: RuleId, message: impl Into<String>, edit: Option<String>) {
         if !self.findings.drops(rule.level()) {
             let place = self.bodies().place_of(node);
@@ -82,7 +82,7 @@ impl<K: Eq + Hash> Groups<K> {
 pub(super) fn more(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
-        2 => "; so does 1 more node".to_owned(),
-        count => format!("; so do {} more nodes", count - 1),
+        2 => "; the same holds for 1 more node".to_owned(),
+        count => format!("; the same holds for {} more nodes", count - 1),
     }
 }

@@ -17,11 +17,11 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
             .map(onnx_conformance_reference::proto::onnx::StringStringEntryProto::value)
     };
     let Some(location) = entry("location") else {
-        return vec![finding(RuleId::ExternalEntry, "its external_data names no location".to_owned())];
+        return vec![finding(RuleId::ExternalEntry, "external_data has no location".to_owned())];
     };
-    if let Some(why) = bad_location(location) {
-        let message = format!("its location '{location}' {why}");
-        let edit = "put the file into the folder of the model, and name it relative to that";
+    if let Some(problem) = location_problem(location) {
+        let message = format!("location '{location}' {problem}");
+        let edit = "move the file into the folder of the model, and use a path relative to that folder";
         return vec![finding(RuleId::ExternalLocation, message).with_edit(edit)];
     }
     let mut numbers = [None, None];
@@ -31,7 +31,7 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
         if let Some(value) = text.parse::<u64>().ok().filter(|_| is_decimal) {
             *number = Some(value);
         } else {
-            let message = format!("its {key} '{text}' is not a number of bytes in decimal digits");
+            let message = format!("{key} '{text}' is not a decimal number of bytes");
             return vec![finding(RuleId::ExternalEntry, message)];
         }
     }
@@ -42,7 +42,7 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
             if let Some(size) = folder.size_of(location) {
                 Some(size)
             } else {
-                let message = format!("its file '{location}' is missing beside the model");
+                let message = format!("file '{location}' does not exist in the folder of the model");
                 return vec![finding(RuleId::ExternalMissing, message)];
             }
         }
@@ -51,15 +51,15 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
     let offset = offset.unwrap_or(0);
     let left = size.map(|size| size.checked_sub(offset));
     let message = match (length, left, needed) {
-        (_, Some(None), _) => format!("its file '{location}' ends before its offset {offset}"),
+        (_, Some(None), _) => format!("file '{location}' ends before offset {offset}"),
         (Some(length), Some(Some(left)), _) if length > left => {
-            format!("its file '{location}' has {left} bytes from {offset} on, not {length}")
+            format!("file '{location}' has {left} bytes after offset {offset}, but the length is {length}")
         }
         (Some(length), _, Some(needed)) if length != needed => {
-            format!("its length is {length} bytes, but its elements take {needed}")
+            format!("the length is {length} bytes, but the elements need {needed}")
         }
         (None, Some(Some(left)), Some(needed)) if left != needed => {
-            format!("its file '{location}' has {left} bytes from {offset} on, but its elements take {needed}")
+            format!("file '{location}' has {left} bytes after offset {offset}, but the elements need {needed}")
         }
         _ => return Vec::new(),
     };
@@ -67,13 +67,13 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
 }
 
 /// The problem with a location; it must be a relative path with `/`, without `..`.
-fn bad_location(location: &str) -> Option<&'static str> {
+fn location_problem(location: &str) -> Option<&'static str> {
     if location.is_empty() {
         Some("is empty")
     } else if location.starts_with('/') || location.contains(['\\', ':', '\0']) {
         Some("is not a relative POSIX path")
     } else if location.split('/').any(|part| part == "..") {
-        Some("leaves the folder with '..'")
+        Some("leaves the folder through '..'")
     } else {
         None
     }

@@ -33,7 +33,7 @@ fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index
     let mut push = |rule, message: String| context.push(Finding::new(rule, place(function), message));
     let key = (plain_domain(function.domain()), function.name(), function.overload());
     if bodies.by_name.get(&key) != Some(&index) {
-        push(RuleId::FunctionTwice, "a function of this domain, name and overload is defined before".to_owned());
+        push(RuleId::FunctionTwice, "a function with this domain, name and overload is already defined".to_owned());
     }
     let mut names = HashSet::new();
     let attributes = function.attribute.iter().map(String::as_str);
@@ -46,9 +46,15 @@ fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index
     }
     for import in &function.opset_import {
         let domain = canonical_domain(import.domain());
-        let theirs = bodies.imports_of_model().get(plain_domain(import.domain()));
-        if let Some(theirs) = theirs.filter(|theirs| **theirs != import.version()) {
-            push(RuleId::FunctionOpset, format!("it imports '{domain}' {}, the model {theirs}", import.version()));
+        let imported = bodies.imports_of_model().get(plain_domain(import.domain()));
+        if let Some(imported) = imported.filter(|version| **version != import.version()) {
+            push(
+                RuleId::FunctionOpset,
+                format!(
+                    "the function imports version {} of '{domain}', but the model imports {imported}",
+                    import.version()
+                ),
+            );
         }
     }
 }
@@ -62,11 +68,11 @@ fn check_calls(context: &mut Context<'_, '_>) {
         };
         let (inputs, outputs) = (function.input.len(), function.output.len());
         if node.input.len() > inputs {
-            let message = format!("it gives {} inputs to a function that has {inputs}", node.input.len());
+            let message = format!("the call has {} inputs, but the function has {inputs}", node.input.len());
             context.node(id, RuleId::FunctionArity, message, None);
         }
         if node.output.len() > outputs {
-            let message = format!("it takes {} outputs of a function that has {outputs}", node.output.len());
+            let message = format!("the call has {} outputs, but the function has {outputs}", node.output.len());
             context.node(id, RuleId::FunctionArity, message, None);
         }
         let has_default = |name: &str| function.attribute_proto.iter().any(|default| default.name() == name);
@@ -79,7 +85,7 @@ fn check_calls(context: &mut Context<'_, '_>) {
         }
         for name in &function.attribute {
             if !node.attribute.iter().any(|attribute| attribute.name() == name) {
-                let message = format!("the function's attribute '{name}' has no default, and is not set");
+                let message = format!("attribute '{name}' of the function has no default and is not set");
                 context.node(id, RuleId::FunctionAttributeMissing, message, Some(format!("set '{name}'")));
             }
         }
@@ -115,20 +121,20 @@ fn check_recursion(context: &mut Context<'_, '_>) {
         }
     }
     // From any remaining function, calls lead into a cycle.
-    let mut way: Vec<usize> = Vec::new();
-    let mut passed = BTreeSet::new();
+    let mut path: Vec<usize> = Vec::new();
+    let mut visited = BTreeSet::new();
     let mut next = calls.keys().next().copied();
-    while let Some(function) = next.filter(|function| passed.insert(*function)) {
-        way.push(function);
+    while let Some(function) = next.filter(|function| visited.insert(*function)) {
+        path.push(function);
         next = calls.get(&function).and_then(|called| called.first().copied());
     }
-    let (Some(again), Some(&last)) = (next, way.last()) else { return };
-    let cycle = way.iter().skip_while(|function| **function != again);
+    let (Some(repeated), Some(&last)) = (next, path.last()) else { return };
+    let cycle = path.iter().skip_while(|function| **function != repeated);
     let name = |index: &usize| bodies.model.functions.get(*index).map(function_name).unwrap_or_default();
     let mut names: Vec<String> = cycle.map(name).take(8).collect();
-    names.push(name(&again));
-    let message = format!("functions call each other in a circle: {}", names.join(" calls "));
-    if let Some(site) = sites.get(&(last, again)) {
+    names.push(name(&repeated));
+    let message = format!("functions call each other recursively: {}", names.join(" calls "));
+    if let Some(site) = sites.get(&(last, repeated)) {
         context.node(*site, RuleId::FunctionRecursive, message, None);
     }
 }

@@ -27,8 +27,8 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
         context.push(Finding { edit, ..Finding::new(rule, place.clone(), message) });
     };
     if list.is_empty() {
-        let message = "opset_import is empty; it names the version of each domain in use".to_owned();
-        push(RuleId::OpsetMissing, message, Some("import the opset that the model was made for".to_owned()));
+        let message = "opset_import is empty; it must list the version of every domain in use".to_owned();
+        push(RuleId::OpsetMissing, message, Some("import the opset that the model was exported for".to_owned()));
     }
     let mut versions: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
     for import in list {
@@ -41,8 +41,8 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
         versions.dedup();
         if versions.len() > 1 {
             let list: Vec<String> = versions.iter().map(i64::to_string).collect();
-            let message = format!("domain '{name}' is imported in versions {}", list.join(" and "));
-            push(RuleId::OpsetTwice, message, Some("keep the one that the model was made for".to_owned()));
+            let message = format!("domain '{name}' is imported at versions {}", list.join(" and "));
+            push(RuleId::OpsetTwice, message, Some("keep the one that the model was exported for".to_owned()));
         } else if count > 1 {
             let message = format!("domain '{name}' is imported {count} times");
             push(RuleId::OpsetRepeated, message, Some("keep one of them".to_owned()));
@@ -51,7 +51,7 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
         for version in versions {
             match newest {
                 _ if version < 1 => {
-                    let message = format!("opset {version} of '{name}' cannot be; versions begin with 1");
+                    let message = format!("opset {version} of '{name}' is invalid; versions start at 1");
                     push(RuleId::OpsetInvalid, message, None);
                 }
                 Some(newest) if version > i64::from(newest) => {
@@ -60,7 +60,7 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
                 }
                 Some(_) => {}
                 None => {
-                    let message = format!("domain '{name}' is none of ONNX's own; its nodes are not checked");
+                    let message = format!("domain '{name}' is not one of ONNX's; its nodes are not checked");
                     push(RuleId::OpsetForeign, message, None);
                 }
             }
@@ -128,8 +128,8 @@ fn check_operators(context: &mut Context<'_, '_>) {
             }
             Reason::NotImported(_, domain) => {
                 let name = canonical_domain(domain);
-                let message = format!("its domain '{name}' is not in opset_import{more}");
-                let edit = format!("import the version of '{name}' that is meant");
+                let message = format!("domain '{name}' is not in opset_import{more}");
+                let edit = format!("import '{name}' at the intended version");
                 context.node(node, RuleId::OpsetNotImported, message, Some(edit));
             }
             Reason::Lookup(rule, message, edit) => context.node(node, rule, format!("{message}{more}"), edit),
@@ -140,8 +140,8 @@ fn check_operators(context: &mut Context<'_, '_>) {
 fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Problem> {
     match specs.find(domain, operator, opset) {
         Ok(spec) if spec.deprecated => {
-            let message = format!("{} withdraws the operator", spec.version);
-            let edit = spec.changes.as_ref().map(|_| "replace it as the operator's text says".to_owned());
+            let message = format!("{} deprecates the operator", spec.version);
+            let edit = spec.changes.as_ref().map(|_| "replace it as its specification describes".to_owned());
             Some((RuleId::NodeDeprecated, message, edit))
         }
         Ok(spec) if spec.experimental => {
@@ -150,7 +150,7 @@ fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Pro
         Err(error @ LookupError::UnknownOperator { .. }) => Some((RuleId::NodeOperator, error.to_string(), None)),
         Err(LookupError::NotYet { first, .. }) if opset >= 1 => {
             let name = canonical_domain(domain);
-            let message = format!("opset {opset} of {name} has no {operator}, which came with {first}");
+            let message = format!("opset {opset} of {name} has no {operator}, which was added in opset {first}");
             Some((RuleId::NodeOpset, message, Some(format!("import opset {first} or newer"))))
         }
         Ok(_) | Err(_) => None,

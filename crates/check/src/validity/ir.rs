@@ -40,11 +40,11 @@ pub struct IrNeed {
 
 impl IrFacts {
     /// True if the model may declare this IR version without any other change in the file.
-    pub fn may_be(&self, ir: i64) -> bool {
+    pub fn allows(&self, ir: i64) -> bool {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are no inputs`.
+    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are not inputs`.
     pub fn lowest_text(&self) -> String {
         match self.because.first() {
             Some(need) => format!("needs IR {} or newer: {}", self.lowest, need.what),
@@ -54,12 +54,16 @@ impl IrFacts {
 }
 
 /// Features that need newer versions, by version.
-struct Needs(Vec<IrNeed>, HashSet<&'static str>);
+#[derive(Default)]
+struct Needs {
+    needs: Vec<IrNeed>,
+    features: HashSet<&'static str>,
+}
 
 impl Needs {
-    fn add(&mut self, ir: i64, what: &'static str, is_there: bool) {
-        if is_there && self.1.insert(what) {
-            self.0.push(IrNeed { ir, what: what.to_owned() });
+    fn add(&mut self, ir: i64, what: &'static str, is_used: bool) {
+        if is_used && self.features.insert(what) {
+            self.needs.push(IrNeed { ir, what: what.to_owned() });
         }
     }
 
@@ -105,8 +109,8 @@ impl Needs {
     fn graph(&mut self, graph: &GraphProto) {
         let inputs: HashSet<&str> =
             graph.input.iter().map(onnx_conformance_reference::proto::ValueInfoProto::name).collect();
-        let is_no_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
-        self.add(4, "initializers that are no inputs", graph.initializer.iter().any(is_no_input));
+        let is_not_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
+        self.add(4, "initializers that are not inputs", graph.initializer.iter().any(is_not_input));
         self.add(5, "quantization annotations", !graph.quantization_annotation.is_empty());
         self.add(6, "sparse initializers", !graph.sparse_initializer.is_empty());
         self.add(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
@@ -138,7 +142,7 @@ impl Needs {
 /// Collects the facts that determine the IR version of a model.
 pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
     let model = bodies.model;
-    let mut needs = Needs(Vec::new(), HashSet::new());
+    let mut needs = Needs::default();
     needs.add(7, "training information", !model.training_info.is_empty());
     needs.add(8, "functions", !model.functions.is_empty());
     needs.add(11, "device configurations", !model.configuration.is_empty());
@@ -160,7 +164,7 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         }
         body.nodes().iter().for_each(|node| needs.node(node));
     }
-    let mut because = needs.0;
+    let mut because = needs.needs;
     because.sort_by_key(|need| std::cmp::Reverse(need.ir));
     IrFacts {
         declared: model.ir_version,
@@ -179,18 +183,18 @@ fn newest() -> i64 {
 /// The import that needs the newest release, as far as releases determine the IR version.
 fn release(model: &ModelProto) -> Option<IrNeed> {
     let releases = Specs::embedded().releases().ok()?;
-    let mut most: Option<IrNeed> = None;
+    let mut newest: Option<IrNeed> = None;
     for import in &model.opset_import {
         let domain = canonical_domain(import.domain());
         if releases.newest_opset(domain).is_none() {
             continue;
         }
         let ir = i64::from(releases.lowest_ir(domain, u32::try_from(import.version()).ok()?)?);
-        if most.as_ref().is_none_or(|most| most.ir < ir) {
-            most = Some(IrNeed { ir, what: format!("opset {} of {domain}", import.version()) });
+        if newest.as_ref().is_none_or(|newest| newest.ir < ir) {
+            newest = Some(IrNeed { ir, what: format!("opset {} of {domain}", import.version()) });
         }
     }
-    most
+    newest
 }
 
 /// Checks the declared version against the content of the file.
@@ -201,30 +205,31 @@ pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
         return context.model(RuleId::IrMissing, "ir_version is missing", edit);
     };
     if declared > newest {
-        let message = format!("IR version {declared} is newer than {newest}, the newest known");
+        let message = format!("IR version {declared} is newer than {newest}, the newest known version");
         let edit = format!("set ir_version to {newest}; the model {}", facts.lowest_text());
         return context.model(RuleId::IrUnknown, message, Some(edit));
     }
     if declared < 1 {
-        let message = format!("IR version {declared} cannot be; versions begin with 1");
+        let message = format!("IR version {declared} is invalid; versions start at 1");
         return context.model(RuleId::IrUnknown, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     if declared < OLDEST {
-        let message = format!("IR version {declared} names no operator sets, so that the meaning of nodes is open");
+        let message = format!("IR version {declared} imports no operator sets, so the meaning of nodes is undefined");
         return context.model(RuleId::IrOld, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     for need in facts.because.iter().filter(|need| need.ir > declared) {
         let rule = match need.what.as_str() {
             "functions" => RuleId::IrFunction,
-            "initializers that are no inputs" => RuleId::IrInitializer,
+            "initializers that are not inputs" => RuleId::IrInitializer,
             _ => RuleId::IrFeature,
         };
-        let message = format!("{} need IR version {}, and the model declares {declared}", need.what, need.ir);
+        let message =
+            format!("IR version {} is required for {}, but the model declares {declared}", need.ir, need.what);
         context.model(rule, message, Some(format!("set ir_version to {}", facts.lowest)));
     }
     if let Some(release) = facts.release.as_ref().filter(|release| release.ir > declared) {
         let message =
-            format!("{} came with IR version {}, and the model declares {declared}", release.what, release.ir);
+            format!("{} was released with IR version {}, but the model declares {declared}", release.what, release.ir);
         context.model(RuleId::IrOpset, message, Some(format!("set ir_version to {}", release.ir)));
     }
 }

@@ -9,12 +9,13 @@ use crate::validity::order;
 use crate::validity::uses::Uses;
 
 /// Resolution of a name at a node.
-enum Meaning {
+enum Resolution {
     /// A value that is available.
     Value(ValueId),
     /// A value that the node itself or a later node defines.
     Later(ValueId),
-    Nothing,
+    /// No value of this name is visible.
+    Undefined,
 }
 
 /// Checks the names of all graphs and functions.
@@ -43,7 +44,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
         if name.is_empty() {
             context.body(id, RuleId::GraphInputName, "an input has no name");
         } else if !seen.insert(name) {
-            context.body(id, RuleId::GraphInputName, format!("input '{name}' stands twice"));
+            context.body(id, RuleId::GraphInputName, format!("duplicate input '{name}'"));
         }
     }
     let mut initializers = HashSet::new();
@@ -53,7 +54,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
             if name.is_empty() {
                 context.body(id, RuleId::TensorName, "an initializer has no name");
             } else if !initializers.insert(name) {
-                context.body(id, RuleId::TensorName, format!("initializer '{name}' stands twice"));
+                context.body(id, RuleId::TensorName, format!("duplicate initializer '{name}'"));
             }
         }
     }
@@ -61,26 +62,27 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     let mut names: Vec<&str> = seen.union(&initializers).copied().collect();
     names.sort_unstable();
     for name in names {
-        if let Meaning::Value(_) = meaning(context, parent, Some(entered.node), name) {
-            let message = format!("'{name}' is an input or initializer of the subgraph, and a value around it");
+        if let Resolution::Value(_) = resolve(context, parent, Some(entered.node), name) {
+            let message =
+                format!("'{name}' is an input or initializer of the subgraph, and also a value of an enclosing graph");
             context.body(id, RuleId::ValueShadowed, message);
         }
     }
 }
 
 /// Resolves a name at a node of a body, or at its end.
-fn meaning(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Meaning {
+fn resolve(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Resolution {
     let (mut id, mut node) = (id, node);
     loop {
         let body = context.bodies().body(id);
         if let Some(value) = body.names.get(name).copied() {
             let site = context.bodies().values.get(value.0).map(|site| site.definition);
             return match (site, node) {
-                (Some(Definition::Node(made, _)), Some(node)) if made >= node => Meaning::Later(value),
-                _ => Meaning::Value(value),
+                (Some(Definition::Node(made, _)), Some(node)) if made >= node => Resolution::Later(value),
+                _ => Resolution::Value(value),
             };
         }
-        let Some((parent, entered)) = body.parent else { return Meaning::Nothing };
+        let Some((parent, entered)) = body.parent else { return Resolution::Undefined };
         (id, node) = (parent, Some(entered.node));
     }
 }
@@ -95,36 +97,37 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     for (node, index) in body.nodes().iter().zip(0..) {
         let place = NodeId { body: id, index };
         for name in node.input.iter().filter(|name| !name.is_empty()) {
-            match meaning(context, id, Some(index), name) {
-                Meaning::Value(value) => note_use(context, place, value, uses),
-                Meaning::Later(value) => {
-                    note_use(context, place, value, uses);
+            match resolve(context, id, Some(index), name) {
+                Resolution::Value(value) => record_use(context, place, value, uses),
+                Resolution::Later(value) => {
+                    record_use(context, place, value, uses);
                     if let Some(site) = context.bodies().values.get(value.0) {
                         uses.unsorted.insert(site.body);
                     }
                 }
-                Meaning::Nothing => {
-                    let message = format!("'{name}' is read, but nothing makes it");
-                    let edit = similar(&assigned, name).map(|other| format!("'{other}' may be meant"));
+                Resolution::Undefined => {
+                    let message = format!("'{name}' is read, but never defined");
+                    let edit = similar(&assigned, name).map(|other| format!("did you mean '{other}'?"));
                     context.node(place, RuleId::ValueUndefined, message, edit);
                 }
             }
         }
         for name in node.output.iter().filter(|name| !name.is_empty()) {
-            let around = body.parent.map(|(parent, entered)| meaning(context, parent, Some(entered.node), name));
+            let enclosing = body.parent.map(|(parent, entered)| resolve(context, parent, Some(entered.node), name));
             if !assigned.insert(name) {
-                let message = format!("'{name}' has a value already; every name is assigned once");
-                context.node(place, RuleId::ValueTwice, message, Some("give the output another name".to_owned()));
-            } else if let Some(Meaning::Value(_)) = around {
-                let message = format!("'{name}' has a value around the subgraph already; every name is assigned once");
-                context.node(place, RuleId::ValueTwice, message, Some("give the output another name".to_owned()));
+                let message = format!("'{name}' is already assigned; a name may be assigned only once");
+                context.node(place, RuleId::ValueTwice, message, Some("rename the output".to_owned()));
+            } else if let Some(Resolution::Value(_)) = enclosing {
+                let message =
+                    format!("'{name}' is already assigned in an enclosing graph; a name may be assigned only once");
+                context.node(place, RuleId::ValueTwice, message, Some("rename the output".to_owned()));
             }
         }
     }
 }
 
 /// Records that a node, or a subgraph of a node, reads a value.
-fn note_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mut Uses) {
+fn record_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mut Uses) {
     uses.read.insert(value);
     let Some(site) = context.bodies().values.get(value.0) else { return };
     let mut body = reader.body;
@@ -137,15 +140,15 @@ fn note_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mu
     }
 }
 
-/// Finds a name that differs only in case or in non-alphanumeric characters.
+/// Finds a name that differs only in case or in characters other than letters and digits.
 fn similar<'a>(names: &HashSet<&'a str>, name: &str) -> Option<&'a str> {
     /// Maximum number of names to search for a similar one.
-    const FEW: usize = 4096;
+    const MAX_NAMES: usize = 4096;
     let plain =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let wanted = plain(name);
     let is_similar = |other: &&&str| !other.is_empty() && plain(other) == wanted;
-    if names.len() > FEW { None } else { names.iter().filter(is_similar).min().copied() }
+    if names.len() > MAX_NAMES { None } else { names.iter().filter(is_similar).min().copied() }
 }
 
 fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
@@ -153,23 +156,23 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     let mut seen = HashSet::new();
     for name in body.outputs() {
         if !seen.insert(name) && body.parent.is_none() && !name.is_empty() {
-            context.body(id, RuleId::GraphOutputTwice, format!("output '{name}' stands twice"));
+            context.body(id, RuleId::GraphOutputTwice, format!("duplicate output '{name}'"));
         }
-        let found = if name.is_empty() { Meaning::Nothing } else { meaning(context, id, None, name) };
+        let found = if name.is_empty() { Resolution::Undefined } else { resolve(context, id, None, name) };
         match found {
-            Meaning::Value(value) | Meaning::Later(value) => {
+            Resolution::Value(value) | Resolution::Later(value) => {
                 uses.read.insert(value);
                 let is_own = context.bodies().values.get(value.0).is_some_and(|site| site.body == id);
                 if let (Some((parent, entered)), false) = (body.parent, is_own) {
-                    note_use(context, NodeId { body: parent, index: entered.node }, value, uses);
+                    record_use(context, NodeId { body: parent, index: entered.node }, value, uses);
                     uses.captured.entry(NodeId { body: parent, index: entered.node }).or_default().push(value);
                 }
             }
-            Meaning::Nothing if name.is_empty() => {
+            Resolution::Undefined if name.is_empty() => {
                 context.body(id, RuleId::GraphOutputMissing, "an output has no name");
             }
-            Meaning::Nothing => {
-                context.body(id, RuleId::GraphOutputMissing, format!("output '{name}' is computed by no node"));
+            Resolution::Undefined => {
+                context.body(id, RuleId::GraphOutputMissing, format!("no node computes output '{name}'"));
             }
         }
     }
@@ -183,7 +186,7 @@ fn check_dead(context: &mut Context<'_, '_>, uses: &Uses) {
         let is_read = |name: &String| names.get(name.as_str()).is_some_and(|value| uses.read.contains(value));
         if !node.output.iter().any(is_read) {
             let edit = Some("remove the node".to_owned());
-            context.node(id, RuleId::NodeDead, "no output of it is used", edit);
+            context.node(id, RuleId::NodeDead, "no output of the node is used", edit);
         }
     }
 }

@@ -25,8 +25,8 @@ pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
         None => {
             for (index, needs) in needs.iter().enumerate() {
                 let Some(later) = needs.iter().find(|needed| **needed > index) else { continue };
-                let maker = context.bodies().node_place(NodeId { body, index: *later });
-                let message = format!("it reads what {maker} makes, which stands after it");
+                let producer = context.bodies().node_place(NodeId { body, index: *later });
+                let message = format!("the node reads an output of {producer}, which is listed after it");
                 let edit = "sort the nodes topologically".to_owned();
                 context.node(NodeId { body, index }, RuleId::ValueUnsorted, message, Some(edit));
             }
@@ -38,7 +38,7 @@ pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
 fn needs(context: &Context<'_, '_>, body: BodyId, uses: &Uses) -> Vec<Vec<usize>> {
     let bodies = context.bodies();
     let names = &bodies.body(body).names;
-    let maker = |value: crate::infer::ValueId| match bodies.values.get(value.0) {
+    let producer = |value: crate::infer::ValueId| match bodies.values.get(value.0) {
         Some(site) if site.body == body => match site.definition {
             Definition::Node(index, _) => Some(index),
             _ => None,
@@ -49,7 +49,7 @@ fn needs(context: &Context<'_, '_>, body: BodyId, uses: &Uses) -> Vec<Vec<usize>
     let needs = nodes.map(|(index, node)| {
         let captured = uses.captured.get(&NodeId { body, index });
         let own = node.input.iter().filter_map(|name| names.get(name.as_str()).copied());
-        let mut needs: Vec<usize> = own.chain(captured.into_iter().flatten().copied()).filter_map(maker).collect();
+        let mut needs: Vec<usize> = own.chain(captured.into_iter().flatten().copied()).filter_map(producer).collect();
         needs.sort_unstable();
         needs.dedup();
         needs
@@ -62,8 +62,8 @@ fn cycle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut open: Vec<usize> = needs.iter().map(Vec::len).collect();
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
     for (reader, needed) in needs.iter().enumerate() {
-        for maker in needed {
-            readers.get_mut(*maker)?.push(reader);
+        for producer in needed {
+            readers.get_mut(*producer)?.push(reader);
         }
     }
     let mut settled: Vec<usize> = (0..needs.len()).filter(|index| open.get(*index) == Some(&0)).collect();
@@ -79,14 +79,14 @@ fn cycle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
     // From any remaining node, its needs lead into a cycle.
     let is_open = |index: &usize| open.get(*index).is_some_and(|left| *left > 0);
     let mut next = (0..needs.len()).find(is_open)?;
-    let mut passed: Vec<Option<usize>> = vec![None; needs.len()];
-    let mut way = Vec::new();
+    let mut positions: Vec<Option<usize>> = vec![None; needs.len()];
+    let mut path = Vec::new();
     loop {
-        if let Some(start) = passed.get(next).copied().flatten() {
-            return way.get(start..).map(<[usize]>::to_vec);
+        if let Some(start) = positions.get(next).copied().flatten() {
+            return path.get(start..).map(<[usize]>::to_vec);
         }
-        *passed.get_mut(next)? = Some(way.len());
-        way.push(next);
+        *positions.get_mut(next)? = Some(path.len());
+        path.push(next);
         next = needs.get(next)?.iter().copied().find(is_open)?;
     }
 }

@@ -78,7 +78,7 @@ pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits)
     let mut context = Context { inferred: &inferred, scan: &scan, folder, limits, findings };
     let facts = facts(&inferred);
     if scan.model.graph.is_none() {
-        let edit = "give a file that holds a whole model".to_owned();
+        let edit = "use a file that contains a complete model".to_owned();
         context.model(RuleId::ModelNoGraph, "the model has no graph", Some(edit));
     }
     ir::check(&mut context, &facts.ir);
@@ -91,9 +91,9 @@ pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits)
     let mut findings = context.findings;
     findings.absorb(inferred.findings);
     if limits.deadline.is_over() {
-        let message = "the time for the check is over, so that more may be wrong";
+        let message = "the check ran out of time, so there may be more problems";
         let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
-        findings.push(finding.with_edit("give the check more time, with --timeout"));
+        findings.push(finding.with_edit("allow more time with --timeout"));
     }
     Report { findings: findings.into_sorted(), facts: Some(facts), scan: Some(scan) }
 }

@@ -68,19 +68,19 @@ struct Amount {
     max: u64,
 }
 
-/// The nonempty fields of a tensor.
+/// The nonempty fields of a tensor, with the numbers of their elements.
 fn amounts(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Amount> {
     let exact = |field, count: usize| Amount { field, min: count as u64, max: count as u64 };
     if let Some(stored) = context.scan.stored(tensor).filter(|stored| stored.is_elided) {
         let amount = |stored: &crate::scan::StoredField| {
-            let (least, most) = match stored.field {
+            let (min, max) = match stored.field {
                 DataField::RawData => (stored.listed, stored.listed),
                 DataField::FloatData => (stored.listed / 4, stored.listed / 4),
                 DataField::DoubleData => (stored.listed / 8, stored.listed / 8),
                 DataField::StringData => (0, 0),
                 _ => (stored.listed.div_ceil(10), stored.listed),
             };
-            Amount { field: stored.field, min: least + stored.singles, max: most + stored.singles }
+            Amount { field: stored.field, min: min + stored.singles, max: max + stored.singles }
         };
         return stored.fields.iter().map(amount).filter(|amount| amount.max > 0).collect();
     }
@@ -97,7 +97,7 @@ fn amounts(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Amount> {
 }
 
 /// The field for elements of a type that are not raw, and the number of its entries for `count` elements.
-fn home(element: ElementType, count: usize) -> (DataField, Option<usize>) {
+fn typed_field(element: ElementType, count: usize) -> (DataField, Option<usize>) {
     use ElementType as E;
     match element {
         E::Float => (DataField::FloatData, Some(count)),
@@ -120,15 +120,17 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
     let mut found = Vec::new();
     if stored.is_some_and(|stored| stored.is_segment) {
         found.push(
-            finding(RuleId::TensorSegment, "it is a segment of another tensor".to_owned())
-                .with_edit("store the tensor whole"),
+            finding(RuleId::TensorSegment, "the tensor is a segment of another tensor".to_owned())
+                .with_edit("store the whole tensor"),
         );
     }
     let code = tensor.data_type();
     let Some(element) = ElementType::from_code(code) else {
         let newest = ElementType::ALL.len();
-        found
-            .push(finding(RuleId::TensorType, format!("data_type {code} is no element type; 1 to {newest} are known")));
+        found.push(finding(
+            RuleId::TensorType,
+            format!("data_type {code} is not an element type; 1 to {newest} are known"),
+        ));
         return found;
     };
     let dims: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
@@ -136,11 +138,11 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |count, dim| count.checked_mul(*dim)) }
     });
     let Some(count) = count else {
-        found.push(finding(RuleId::TensorDims, format!("its dimensions {:?} are no shape", tensor.dims)));
+        found.push(finding(RuleId::TensorDims, format!("dimensions {:?} are not a valid shape", tensor.dims)));
         return found;
     };
     if element != ElementType::String && packed_len(element, count).is_none() {
-        let message = format!("its dimensions {:?} take more bytes of {element} than can be counted", tensor.dims);
+        let message = format!("the size of {element}{:?} in bytes overflows", tensor.dims);
         found.push(finding(RuleId::TensorDims, message));
         return found;
     }
@@ -149,7 +151,7 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         let names: Vec<&str> = amounts.iter().map(|amount| amount.field.name()).collect();
         found.push(finding(
             RuleId::TensorFields,
-            format!("its elements stand in {}; one field may hold them", names.join(" and ")),
+            format!("the elements are stored in {}, but only one field may contain them", names.join(" and ")),
         ));
         return found;
     }
@@ -158,7 +160,8 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         found.extend(external::problems(context, tensor, needed));
         return found;
     }
-    found.extend(size_problem(tensor, element, count, amounts.first().copied(), &finding));
+    let problem = size_problem(tensor, element, count, amounts.first().copied());
+    found.extend(problem.map(|(rule, message)| finding(rule, message)));
     if tensor.string_data.iter().any(|text| std::str::from_utf8(text).is_err()) {
         found.push(finding(RuleId::TensorText, "an element of string_data is not UTF-8".to_owned()));
     }
@@ -171,23 +174,22 @@ fn size_problem(
     element: ElementType,
     count: usize,
     amount: Option<Amount>,
-    finding: &dyn Fn(RuleId, String) -> Finding,
-) -> Option<Finding> {
+) -> Option<(RuleId, String)> {
     let shape = &tensor.dims;
-    let (home, entries) = home(element, count);
+    let (expected, entries) = typed_field(element, count);
     let Some(amount) = amount else {
-        let message = || format!("it holds nothing, but {element}{shape:?} has {count} elements");
-        return (count > 0).then(|| finding(RuleId::TensorSize, message()));
+        let message = || format!("the tensor stores no elements, but {element}{shape:?} has {count}");
+        return (count > 0).then(|| (RuleId::TensorSize, message()));
     };
     let (needed, unit) = match amount.field {
         DataField::RawData if element == ElementType::String => {
-            let rule = RuleId::TensorField;
-            return Some(finding(rule, "its strings stand in raw_data; string_data holds strings".to_owned()));
+            return Some((RuleId::TensorField, "the strings are stored in raw_data instead of string_data".to_owned()));
         }
         DataField::RawData => (packed_len(element, count), "bytes"),
-        field if field != home => {
-            let message = format!("its elements of {element} stand in {}, not in {}", field.name(), home.name());
-            return Some(finding(RuleId::TensorField, message));
+        field if field != expected => {
+            let message =
+                format!("elements of type {element} are stored in {} instead of {}", field.name(), expected.name());
+            return Some((RuleId::TensorField, message));
         }
         _ => (entries, "entries"),
     };
@@ -195,26 +197,27 @@ fn size_problem(
     if (amount.min..=amount.max).contains(&needed) {
         return None;
     }
-    let held = if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
+    let stored_count =
+        if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
     let name = amount.field.name();
-    let message = format!("{name} holds {held} {unit}, but {element}{shape:?} takes {needed}");
-    Some(finding(RuleId::TensorSize, message))
+    let message = format!("{name} contains {stored_count} {unit}, but {element}{shape:?} needs {needed}");
+    Some((RuleId::TensorSize, message))
 }
 
 fn check_sparse(context: &mut Context<'_, '_>, sparse: &SparseTensorProto, place: &Place) {
     let parts = [("values", &sparse.values), ("indices", &sparse.indices)];
-    let mut is_whole = true;
+    let mut is_complete = true;
     for (name, part) in parts {
         let Some(tensor) = part else { continue };
-        is_whole &= context.scan.stored(tensor).is_none();
+        is_complete &= context.scan.stored(tensor).is_none();
         for finding in problems(context, tensor) {
-            is_whole = false;
+            is_complete = false;
             let message = format!("{name}: {}", finding.message);
             context.push(Finding { place: place.clone(), message, ..finding });
         }
     }
     // Large tensors are not read, so their positions are not checked.
-    if !is_whole {
+    if !is_complete {
         return;
     }
     if let Err(error) = decode::sparse_tensor(sparse, &NoExternalData) {

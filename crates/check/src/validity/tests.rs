@@ -117,7 +117,7 @@ const ROWS: &[(&str, &[&str])] = &[
 
 #[test]
 fn models_have_the_findings_of_their_rows() {
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for (text, expected) in ROWS {
         let found = rules(&parse_model(text).unwrap().encode_to_vec());
         let found: BTreeSet<&str> = found.into_iter().collect();
@@ -126,10 +126,10 @@ fn models_have_the_findings_of_their_rows() {
         let found: BTreeSet<&str> =
             found.into_iter().filter(|rule| *rule != "opset/foreign" || expected.contains(rule)).collect();
         if found != expected {
-            wrong.push(format!("{text}\n  found    {found:?}\n  expected {expected:?}"));
+            mismatches.push(format!("{text}\n  found    {found:?}\n  expected {expected:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(mismatches.is_empty(), "{} rows:\n{}", mismatches.len(), mismatches.join("\n"));
 }
 
 /// Returns an encoded model after a change.
@@ -154,7 +154,7 @@ fn node(model: &mut ModelProto) -> &mut onnx::NodeProto {
 
 #[expect(clippy::too_many_lines, reason = "a list of changes, each with the rule that it breaks")]
 #[test]
-fn messages_that_no_text_can_hold_are_found() {
+fn messages_without_a_text_form_are_found() {
     let check = |rule: &str, change: &dyn Fn(&mut ModelProto)| {
         let found = rules(&changed(change));
         assert!(found.contains(&rule), "{rule}: {found:?}");
@@ -239,8 +239,8 @@ fn the_tests_reach_every_rule() {
 fn the_lowest_ir_version_says_why() {
     let report = |bytes: &[u8]| check(bytes, None, &Limits::default()).facts.unwrap().ir;
     let ir = report(&changed(|model| model.functions.clear()));
-    assert_eq!((ir.lowest, ir.lowest_text().as_str()), (4, "needs IR 4 or newer: initializers that are no inputs"));
-    assert!(ir.may_be(9) && !ir.may_be(3) && ir.declared == Some(10));
+    assert_eq!((ir.lowest, ir.lowest_text().as_str()), (4, "needs IR 4 or newer: initializers that are not inputs"));
+    assert!(ir.allows(9) && !ir.allows(3) && ir.declared == Some(10));
     let ir = report(&changed(|model| tensor(model).data_type = Some(21)));
     assert_eq!(ir.lowest_text(), "needs IR 10 or newer: uint4");
     assert_eq!(ir.release.map(|need| need.ir), Some(10));

@@ -121,9 +121,9 @@ impl Measurement {
         if !exact.is_empty() {
             return (exact, false);
         }
-        let settings = kind.settings.of_any_rank();
+        let settings = kind.settings.without_rank();
         let of_any_rank =
-            self.ended(&kind.with_any_positions(), level, |case| case.facts.settings.of_any_rank() == settings);
+            self.ended(&kind.with_any_positions(), level, |case| case.facts.settings.without_rank() == settings);
         (of_any_rank, kind.settings.has_rank())
     }
 
@@ -131,7 +131,7 @@ impl Measurement {
     /// and passing recommended ones. The rarest setting characterizes the node, so a failure of a case with it outweighs the
     /// passes.
     fn by_parts(&self, ended: &[EndedCase<'_>], recommended_failures: &[EndedCase<'_>], kind: &NodeKind) -> NodeAnswer {
-        let settings = kind.settings.of_any_rank();
+        let settings = kind.settings.without_rank();
         let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
         let mut rarest: Option<(&str, Vec<EndedCase<'_>>)> = None;
         for word in settings.words() {

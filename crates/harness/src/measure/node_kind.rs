@@ -30,7 +30,7 @@ impl NodeKind {
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
         let types = type_arguments(spec, facts);
         let types = types.into_iter().map(|(name, found)| (name.to_owned(), type_in_id(&found))).collect();
-        Some(NodeKind { version: spec.version.clone(), types, settings: Settings::of(spec, facts) })
+        Some(NodeKind { version: spec.version.clone(), types, settings: Settings::from_node(spec, facts) })
     }
 
     /// Returns true if a case has these types: no type parameter that both have differs.

@@ -5,7 +5,7 @@ use onnx_conformance_reference::proto::TypeProto;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
 use crate::convert::draft::Draft;
@@ -47,21 +47,21 @@ pub(super) const RULES: &[Rule] = &[
             "Squeeze",
         ],
         versions: (1, 11),
-        up: keep,
-        down: from_front,
+        up: unchanged,
+        down: nonnegative_axes,
     },
-    Rule { operators: &["Unsqueeze"], versions: (1, 11), up: keep, down: from_front_of_output },
-    Rule { operators: &["Concat"], versions: (4, 11), up: keep, down: from_front },
-    Rule { operators: &["Split"], versions: (2, 11), up: keep, down: from_front },
-    Rule { operators: &["Flatten", "Compress"], versions: (9, 11), up: keep, down: from_front },
-    Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: keep },
-    Rule { operators: &["Gather"], versions: (1, 11), up: keep, down: gather_indices },
+    Rule { operators: &["Unsqueeze"], versions: (1, 11), up: unchanged, down: nonnegative_axes_of_output },
+    Rule { operators: &["Concat"], versions: (4, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Split"], versions: (2, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Flatten", "Compress"], versions: (9, 11), up: unchanged, down: nonnegative_axes },
+    Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: unchanged },
+    Rule { operators: &["Gather"], versions: (1, 11), up: unchanged, down: gather_indices },
     Rule { operators: &["OneHot"], versions: (9, 11), up: one_hot_known, down: one_hot_indices },
-    Rule { operators: &["ArgMax", "ArgMin"], versions: (1, 11), up: something_to_choose, down: from_front },
-    Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: keep, down: something_to_choose },
-    Rule { operators: &["Scan"], versions: (9, 11), up: keep, down: scan_axes },
+    Rule { operators: &["ArgMax", "ArgMin"], versions: (1, 11), up: check_not_empty, down: nonnegative_axes },
+    Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: unchanged, down: check_not_empty },
+    Rule { operators: &["Scan"], versions: (9, 11), up: unchanged, down: scan_axes },
     Rule { operators: &["Scan"], versions: (8, 9), up: scan_batches, down: scan_batches },
-    Rule { operators: &["If"], versions: (1, 11), up: keep, down: branches_alike },
+    Rule { operators: &["If"], versions: (1, 11), up: unchanged, down: check_branches },
 ];
 
 /// Moves attribute axes to input 1.
@@ -69,7 +69,7 @@ fn axes_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(axes) = get_ints(&draft.node, "axes")? {
         attributes::remove(&mut draft.node, "axes");
         draft.set_constant(1, "axes", &vector(&axes)?);
-        draft.edit(format!("axes moves from attribute to input 1 of {}", to.version));
+        draft.edit(format!("axes moves from an attribute to input 1 of {}", to.version));
     }
     Ok(())
 }
@@ -97,13 +97,13 @@ fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step
     }
     if is_noop {
         return impossible(format!(
-            "{} reduces over all axes where none is named, and here none is reduced",
+            "{} reduces over all axes if none is given, but this node reduces over none",
             to.version
         ));
     }
     if draft.has_input(1) {
         draft.clear_input(1);
-        draft.edit("input 1 'axes', which names no axis, is removed");
+        draft.edit("input 1 'axes', which is empty, is removed");
     }
     Ok(())
 }
@@ -120,27 +120,25 @@ pub(super) fn tensor(element: ElementType, shape: &[usize], values: &[i64]) -> S
 }
 
 /// Replaces negative axes, which refer to the first input.
-fn from_front(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    count_from_front(draft, to, |draft| draft.rank(0))
+fn nonnegative_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    use_nonnegative_axes(draft, to, |draft| draft.rank(0))
 }
 
 /// Replaces negative axes, which refer to the output.
-fn from_front_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    count_from_front(
-        draft,
-        to,
-        |draft| Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len())),
-    )
+fn nonnegative_axes_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    use_nonnegative_axes(draft, to, |draft| {
+        Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len()))
+    })
 }
 
 /// Replaces negative axes by the equivalent nonnegative ones, for a version without negative axes.
-pub(super) fn count_from_front(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Draft) -> Step<usize>) -> Step {
+pub(super) fn use_nonnegative_axes(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Draft) -> Step<usize>) -> Step {
     if let Some(axis) = get_int(&draft.node, "axis")?
         && axis < 0
     {
         let axis = as_int(axis_of(axis, rank(draft)?)?);
         attributes::set(&mut draft.node, attributes::int("axis", axis));
-        draft.edit(format!("axis is written {axis}, since those of {} count from the front", to.version));
+        draft.edit(format!("axis is set to {axis}, since {} does not support negative axes", to.version));
     }
     if let Some(axes) = get_ints(&draft.node, "axes")?
         && axes.iter().any(|axis| *axis < 0)
@@ -148,7 +146,7 @@ pub(super) fn count_from_front(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Dr
         let rank = rank(draft)?;
         let counted = |axis: &i64| if *axis < 0 { axis_of(*axis, rank).map(as_int) } else { Ok(*axis) };
         let axes = axes.iter().map(counted).collect::<Step<Vec<i64>>>()?;
-        draft.edit(format!("axes is written {axes:?}, since those of {} count from the front", to.version));
+        draft.edit(format!("axes is set to {axes:?}, since {} does not support negative axes", to.version));
         attributes::set(&mut draft.node, attributes::ints("axes", &axes));
     }
     Ok(())
@@ -160,19 +158,19 @@ pub(super) fn as_int(size: usize) -> i64 {
 }
 
 /// Normalizes a position between axes, counted from the front: 0 to `rank`.
-pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
+pub(super) fn normalized_axis(axis: i64, rank: usize) -> Step<usize> {
     let counted = if axis < 0 { axis.saturating_add(as_int(rank)) } else { axis };
     match usize::try_from(counted) {
         Ok(counted) if counted <= rank => Ok(counted),
-        _ => impossible(format!("axis {axis} is none of {rank}")),
+        _ => impossible(format!("axis {axis} is out of range for rank {rank}")),
     }
 }
 
 /// Normalizes an axis, counted from the front: 0 to `rank - 1`.
 pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
-    match normal(axis, rank)? {
+    match normalized_axis(axis, rank)? {
         counted if counted < rank => Ok(counted),
-        _ => impossible(format!("axis {axis} is none of {rank}")),
+        _ => impossible(format!("axis {axis} is out of range for rank {rank}")),
     }
 }
 
@@ -180,7 +178,7 @@ pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
 fn concat_axis(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if get_int(&draft.node, "axis")?.is_none() {
         attributes::set(&mut draft.node, attributes::int("axis", 1));
-        draft.edit("attribute axis, 1 when left out, is written out");
+        draft.edit("the default of attribute axis, 1, is set explicitly");
     }
     Ok(())
 }
@@ -191,13 +189,13 @@ fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if indices.iter().all(|index| *index >= 0) {
         return Ok(());
     }
-    impossible(format!("{} has no indices that count from the back", to.version))
+    impossible(format!("{} does not support negative indices", to.version))
 }
 
 /// Records that the meaning is unchanged if indices are known not to be negative.
 fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.constant(0).is_some_and(|indices| indices.floats().iter().all(|index| *index >= 0.0)) {
-        draft.mended();
+        draft.mark_equivalent();
     }
     Ok(())
 }
@@ -206,16 +204,16 @@ fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let indices = draft.known(0, "indices")?;
     if indices.floats().iter().all(|index| *index >= 0.0) {
-        draft.mended();
+        draft.mark_equivalent();
         return Ok(());
     }
-    impossible(format!("{} has no indices that count from the back", to.version))
+    impossible(format!("{} does not support negative indices", to.version))
 }
 
 /// Checks that the input is not empty, as version 11 requires even if the output is empty.
-fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+fn check_not_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.fact(0).sizes() {
-        Some(sizes) if sizes.contains(&0) => impossible(format!("{} chooses among no elements", to.version)),
+        Some(sizes) if sizes.contains(&0) => impossible(format!("{} does not accept an empty input", to.version)),
         _ => Ok(()),
     }
 }
@@ -234,21 +232,21 @@ fn scan_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             match rank {
                 _ if *axis >= 0 => {}
                 Some(rank) => *axis = as_int(axis_of(*axis, rank)?),
-                None => return unknown(format!("the rank that {name} counts from the back of is not known")),
+                None => return unknown(format!("{name} has negative axes of a value with unknown rank")),
             }
         }
         attributes::set(&mut draft.node, attributes::ints(name, &axes));
-        draft.edit(format!("{name} is written {axes:?}, since those of {} count from the front", to.version));
+        draft.edit(format!("{name} is set to {axes:?}, since {} does not support negative axes", to.version));
     }
     Ok(())
 }
 
 fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
-    impossible(format!("only Scan-8 scans batches of sequences, and {} is not {}", to.version, from.version))
+    impossible(format!("only Scan-8 scans batches of sequences, so {} cannot replace {}", to.version, from.version))
 }
 
 /// Checks that both branches declare the same shapes, as required before version 11.
-fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+fn check_branches(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let outputs = |name: &str| -> Vec<Option<TypeProto>> {
         let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);
         graphs
@@ -260,5 +258,5 @@ fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if outputs("then_branch") == outputs("else_branch") {
         return Ok(());
     }
-    impossible(format!("the branches of {} declare the same types and shapes", to.version))
+    impossible(format!("the branches of {} must declare the same types and shapes", to.version))
 }

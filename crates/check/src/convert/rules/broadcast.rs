@@ -3,11 +3,11 @@
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, normal, vector};
-use super::rule::{Rule, keep};
+use super::axes::{as_int, normalized_axis, vector};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         down: request,
     },
     Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: same_ranks, down: same_shapes },
-    Rule { operators: &["Gemm"], versions: (9, 11), up: keep, down: gemm_with_c },
+    Rule { operators: &["Gemm"], versions: (9, 11), up: unchanged, down: gemm_with_c },
     Rule { operators: &["Gemm"], versions: (6, 7), up: gemm_up, down: gemm_down },
     Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
 ];
@@ -29,33 +29,33 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (axis, broadcast) = (get_int(&draft.node, "axis")?, get_int(&draft.node, "broadcast")?);
     let removed = ["axis", "broadcast"].map(|name| attributes::remove(&mut draft.node, name));
     if removed.contains(&true) {
-        draft.edit(format!("attributes axis and broadcast, which {} has not, are removed", to.version));
+        draft.edit(format!("attributes axis and broadcast, which {} does not have, are removed", to.version));
     }
     if broadcast.unwrap_or(0) == 0 {
-        return of_one_rank(draft);
+        return check_same_ranks(draft);
     }
     let Some(axis) = axis else { return Ok(()) };
     let (rank, own) = (draft.rank(0)?, draft.rank(1)?);
-    let axis = normal(axis, rank)?;
+    let axis = normalized_axis(axis, rank)?;
     match rank.checked_sub(axis + own) {
         Some(0) => Ok(()),
         _ if own == 0 => Ok(()),
-        Some(behind) => trailing(draft, own, behind),
-        None => impossible(format!("B has {own} axes from axis {axis} of A on, which has {rank}")),
+        Some(behind) => append_axes(draft, own, behind),
+        None => impossible(format!("B with {own} axes does not fit at axis {axis} of A, which has {rank} axes")),
     }
 }
 
 /// Checks that inputs that are not broadcast have the same rank, because an invalid node must not become valid.
 fn same_ranks(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    of_one_rank(draft)
+    check_same_ranks(draft)
 }
 
-fn of_one_rank(draft: &Draft) -> Step {
+fn check_same_ranks(draft: &Draft) -> Step {
     let ranks = (0..draft.node.input.len()).filter_map(|position| draft.fact(position).rank());
     let ranks: Vec<usize> = ranks.collect();
     match ranks.iter().find(|rank| Some(*rank) != ranks.first()) {
         Some(other) => impossible(format!(
-            "ranks {} and {other} are refused before, and broadcast after",
+            "ranks {} and {other} are invalid before the conversion, but broadcast after it",
             ranks.first().unwrap_or(other)
         )),
         None => Ok(()),
@@ -63,7 +63,7 @@ fn of_one_rank(draft: &Draft) -> Step {
 }
 
 /// Appends `behind` axes of size 1 after the `own` axes of input 1.
-fn trailing(draft: &mut Draft, own: usize, behind: usize) -> Step {
+fn append_axes(draft: &mut Draft, own: usize, behind: usize) -> Step {
     let axes: Vec<i64> = (own..own + behind).map(as_int).collect();
     let mut fact = draft.fact(1);
     fact.constant = None;
@@ -73,7 +73,7 @@ fn trailing(draft: &mut Draft, own: usize, behind: usize) -> Step {
     }
     let name = unsqueeze(draft, 1, &axes)?;
     draft.set_input(1, name, Some(fact));
-    draft.edit(format!("axes are put behind those of input 1: Unsqueeze(axes={axes:?}) before"));
+    draft.edit(format!("trailing axes are added to input 1: Unsqueeze(axes={axes:?}) before"));
     Ok(())
 }
 
@@ -89,12 +89,13 @@ pub(super) fn squeeze(draft: &mut Draft, position: usize, axes: &[i64]) -> Step<
 
 fn along_axes(draft: &mut Draft, op: &str, position: usize, axes: &[i64]) -> Step<String> {
     let (input, element) = (draft.input(position), draft.element(position).ok());
-    if draft.helpers() < 13 {
-        return draft.before(op, &[&input], vec![attributes::ints("axes", axes)], element);
+    if draft.onnx_opset() < 13 {
+        let attributes = vec![attributes::ints("axes", axes)];
+        return draft.before(NewNode { op, inputs: &[&input], attributes, element });
     }
     let stem = draft.stem("axes");
     let axes = draft.add_constant(&stem, &vector(axes)?);
-    draft.before(op, &[&input, &axes], Vec::new(), element)
+    draft.before(NewNode { op, inputs: &[&input, &axes], attributes: Vec::new(), element })
 }
 
 /// Operators whose inputs may be swapped.
@@ -107,14 +108,14 @@ fn request(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     if fits_into(&b, &a)? {
-        return request_of(draft, &a, &b, to);
+        return request_broadcast(draft, &a, &b, to);
     }
     if COMMUTATIVE.contains(&to.version.name.as_str()) && fits_into(&a, &b)? {
         draft.arrange_inputs(&[Some(1), Some(0)]);
-        draft.edit(format!("the inputs change places, since {} broadcasts the second only", to.version));
-        return request_of(draft, &b, &a, to);
+        draft.edit(format!("the inputs are swapped, since {} broadcasts only the second", to.version));
+        return request_broadcast(draft, &b, &a, to);
     }
-    impossible(format!("{} broadcasts the second input only", to.version))
+    impossible(format!("{} broadcasts only the second input", to.version))
 }
 
 /// True if two shapes are known to be equal; fails if that is unknown.
@@ -127,7 +128,7 @@ fn are_same(a: &[Dim], b: &[Dim]) -> Step<bool> {
         match (one, other) {
             (Dim::Size(one), Dim::Size(other)) => same &= one == other,
             (Dim::Name(one), Dim::Name(other)) if one == other => {}
-            _ => return unknown("the shapes of the inputs are not known"),
+            _ => return unknown("the shapes of the inputs are unknown"),
         }
     }
     Ok(same)
@@ -142,25 +143,25 @@ fn fits_into(b: &[Dim], a: &[Dim]) -> Step<bool> {
             (Dim::Size(own), Dim::Size(other)) if own == other => {}
             (Dim::Name(own), Dim::Name(other)) if own == other => {}
             (Dim::Size(_), Dim::Size(_)) => return Ok(false),
-            _ => return unknown("the shapes of the inputs are not known"),
+            _ => return unknown("the shapes of the inputs are unknown"),
         }
     }
     Ok(true)
 }
 
 /// Aligns B by its axes other than 1; the leading and trailing axes of size 1 are removed.
-fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
+fn request_broadcast(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
     attributes::set(&mut draft.node, attributes::int("broadcast", 1));
     let start = a.len() - b.len();
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
     let Some(first) = b.iter().position(|dim| !is_one(dim)) else {
-        draft.edit(format!("attribute broadcast=1 asks {} for what it would not do", to.version));
+        draft.edit(format!("attribute broadcast=1 is set, since {} does not broadcast by default", to.version));
         return Ok(());
     };
     let last = b.iter().rposition(|dim| !is_one(dim)).unwrap_or(first);
     let inner = b.iter().zip(a.iter().skip(start)).take(last + 1).skip(first);
     if inner.into_iter().any(|(own, other)| is_one(own) && !is_one(other)) {
-        return impossible(format!("{} repeats no axis between others", to.version));
+        return impossible(format!("{} does not broadcast an inner axis", to.version));
     }
     // bounded: by the axes of B.
     let ones: Vec<i64> = (0..first).chain(last + 1..b.len()).map(as_int).collect();
@@ -170,11 +171,14 @@ fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
         fact.shape = b.get(first..=last).map(<[Dim]>::to_vec);
         let name = squeeze(draft, 1, &ones)?;
         draft.set_input(1, name, Some(fact));
-        draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={ones:?}) before"));
+        draft.edit(format!("axes of size 1 are removed from input 1: Squeeze(axes={ones:?}) before"));
     }
     let axis = start + first;
     attributes::set(&mut draft.node, attributes::int("axis", as_int(axis)));
-    draft.edit(format!("attributes broadcast=1 and axis={axis} ask {} for what it would not do", to.version));
+    draft.edit(format!(
+        "attributes broadcast=1 and axis={axis} are set, since {} does not broadcast by default",
+        to.version
+    ));
     Ok(())
 }
 
@@ -183,7 +187,7 @@ fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let first = draft.shape(0)?;
     for position in 1..draft.node.input.len() {
         if !are_same(&first, &draft.shape(position)?)? {
-            return impossible(format!("{} broadcasts no input", to.version));
+            return impossible(format!("{} does not broadcast", to.version));
         }
     }
     Ok(())
@@ -194,7 +198,7 @@ fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(2) {
         let zero = super::inputs::numbers(draft.element(0)?, &[], &[0.0])?;
         draft.set_constant(2, "c", &zero);
-        draft.edit(format!("input 2 'C', a scalar 0, which {} needs, is added", to.version));
+        draft.edit(format!("a scalar 0 is added as input 2 'C', which {} requires", to.version));
         // Without C, beta has no effect; an infinite one times 0 would be NaN.
         if attributes::remove(&mut draft.node, "beta") {
             draft.edit("attribute beta, which has no effect without C, is removed");
@@ -205,14 +209,14 @@ fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn gemm_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if attributes::remove(&mut draft.node, "broadcast") {
-        draft.edit(format!("attribute broadcast, which {} has not, is removed", to.version));
+        draft.edit(format!("attribute broadcast, which {} does not have, is removed", to.version));
     }
     Ok(())
 }
 
 fn gemm_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     attributes::set(&mut draft.node, attributes::int("broadcast", 1));
-    draft.edit(format!("attribute broadcast=1 asks {} for what it would not do", to.version));
+    draft.edit(format!("attribute broadcast=1 is set, since {} does not broadcast by default", to.version));
     Ok(())
 }
 
@@ -220,12 +224,12 @@ fn gemm_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn slope_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let slope = draft.shape(1)?;
     if slope.iter().all(|dim| *dim == Dim::Size(1)) {
-        draft.mended();
+        draft.mark_equivalent();
         return if draft.rank(0)? == 0 && !slope.is_empty() { shrink_slope(draft, slope.len()) } else { Ok(()) };
     }
     let (rank, own) = (draft.rank(0)?, slope.len());
     match rank.checked_sub(1 + own) {
-        Some(behind) if behind > 0 && own == 1 => trailing(draft, own, behind),
+        Some(behind) if behind > 0 && own == 1 => append_axes(draft, own, behind),
         _ => Ok(()),
     }
 }
@@ -236,7 +240,7 @@ fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
     let fact = ValueFact { shape: Some(Vec::new()), constant: None, ..draft.fact(1) };
     let name = squeeze(draft, 1, &axes)?;
     draft.set_input(1, name, Some(fact));
-    draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={axes:?}) before"));
+    draft.edit(format!("axes of size 1 are removed from input 1: Squeeze(axes={axes:?}) before"));
     Ok(())
 }
 
@@ -245,22 +249,22 @@ fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (data, slope) = (draft.shape(0)?, draft.shape(1)?);
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
     let larger: Vec<usize> = slope.iter().enumerate().filter(|(_, dim)| !is_one(dim)).map(|(axis, _)| axis).collect();
-    let keep = match larger.as_slice() {
+    let channel = match larger.as_slice() {
         [] => slope.len().saturating_sub(1),
         // Aligned at the end, this is the channel axis.
         [axis] if axis + data.len() == 1 + slope.len() => *axis,
-        _ => return impossible(format!("{} has one slope, or one per channel", to.version)),
+        _ => return impossible(format!("{} requires a single slope or one per channel", to.version)),
     };
-    draft.mended();
-    let ones: Vec<i64> = (0..slope.len()).filter(|axis| *axis != keep).map(as_int).collect();
+    draft.mark_equivalent();
+    let ones: Vec<i64> = (0..slope.len()).filter(|axis| *axis != channel).map(as_int).collect();
     if ones.is_empty() {
         return Ok(());
     }
     let mut fact = draft.fact(1);
     fact.constant = None;
-    fact.shape = slope.get(keep).map(|dim| vec![dim.clone()]);
+    fact.shape = slope.get(channel).map(|dim| vec![dim.clone()]);
     let name = squeeze(draft, 1, &ones)?;
     draft.set_input(1, name, Some(fact));
-    draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={ones:?}) before"));
+    draft.edit(format!("axes of size 1 are removed from input 1: Squeeze(axes={ones:?}) before"));
     Ok(())
 }

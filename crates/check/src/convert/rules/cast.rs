@@ -4,7 +4,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
@@ -14,19 +14,19 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
     Rule { operators: &["Elu", "HardSigmoid", "Selu"], versions: (1, 6), up: cast_floats, down: cast_floats },
     Rule { operators: &["LeakyRelu"], versions: (6, 16), up: cast_floats, down: cast_floats },
-    Rule { operators: &["Cast"], versions: (13, 19), up: keep, down: without_saturate },
-    Rule { operators: &["CastLike"], versions: (15, 19), up: keep, down: without_saturate },
-    Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: keep, down: without_round_mode },
+    Rule { operators: &["Cast"], versions: (13, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["CastLike"], versions: (15, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: unchanged, down: without_round_mode },
     Rule { operators: &["LpPool", "GlobalLpPool"], versions: (1, 2), up: norm_to_int, down: norm_to_float },
-    Rule { operators: &["QuantizeLinear", "DequantizeLinear"], versions: (10, 13), up: keep, down: per_tensor },
-    Rule { operators: &["QuantizeLinear"], versions: (13, 19), up: keep, down: without_saturate },
-    Rule { operators: &["QuantizeLinear"], versions: (19, 21), up: keep, down: zero_point_of_type },
-    Rule { operators: &["Mod"], versions: (13, 28), up: keep, down: truncating_mod },
+    Rule { operators: &["QuantizeLinear", "DequantizeLinear"], versions: (10, 13), up: unchanged, down: per_tensor },
+    Rule { operators: &["QuantizeLinear"], versions: (13, 19), up: unchanged, down: without_saturate },
+    Rule { operators: &["QuantizeLinear"], versions: (19, 21), up: unchanged, down: zero_point_of_type },
+    Rule { operators: &["Mod"], versions: (13, 28), up: unchanged, down: truncating_mod },
 ];
 
 /// The attribute that gives the type of a new Cast.
 pub(super) fn target(draft: &Draft, element: ElementType) -> AttributeProto {
-    if draft.helpers() < 6 {
+    if draft.onnx_opset() < 6 {
         attributes::string("to", &element.name().to_uppercase())
     } else {
         attributes::int("to", i64::from(element.code()))
@@ -36,19 +36,21 @@ pub(super) fn target(draft: &Draft, element: ElementType) -> AttributeProto {
 fn to_number(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let Some(name) = get_string(&draft.node, "to")? else { return impossible("attribute to is missing") };
     let Ok(element) = name.to_lowercase().parse::<ElementType>() else {
-        return impossible(format!("'{name}' is no element type"));
+        return impossible(format!("'{name}' is not an element type"));
     };
     attributes::set(&mut draft.node, attributes::int("to", i64::from(element.code())));
-    draft.edit(format!("attribute to is the number of the type, {}, instead of its name", element.code()));
+    draft.edit(format!("attribute to becomes the number of the type, {}, instead of its name", element.code()));
     Ok(())
 }
 
 fn to_name(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let code = get_int(&draft.node, "to")?.and_then(|code| i32::try_from(code).ok());
-    let Some(element) = code.and_then(ElementType::from_code) else { return impossible("attribute to names no type") };
+    let Some(element) = code.and_then(ElementType::from_code) else {
+        return impossible("attribute to is not the number of an element type");
+    };
     let name = element.name().to_uppercase();
     attributes::set(&mut draft.node, attributes::string("to", &name));
-    draft.edit(format!("attribute to is the name of the type, {name}, instead of its number"));
+    draft.edit(format!("attribute to becomes the name of the type, {name}, instead of its number"));
     Ok(())
 }
 
@@ -63,7 +65,7 @@ fn without_round_mode(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 fn without(draft: &mut Draft, name: &str) -> Step {
     if attributes::remove(&mut draft.node, name) {
-        draft.edit(format!("attribute {name}, without effect on types that the version takes, is removed"));
+        draft.edit(format!("attribute {name}, which has no effect on the types that the version allows, is removed"));
     }
     Ok(())
 }
@@ -71,13 +73,13 @@ fn without(draft: &mut Draft, name: &str) -> Step {
 fn norm_to_int(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(p) = get_float(&draft.node, "p")? {
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
-        let whole = p as i64;
+        let integer = p as i64;
         // No integer has the sign of -0.0, which is the sign of 1 / p.
-        if (whole as f64).to_bits() != f64::from(p).to_bits() {
+        if (integer as f64).to_bits() != f64::from(p).to_bits() {
             return impossible(format!("p of {} is an integer, not {p}", to.version));
         }
-        attributes::set(&mut draft.node, attributes::int("p", whole));
-        draft.edit(format!("attribute p is the integer {whole}"));
+        attributes::set(&mut draft.node, attributes::int("p", integer));
+        draft.edit(format!("attribute p is converted to the integer {integer}"));
     }
     draft.same_default("p");
     Ok(())
@@ -88,10 +90,10 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         let float = p as f32;
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
         if float as i128 != i128::from(p) {
-            return impossible(format!("p of {} is a float, and {p} is none", to.version));
+            return impossible(format!("p of {} is a float, which cannot represent {p}", to.version));
         }
         attributes::set(&mut draft.node, attributes::float("p", float));
-        draft.edit(format!("attribute p is the float {p}"));
+        draft.edit(format!("attribute p is converted to the float {p}"));
     }
     draft.same_default("p");
     Ok(())
@@ -100,7 +102,7 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// Requires a single scale, with which axis has no effect.
 fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.rank(1)? > 0 {
-        return impossible(format!("{} has one scale for all elements, given as a scalar", to.version));
+        return impossible(format!("{} requires a scalar scale for all elements", to.version));
     }
     without(draft, "axis")
 }
@@ -112,21 +114,21 @@ fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     let Some(element) = i32::try_from(code).ok().and_then(ElementType::from_code) else {
-        return impossible(format!("output_dtype {code} is no type"));
+        return impossible(format!("output_dtype {code} is not an element type"));
     };
     if !draft.has_input(2) {
-        let Some(shape) = draft.fact(1).sizes() else { return unknown("the shape of the scale is not known") };
+        let Some(shape) = draft.fact(1).sizes() else { return unknown("the shape of the scale is unknown") };
         let zeros = bounded::zeros(&shape)?;
         draft.set_constant(2, "zero_point", &super::inputs::numbers(element, &shape, &zeros)?);
     }
     attributes::remove(&mut draft.node, "output_dtype");
-    draft.edit(format!("a zero point of {element} tells {} the type of the output", to.version));
+    draft.edit(format!("a zero point of type {element} determines the output type of {}", to.version));
     Ok(())
 }
 
 fn truncating_mod(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.element(0)?.is_float() && get_int(&draft.node, "fmod")?.unwrap_or(0) == 0 {
-        return impossible(format!("{} takes fmod=1 only for floats", to.version));
+        return impossible(format!("{} requires fmod=1 for floats", to.version));
     }
     Ok(())
 }
@@ -137,12 +139,12 @@ fn cast_floats(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     for attribute in &draft.node.attribute {
         let value = f64::from(attribute.f());
         let rounded = element.round(value);
-        // A rounding to bfloat16 is within 1 / 256; what is further off is beyond the type's range.
+        // Rounding to bfloat16 changes a value by less than 1 / 256; a larger change means that it is out of the type's range.
         let is_near = rounded == value || value.is_nan() || (rounded - value).abs() <= value.abs() / 256.0;
         if !is_near {
             let (name, value) = (attribute.name(), attribute.f());
             return impossible(format!(
-                "attribute {name} of {value:e} is {rounded:e} in {element}, to which one version casts it"
+                "attribute {name}={value:e} becomes {rounded:e} in {element}, to which one of the versions casts it"
             ));
         }
     }

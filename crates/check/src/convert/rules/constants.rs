@@ -8,15 +8,15 @@ use onnx_conformance_reference::proto::{AttributeProto, encode};
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get};
 use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["Constant"], versions: (11, 12), up: keep, down: value_of_form },
-    Rule { operators: &["Constant"], versions: (9, 11), up: keep, down: dense },
+    Rule { operators: &["Constant"], versions: (11, 12), up: unchanged, down: value_of_form },
+    Rule { operators: &["Constant"], versions: (9, 11), up: unchanged, down: dense },
 ];
 
 /// The attributes that give a value in another form than a tensor.
@@ -48,10 +48,12 @@ fn constant_of(attribute: &AttributeProto) -> Option<Tensor> {
 fn value_of_form(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for &form in FORMS {
         let Some(attribute) = get(&draft.node, form)? else { continue };
-        let Some(tensor) = constant_of(attribute) else { return impossible(format!("{form} holds no tensor")) };
+        let Some(tensor) = constant_of(attribute) else {
+            return impossible(format!("{form} cannot be converted to a tensor"));
+        };
         attributes::remove(&mut draft.node, form);
         attributes::set(&mut draft.node, attributes::tensor("value", encode::tensor(&tensor, "")));
-        draft.edit(format!("{form} becomes attribute value of {}, a tensor", to.version));
+        draft.edit(format!("{form} is replaced by attribute value of {}, a tensor", to.version));
     }
     Ok(())
 }
@@ -63,7 +65,10 @@ fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         attribute.sparse_tensor.as_ref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
     let Some(sparse) = sparse else { return impossible("sparse_value cannot be read") };
     if !sparse.values.element_type().is_float() {
-        return impossible(format!("{} has no sparse values, and this one is not written dense", to.version));
+        return impossible(format!(
+            "{} has no sparse values, and only floating-point ones are converted to dense tensors",
+            to.version
+        ));
     }
     let mut values = bounded::zeros(&sparse.shape)?;
     for (value, place) in sparse.values.floats().into_iter().zip(sparse.positions()) {
@@ -74,6 +79,6 @@ fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let tensor = super::inputs::numbers(sparse.values.element_type(), &sparse.shape, &values)?;
     attributes::remove(&mut draft.node, "sparse_value");
     attributes::set(&mut draft.node, attributes::tensor("value", encode::tensor(&tensor, "")));
-    draft.edit(format!("sparse_value becomes attribute value of {}, a dense tensor", to.version));
+    draft.edit(format!("sparse_value is replaced by attribute value of {}, a dense tensor", to.version));
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::inputs::numbers;
 use super::rule::Replacement;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[
@@ -32,14 +32,14 @@ struct Body<'d, 'n> {
 
 impl<'d, 'n> Body<'d, 'n> {
     /// Starts the body of a floating-point operator. Narrow types are refused, because they would round after every step.
-    fn of_floats(draft: &'d mut Draft<'n>) -> Step<Body<'d, 'n>> {
+    fn new(draft: &'d mut Draft<'n>) -> Step<Body<'d, 'n>> {
         let element = draft.element(0)?;
-        if draft.helpers() < 7 {
-            return impossible("the body broadcasts, which opsets below 7 do not");
+        if draft.onnx_opset() < 7 {
+            return impossible("the function body broadcasts, which opsets below 7 do not support");
         }
         match element {
             ElementType::Float | ElementType::Double => Ok(Body { draft, element }),
-            other => impossible(format!("expanded by its body, each step would round to {other}")),
+            other => impossible(format!("every step of the function body would round to {other}")),
         }
     }
 
@@ -50,12 +50,12 @@ impl<'d, 'n> Body<'d, 'n> {
     }
 
     fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step<String> {
-        self.draft.before(op, inputs, attributes, Some(self.element))
+        self.draft.before(NewNode { op, inputs, attributes, element: Some(self.element) })
     }
 
     /// Turns the node itself into the last one of the body, with inputs of the body's element type.
     fn last(self, op: &str, inputs: &[&str]) {
-        let fact = ValueFact::of_type(ValueType::Tensor(self.element));
+        let fact = ValueFact::from_type(ValueType::Tensor(self.element));
         let name = self.draft.node.op_type().to_owned();
         self.draft.node.attribute.clear();
         self.draft.arrange_inputs(&[]);
@@ -63,7 +63,7 @@ impl<'d, 'n> Body<'d, 'n> {
             self.draft.set_input(position, (*input).to_owned(), Some(fact.clone()));
         }
         self.draft.node.op_type = Some(op.to_owned());
-        self.draft.edit(format!("{name} is expanded by its body"));
+        self.draft.edit(format!("{name} is expanded into its function body"));
     }
 }
 
@@ -73,17 +73,17 @@ fn cast_like(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.node.attribute = vec![to];
     draft.arrange_inputs(&[Some(0)]);
     draft.node.op_type = Some("Cast".to_owned());
-    draft.edit(format!("CastLike is Cast to {element}"));
+    draft.edit(format!("CastLike is replaced by Cast to {element}"));
     Ok(())
 }
 
 fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let alpha = get_float(&draft.node, "alpha")?.unwrap_or(1.0);
     if !(alpha.is_normal() && alpha > 0.0) {
-        return impossible(format!("the body of Celu divides by alpha, which is {alpha:?} here"));
+        return impossible(format!("the function body of Celu divides by alpha, which is {alpha:?}"));
     }
     let x = draft.input(0);
-    let mut body = Body::of_floats(draft)?;
+    let mut body = Body::new(draft)?;
     let alpha = body.number(f64::from(alpha))?;
     // Only the negative part is divided, because a positive value may overflow.
     let positive = body.node("Relu", &[&x], Vec::new())?;
@@ -92,15 +92,15 @@ fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let negative = body.node("Neg", &[&size], Vec::new())?;
     let scaled = body.node("Div", &[&negative, &alpha], Vec::new())?;
     let elu = body.node("Elu", &[&scaled], vec![attributes::float("alpha", 1.0)])?;
-    let bent = body.node("Mul", &[&alpha, &elu], Vec::new())?;
-    body.last("Add", &[&positive, &bent]);
+    let curve = body.node("Mul", &[&alpha, &elu], Vec::new())?;
+    body.last("Add", &[&positive, &curve]);
     Ok(())
 }
 
 fn gelu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let is_tanh = get_string(&draft.node, "approximate")?.is_some_and(|value| value == "tanh");
     let x = draft.input(0);
-    let mut body = Body::of_floats(draft)?;
+    let mut body = Body::new(draft)?;
     let (half, one) = (body.number(0.5)?, body.number(1.0)?);
     let curve = if is_tanh {
         let (three, cubic) = (body.number(3.0)?, body.number(0.044_715)?);
@@ -123,7 +123,7 @@ fn gelu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 fn hard_swish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let x = draft.input(0);
-    let mut body = Body::of_floats(draft)?;
+    let mut body = Body::new(draft)?;
     let settings = vec![attributes::float("alpha", 1.0 / 6.0), attributes::float("beta", 0.5)];
     let gate = body.node("HardSigmoid", &[&x], settings)?;
     body.last("Mul", &[&x, &gate]);
@@ -132,7 +132,7 @@ fn hard_swish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 fn mish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let x = draft.input(0);
-    let mut body = Body::of_floats(draft)?;
+    let mut body = Body::new(draft)?;
     let soft = body.node("Softplus", &[&x], Vec::new())?;
     let gate = body.node("Tanh", &[&soft], Vec::new())?;
     body.last("Mul", &[&x, &gate]);
@@ -142,16 +142,16 @@ fn mish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 /// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, over the axes from `axis` on.
 fn layer_normalization(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.has_output(1) || draft.has_output(2) {
-        return impossible("the statistics that LayerNormalization gives too are not expanded");
+        return impossible("the outputs Mean and InvStdDev of LayerNormalization are not expanded");
     }
     if get_int(&draft.node, "stash_type")?.unwrap_or(1) != 1 || draft.element(0)? != ElementType::Float {
-        return impossible("LayerNormalization is expanded where all is float");
+        return impossible("LayerNormalization is expanded only for float inputs and stash_type=1");
     }
     let (rank, axis) = (draft.rank(0)?, get_int(&draft.node, "axis")?.unwrap_or(-1));
     let axes: Vec<i64> = (axis_of(axis, rank)?..rank).map(as_int).collect();
     let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
     let (x, scale, bias) = (draft.input(0), draft.input(1), draft.input(2));
-    let mut body = Body::of_floats(draft)?;
+    let mut body = Body::new(draft)?;
     let over = || vec![attributes::ints("axes", &axes), attributes::int("keepdims", 1)];
     let mean = body.node("ReduceMean", &[&x], over())?;
     let deviation = body.node("Sub", &[&x, &mean], Vec::new())?;
@@ -181,11 +181,12 @@ fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 /// Expands to the strict comparison or equality.
 fn or_equal(draft: &mut Draft, strict: &str) -> Step {
     let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0)?);
-    if draft.helpers() < 7 {
+    if draft.onnx_opset() < 7 {
         return impossible(format!("{strict} does not broadcast below opset 7"));
     }
-    let is_strict = draft.before(strict, &[&a, &b], Vec::new(), Some(element))?;
-    let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), Some(element))?;
+    let mut compare =
+        |op: &str| draft.before(NewNode { op, inputs: &[&a, &b], attributes: Vec::new(), element: Some(element) });
+    let (is_strict, is_equal) = (compare(strict)?, compare("Equal")?);
     Body { draft, element: ElementType::Bool }.last("Or", &[&is_strict, &is_equal]);
     Ok(())
 }

@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, axis_of, tensor};
 use super::inputs::numbers;
-use super::rule::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
@@ -13,7 +13,7 @@ use crate::convert::draft::Draft;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Upsample"], versions: (1, 7), up: scales_of_axes, down: scales_of_images },
     Rule { operators: &["Upsample"], versions: (7, 9), up: scales_to_input, down: scales_to_attribute },
-    Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: keep },
+    Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: unchanged },
     Rule { operators: &["Resize"], versions: (10, 11), up: resize_up, down: resize_down },
     Rule { operators: &["Resize"], versions: (11, 13), up: without_empty, down: with_empty },
     Rule { operators: &["GridSample"], versions: (16, 20), up: grid_up, down: grid_down },
@@ -36,7 +36,7 @@ fn rename(draft: &mut Draft, name: &str, names: &[(&str, &str)]) -> Step {
         && let Some((_, other)) = names.iter().find(|(one, _)| value.eq_ignore_ascii_case(one))
     {
         attributes::set(&mut draft.node, attributes::string(name, other));
-        draft.edit(format!("{name} {value} is called {other}"));
+        draft.edit(format!("{name}={value} is renamed to {other}"));
     }
     Ok(())
 }
@@ -48,20 +48,20 @@ fn scales_of_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         attributes::remove(&mut draft.node, name);
     }
     attributes::set(&mut draft.node, attributes::floats("scales", &[1.0, 1.0, height, width]));
-    draft.edit(format!("height_scale and width_scale become scales of {}", to.version));
+    draft.edit(format!("height_scale and width_scale are replaced by scales of {}", to.version));
     rename(draft, "mode", &[("bilinear", "linear")])
 }
 
 fn scales_of_images(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let scales = get_floats(&draft.node, "scales")?.unwrap_or_default();
     let [1.0, 1.0, height, width] = scales.as_slice() else {
-        return impossible(format!("{} scales the height and width of images", to.version));
+        return impossible(format!("{} scales only the height and width of images", to.version));
     };
     let (height, width) = (*height, *width);
     attributes::remove(&mut draft.node, "scales");
     attributes::set(&mut draft.node, attributes::float("height_scale", height));
     attributes::set(&mut draft.node, attributes::float("width_scale", width));
-    draft.edit(format!("scales become height_scale and width_scale of {}", to.version));
+    draft.edit(format!("scales is replaced by height_scale and width_scale of {}", to.version));
     rename(draft, "mode", &[("linear", "bilinear")])
 }
 
@@ -70,7 +70,7 @@ fn scales_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     attributes::remove(&mut draft.node, "scales");
     let wide: Vec<f64> = scales.iter().map(|scale| f64::from(*scale)).collect();
     draft.set_constant(1, "scales", &numbers(ElementType::Float, &[wide.len()], &wide)?);
-    draft.edit(format!("scales moves from attribute to input 1 of {}", to.version));
+    draft.edit(format!("scales moves from an attribute to input 1 of {}", to.version));
     Ok(())
 }
 
@@ -91,23 +91,23 @@ fn scales_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn to_resize(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.node.op_type = Some("Resize".to_owned());
-    draft.edit("Resize takes the place of Upsample, which is withdrawn");
+    draft.edit("Upsample, which is deprecated, is replaced by Resize");
     Ok(())
 }
 
 fn to_upsample(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     if known_scales(draft, 1)?.iter().any(|scale| *scale < 1.0) {
-        return impossible(format!("before {} there is only Upsample, whose scales are 1 or more", from.version));
+        return impossible(format!("before {} there is only Upsample, whose scales must be at least 1", from.version));
     }
     draft.node.op_type = Some("Upsample".to_owned());
-    draft.edit("Upsample takes the place of Resize");
+    draft.edit("Resize is replaced by Upsample");
     Ok(())
 }
 
 fn resize_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     draft.arrange_inputs(&[Some(0), None, Some(1)]);
     draft.set_constant(1, "roi", &numbers(ElementType::Float, &[0], &[])?);
-    draft.edit(format!("an empty roi, which {} needs, is added as input 1", to.version));
+    draft.edit(format!("an empty roi, which {} requires, is added as input 1", to.version));
     set_string(draft, "coordinate_transformation_mode", "asymmetric");
     if get_string(&draft.node, "mode")?.is_none_or(|mode| mode == "nearest") {
         set_string(draft, "nearest_mode", "floor");
@@ -121,19 +121,19 @@ fn resize_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     };
     let coordinates = text(draft, "coordinate_transformation_mode", "half_pixel")?;
     if coordinates != "asymmetric" {
-        return impossible(format!("{} transforms coordinates as asymmetric does, not {coordinates}", to.version));
+        return impossible(format!("{} transforms coordinates like asymmetric, not like {coordinates}", to.version));
     }
     let mode = text(draft, "mode", "nearest")?;
     let nearest = text(draft, "nearest_mode", "round_prefer_floor")?;
     if mode == "nearest" && nearest != "floor" {
-        return impossible(format!("{} takes the nearest as floor does, not {nearest}", to.version));
+        return impossible(format!("{} rounds coordinates like floor, not like {nearest}", to.version));
     }
     let is_linear = mode == "linear";
     if is_linear && get_int(&draft.node, "exclude_outside")?.unwrap_or(0) != 0 {
         return impossible(format!("{} has no exclude_outside", to.version));
     }
     if draft.has_input(3) {
-        return impossible(format!("{} takes scales, not sizes", to.version));
+        return impossible(format!("{} accepts scales, but not sizes", to.version));
     }
     for name in
         ["coordinate_transformation_mode", "nearest_mode", "exclude_outside", "cubic_coeff_a", "extrapolation_value"]
@@ -142,7 +142,7 @@ fn resize_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         draft.same_default(name);
     }
     draft.arrange_inputs(&[Some(0), Some(2)]);
-    draft.edit(format!("roi and the attributes that say what {} does anyway are removed", to.version));
+    draft.edit(format!("roi and the attributes that only describe the behaviour of {} are removed", to.version));
     Ok(())
 }
 
@@ -158,7 +158,7 @@ fn without_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             draft.known(2, "scales")?;
         }
         draft.clear_input(2);
-        draft.edit(format!("the empty scales are removed, since {} takes sizes alone", to.version));
+        draft.edit(format!("the empty scales are removed, since {} accepts sizes without scales", to.version));
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ fn with_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for (position, what) in [(1, "roi"), (2, "scales")] {
         if !draft.has_input(position) {
             draft.set_constant(position, what, &numbers(ElementType::Float, &[0], &[])?);
-            draft.edit(format!("an empty {what}, which {} needs, is added as input {position}", to.version));
+            draft.edit(format!("an empty {what}, which {} requires, is added as input {position}", to.version));
         }
     }
     Ok(())
@@ -180,7 +180,7 @@ fn grid_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 fn grid_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let rank = draft.rank(0)?;
     if rank != 4 {
-        return impossible(format!("{} takes images of 4 axes, not {rank}", to.version));
+        return impossible(format!("{} requires images with 4 axes, not {rank}", to.version));
     }
     rename(draft, "mode", &[("linear", "bilinear"), ("cubic", "bicubic")])
 }
@@ -197,14 +197,14 @@ fn roi_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     attributes::remove(&mut draft.node, "coordinate_transformation_mode");
     draft.edit(format!(
-        "attribute coordinate_transformation_mode, which says what {} does anyway, is removed",
+        "attribute coordinate_transformation_mode, which only describes the behaviour of {}, is removed",
         to.version
     ));
     Ok(())
 }
 
 /// Swaps `auto_pad` for `output_shape`: the two versions disagree on the end at which the odd element is cut off.
-fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
+fn swap_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     if attributes::get(&draft.node, "output_shape")?.is_none() {
         return Ok(());
     }
@@ -215,7 +215,7 @@ fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     if attributes::remove(&mut draft.node, "pads") {
         draft.edit("attribute pads, which output_shape overrides, is removed");
     }
-    draft.mended();
+    draft.mark_equivalent();
     Ok(())
 }
 
@@ -223,22 +223,23 @@ fn transposed_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let lengths = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
     let (extra, strides, dilations) = (lengths("output_padding")?, lengths("strides")?, lengths("dilations")?);
     let at = |values: &[i64], axis: usize| values.get(axis).copied().unwrap_or(1);
-    let is_far = |(axis, extra): (usize, &i64)| *extra > 0 && *extra >= at(&strides, axis).max(at(&dilations, axis));
-    if extra.iter().enumerate().any(is_far) {
-        return impossible(format!("output_padding of {} is less than the stride or the dilation", to.version));
+    let is_too_large =
+        |(axis, extra): (usize, &i64)| *extra > 0 && *extra >= at(&strides, axis).max(at(&dilations, axis));
+    if extra.iter().enumerate().any(is_too_large) {
+        return impossible(format!("output_padding of {} must be less than the stride or the dilation", to.version));
     }
-    other_end(draft, false)
+    swap_end(draft, false)
 }
 
 fn transposed_down(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    other_end(draft, true)
+    swap_end(draft, true)
 }
 
 fn dft_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
     attributes::remove(&mut draft.node, "axis");
     draft.set_constant(2, "axis", &tensor(ElementType::Int64, &[], &[axis])?);
-    draft.edit(format!("axis moves from attribute to input 2 of {}", to.version));
+    draft.edit(format!("axis moves from an attribute to input 2 of {}", to.version));
     draft.same_default("axis");
     Ok(())
 }

@@ -4,8 +4,8 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::axes::{as_int, axis_of, count_from_front, tensor, vector};
-use super::rule::{Rule, keep};
+use super::axes::{as_int, axis_of, tensor, use_nonnegative_axes, vector};
+use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
@@ -14,17 +14,17 @@ use crate::convert::draft::Draft;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Pad"], versions: (1, 2), up: pads_renamed, down: paddings },
     Rule { operators: &["Pad"], versions: (2, 11), up: pad_up, down: pad_down },
-    Rule { operators: &["Pad"], versions: (13, 18), up: keep, down: pad_all_axes },
+    Rule { operators: &["Pad"], versions: (13, 18), up: unchanged, down: pad_all_axes },
     Rule { operators: &["Clip"], versions: (1, 6), up: clip_limits, down: clip_defaults },
     Rule { operators: &["Clip"], versions: (6, 11), up: clip_up, down: clip_down },
     Rule { operators: &["Slice"], versions: (1, 10), up: slice_up, down: slice_down },
-    Rule { operators: &["Slice"], versions: (10, 11), up: keep, down: slice_axes },
+    Rule { operators: &["Slice"], versions: (10, 11), up: unchanged, down: slice_axes },
     Rule { operators: &["TopK"], versions: (1, 10), up: top_k_up, down: top_k_down },
-    Rule { operators: &["TopK"], versions: (10, 11), up: keep, down: top_k_axis },
+    Rule { operators: &["TopK"], versions: (10, 11), up: unchanged, down: top_k_axis },
     Rule { operators: &["Reshape"], versions: (1, 5), up: reshape_up, down: reshape_down },
-    Rule { operators: &["Reshape"], versions: (13, 14), up: keep, down: reshape_zero },
+    Rule { operators: &["Reshape"], versions: (13, 14), up: unchanged, down: reshape_zero },
     Rule { operators: &["Tile"], versions: (1, 6), up: tile_up, down: tile_down },
-    Rule { operators: &["Split"], versions: (1, 2), up: split_axis, down: keep },
+    Rule { operators: &["Split"], versions: (1, 2), up: split_axis, down: unchanged },
     Rule { operators: &["Split"], versions: (11, 13), up: split_up, down: split_down },
     Rule { operators: &["Split"], versions: (13, 18), up: split_number, down: split_lengths },
 ];
@@ -39,7 +39,7 @@ pub(super) fn numbers(element: ElementType, shape: &[usize], values: &[f64]) -> 
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
         let integer = *value as i64;
         if integer as f64 != *value {
-            return impossible(format!("{value} is no {element}"));
+            return impossible(format!("{value} cannot be represented in {element}"));
         }
         integers.push(integer);
     }
@@ -49,14 +49,14 @@ pub(super) fn numbers(element: ElementType, shape: &[usize], values: &[f64]) -> 
 /// The value of a one-element constant as a 32-bit float, the type of attributes; fails if it is not exact.
 pub(super) fn single(tensor: &Tensor, what: &str, to: &OpSpec) -> Step<f32> {
     let Some(value) = tensor.floats().first().copied().filter(|_| tensor.len() == 1) else {
-        return impossible(format!("{what} is no single number"));
+        return impossible(format!("{what} is not a single number"));
     };
     #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
     let narrow = value as f32;
     if f64::from(narrow) == value || value.is_nan() {
         return Ok(narrow);
     }
-    impossible(format!("attribute {what} of {} holds 32-bit floats, not {value}", to.version))
+    impossible(format!("attribute {what} of {} is a 32-bit float, which cannot represent {value}", to.version))
 }
 
 /// Moves a list input, which must be constant, to an attribute.
@@ -74,7 +74,7 @@ fn list_to_input(draft: &mut Draft, name: &str, position: usize, to: &OpSpec) ->
     if let Some(values) = get_ints(&draft.node, name)? {
         attributes::remove(&mut draft.node, name);
         draft.set_constant(position, name, &vector(&values)?);
-        draft.edit(format!("{name} moves from attribute to input {position} of {}", to.version));
+        draft.edit(format!("{name} moves from an attribute to input {position} of {}", to.version));
     }
     Ok(())
 }
@@ -83,7 +83,7 @@ fn pads_renamed(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if let Some(pads) = get_ints(&draft.node, "paddings")? {
         attributes::remove(&mut draft.node, "paddings");
         attributes::set(&mut draft.node, attributes::ints("pads", &pads));
-        draft.edit("attribute paddings is called pads");
+        draft.edit("attribute paddings is renamed to pads");
     }
     Ok(())
 }
@@ -91,11 +91,11 @@ fn pads_renamed(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 fn paddings(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(pads) = get_ints(&draft.node, "pads")? {
         if pads.iter().any(|pad| *pad < 0) {
-            return impossible(format!("{} removes no elements, which negative pads do", to.version));
+            return impossible(format!("{} does not support negative pads", to.version));
         }
         attributes::remove(&mut draft.node, "pads");
         attributes::set(&mut draft.node, attributes::ints("paddings", &pads));
-        draft.edit("attribute pads is called paddings");
+        draft.edit("attribute pads is renamed to paddings");
     }
     Ok(())
 }
@@ -105,12 +105,12 @@ fn pad_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(value) = get_float(&draft.node, "value")? else { return Ok(()) };
     attributes::remove(&mut draft.node, "value");
     if value.to_bits() == 0 {
-        draft.edit("attribute value, 0 as is the default, is removed");
+        draft.edit("attribute value, which has its default 0, is removed");
         return Ok(());
     }
     let element = draft.element(0)?;
     draft.set_constant(2, "constant_value", &numbers(element, &[], &[f64::from(value)])?);
-    draft.edit(format!("value moves from attribute to input 2 'constant_value' of {}", to.version));
+    draft.edit(format!("value moves from an attribute to input 2 'constant_value' of {}", to.version));
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     draft.clear_input(3);
     draft.set_constant(1, "pads", &vector(&all)?);
-    draft.edit(format!("pads are written for all axes, since {} has no input axes", to.version));
+    draft.edit(format!("pads are listed for all axes, since {} has no input axes", to.version));
     Ok(())
 }
 
@@ -153,8 +153,8 @@ const FLOAT16_MAX: f32 = 65504.0;
 /// infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (limit, effect) = match draft.element(0)? {
-        ElementType::Double => (Some(f32::INFINITY), "from limiting doubles"),
-        ElementType::Float16 => (Some(FLOAT16_MAX), "from giving infinities"),
+        ElementType::Double => (Some(f32::INFINITY), "from clamping doubles"),
+        ElementType::Float16 => (Some(FLOAT16_MAX), "from returning infinities"),
         _ => (None, ""),
     };
     for (name, sign) in [("min", -1.0), ("max", 1.0)] {
@@ -183,12 +183,12 @@ fn clip_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         let value = get_float(&draft.node, name)?.unwrap_or(limit);
         attributes::remove(&mut draft.node, name);
         if value.is_infinite() && value.is_sign_negative() == limit.is_sign_negative() {
-            draft.edit(format!("attribute {name}, which does not limit, is removed"));
+            draft.edit(format!("attribute {name}, which has no effect, is removed"));
             continue;
         }
         let element = draft.element(0)?;
         draft.set_constant(position, name, &numbers(element, &[], &[f64::from(value)])?);
-        draft.edit(format!("{name} moves from attribute to input {position} of {}", to.version));
+        draft.edit(format!("{name} moves from an attribute to input {position} of {}", to.version));
     }
     Ok(())
 }
@@ -212,13 +212,13 @@ fn slice_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(4) && draft.known_ints(4, "steps")?.iter().any(|step| *step != 1) {
-        return impossible(format!("{} has no steps", to.version));
+        return impossible(format!("{} does not support steps", to.version));
     }
     for (position, name) in [(1, "starts"), (2, "ends"), (3, "axes")] {
         list_to_attribute(draft, position, name, to)?;
     }
     draft.arrange_inputs(&[Some(0)]);
-    count_from_front(draft, to, |draft| draft.rank(0))
+    use_nonnegative_axes(draft, to, |draft| draft.rank(0))
 }
 
 /// Replaces negative axes, which must be constant.
@@ -236,7 +236,7 @@ fn slice_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         counted.push(as_int(axis_of(axis, rank)?));
     }
     draft.set_constant(3, "axes", &tensor(axes.element_type(), axes.shape(), &counted)?);
-    draft.edit(format!("axes is written {counted:?}, since those of {} count from the front", to.version));
+    draft.edit(format!("axes is set to {counted:?}, since {} does not support negative axes", to.version));
     Ok(())
 }
 
@@ -244,14 +244,14 @@ fn top_k_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(k) = get_int(&draft.node, "k")? {
         attributes::remove(&mut draft.node, "k");
         draft.set_constant(1, "k", &vector(&[k])?);
-        draft.edit(format!("k moves from attribute to input 1 'K' of {}", to.version));
+        draft.edit(format!("k moves from an attribute to input 1 'K' of {}", to.version));
     }
     Ok(())
 }
 
 fn top_k_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let k = draft.known_ints(1, "K")?;
-    let [k] = k.as_slice() else { return impossible("K is no single number") };
+    let [k] = k.as_slice() else { return impossible("K is not a single number") };
     attributes::set(&mut draft.node, attributes::int("k", *k));
     draft.clear_input(1);
     draft.edit(format!("K moves from input 1 to attribute k of {}", to.version));
@@ -262,12 +262,12 @@ fn top_k_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn top_k_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "sorted")? == Some(0) {
         attributes::remove(&mut draft.node, "sorted");
-        draft.edit(format!("attribute sorted=0 is removed, since {} sorts", to.version));
+        draft.edit(format!("attribute sorted=0 is removed, since {} always sorts", to.version));
     }
     if get_int(&draft.node, "axis")? == Some(-1) {
         return Ok(());
     }
-    count_from_front(draft, to, |draft| draft.rank(0))
+    use_nonnegative_axes(draft, to, |draft| draft.rank(0))
 }
 
 fn reshape_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
@@ -286,7 +286,7 @@ fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     if draft.known_ints(1, "shape")?.contains(&0) {
-        return impossible(format!("{} takes a 0 in the shape for the size of the input", to.version));
+        return impossible(format!("{} replaces a 0 in the shape by the size of the input", to.version));
     }
     attributes::remove(&mut draft.node, "allowzero");
     draft.edit("attribute allowzero is removed, since the shape has no 0");
@@ -297,21 +297,21 @@ fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (tiles, axis) = (draft.known(1, "tiles")?, draft.known(2, "axis")?);
     let rank = draft.rank(0)?;
-    let (tiles, axis) = (whole(&tiles)?, axis_of(whole(&axis)?, rank)?);
+    let (tiles, axis) = (integer(&tiles)?, axis_of(integer(&axis)?, rank)?);
     let repeats: Vec<i64> = (0..rank).map(|at| if at == axis { tiles } else { 1 }).collect();
     draft.clear_input(2);
     draft.set_constant(1, "repeats", &vector(&repeats)?);
-    draft.edit(format!("tiles and axis become input 1 'repeats' of {}", to.version));
+    draft.edit(format!("tiles and axis are replaced by input 1 'repeats' of {}", to.version));
     Ok(())
 }
 
 /// The integer value of a one-element constant of any type.
-fn whole(tensor: &Tensor) -> Step<i64> {
+fn integer(tensor: &Tensor) -> Step<i64> {
     let value = tensor.floats().first().copied().filter(|value| value.fract() == 0.0 && value.abs() < 9e15);
     #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
     match value.filter(|_| tensor.len() == 1) {
         Some(value) => Ok(value as i64),
-        None => unknown("a single whole number"),
+        None => unknown("the input is not a single integer"),
     }
 }
 
@@ -319,17 +319,17 @@ fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let repeats = draft.known_ints(1, "repeats")?;
     let mut tiled = repeats.iter().enumerate().filter(|(_, count)| **count != 1);
     if repeats.is_empty() {
-        return impossible(format!("{} repeats along an axis, and a scalar has none", to.version));
+        return impossible(format!("{} repeats along an axis, but a scalar has none", to.version));
     }
     let (axis, count) = tiled.next().map_or((0, 1), |(axis, count)| (axis, *count));
     if tiled.next().is_some() {
-        return impossible(format!("{} repeats along one axis", to.version));
+        return impossible(format!("{} repeats along one axis only", to.version));
     }
     let element = draft.element(0)?;
     let number = |value: i64| numbers(element, &[], &[value as f64]);
     draft.set_constant(1, "tiles", &number(count)?);
     draft.set_constant(2, "axis", &number(as_int(axis))?);
-    draft.edit(format!("repeats become the inputs tiles and axis of {}", to.version));
+    draft.edit(format!("repeats is replaced by the inputs tiles and axis of {}", to.version));
     Ok(())
 }
 
@@ -339,7 +339,7 @@ fn split_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         let lengths = draft.known(1, "split")?;
         let mut values = Vec::new();
         for value in lengths.floats() {
-            values.push(whole(&numbers(ElementType::Double, &[1], &[value])?)?);
+            values.push(integer(&numbers(ElementType::Double, &[1], &[value])?)?);
         }
         draft.clear_input(1);
         attributes::set(&mut draft.node, attributes::ints("split", &values));
@@ -347,7 +347,7 @@ fn split_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     if get_int(&draft.node, "axis")?.is_none() {
         attributes::set(&mut draft.node, attributes::int("axis", 0));
-        draft.edit("attribute axis, 0 when left out, is written out");
+        draft.edit("the default of attribute axis, 0, is set explicitly");
     }
     Ok(())
 }
@@ -366,7 +366,7 @@ fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(1) {
         let number = as_int(draft.node.output.len());
         attributes::set(&mut draft.node, attributes::int("num_outputs", number));
-        draft.edit(format!("attribute num_outputs={number}, which {} needs without split, is added", to.version));
+        draft.edit(format!("attribute num_outputs={number}, which {} requires without split, is added", to.version));
     }
     Ok(())
 }
@@ -375,10 +375,10 @@ fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(number) = get_int(&draft.node, "num_outputs")? else { return Ok(()) };
     attributes::remove(&mut draft.node, "num_outputs");
-    draft.edit(format!("attribute num_outputs, which {} has not, is removed", to.version));
+    draft.edit(format!("attribute num_outputs, which {} does not have, is removed", to.version));
     let (shape, axis) = (draft.shape(0)?, get_int(&draft.node, "axis")?.unwrap_or(0));
     let Some(onnx_conformance_reference::model::graph::Dim::Size(size)) = shape.get(axis_of(axis, shape.len())?) else {
-        return unknown("the size of the axis that is split is not known");
+        return unknown("the size of the split axis is unknown");
     };
     let size = as_int(*size);
     if number < 1 || size % number == 0 {
@@ -393,6 +393,6 @@ fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         left -= length;
     }
     draft.set_constant(1, "split", &vector(&lengths)?);
-    draft.edit(format!("the lengths {lengths:?} are given, since the parts are not equal"));
+    draft.edit(format!("split is set to {lengths:?}, since the parts have different lengths"));
     Ok(())
 }

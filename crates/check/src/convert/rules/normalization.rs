@@ -6,18 +6,18 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, vector};
 use super::inputs::{numbers, single};
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["BatchNormalization"], versions: (1, 6), up: keep, down: batch_of_images },
+    Rule { operators: &["BatchNormalization"], versions: (1, 6), up: unchanged, down: batch_of_images },
     Rule { operators: &["BatchNormalization"], versions: (6, 7), up: batch_outputs, down: batch_is_test },
-    Rule { operators: &["BatchNormalization"], versions: (7, 9), up: keep, down: batch_of_matrices },
+    Rule { operators: &["BatchNormalization"], versions: (7, 9), up: unchanged, down: batch_of_matrices },
     Rule { operators: &["BatchNormalization"], versions: (9, 14), up: batch_training, down: batch_inference },
-    Rule { operators: &["InstanceNormalization"], versions: (1, 6), up: keep, down: images_only },
-    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: keep },
+    Rule { operators: &["InstanceNormalization"], versions: (1, 6), up: unchanged, down: images_only },
+    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: unchanged },
     Rule { operators: &["Dropout"], versions: (6, 7), up: dropout_without_test, down: dropout_is_test },
     Rule { operators: &["Dropout"], versions: (7, 10), up: dropout_mask_up, down: dropout_mask_down },
     Rule { operators: &["Dropout"], versions: (10, 12), up: dropout_ratio_up, down: dropout_ratio_down },
@@ -26,20 +26,20 @@ pub(super) const RULES: &[Rule] = &[
 fn images_only(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.rank(0)? {
         4 => Ok(()),
-        rank => impossible(format!("{} takes images of 4 axes, not {rank}", to.version)),
+        rank => impossible(format!("{} requires images with 4 axes, not {rank}", to.version)),
     }
 }
 
 fn batch_of_images(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     images_only(draft, from, to)?;
     attributes::set(&mut draft.node, attributes::ints("consumed_inputs", &[0, 0, 0, 1, 1]));
-    draft.edit(format!("attribute consumed_inputs, which {} needs, is added", to.version));
+    draft.edit(format!("attribute consumed_inputs, which {} requires, is added", to.version));
     Ok(())
 }
 
 fn batch_of_matrices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.rank(0)? {
-        1 => impossible(format!("{} takes no vector for a batch of one channel", to.version)),
+        1 => impossible(format!("{} does not accept an input of rank 1", to.version)),
         _ => Ok(()),
     }
 }
@@ -50,12 +50,12 @@ fn has_more_outputs(draft: &Draft) -> bool {
 }
 
 /// True if the node has outputs after the first, even with empty names: versions 7 to 13 then train.
-fn counts_more_outputs(draft: &Draft) -> bool {
+fn lists_more_outputs(draft: &Draft) -> bool {
     draft.node.output.len() > 1
 }
 
 /// Adds unused outputs, which put the version into training mode.
-fn ask_for_statistics(draft: &mut Draft, count: usize) {
+fn request_statistics(draft: &mut Draft, count: usize) {
     for position in 1..count {
         let name = draft.fresh("unused");
         if draft.node.output.len() <= position {
@@ -67,54 +67,54 @@ fn ask_for_statistics(draft: &mut Draft, count: usize) {
     }
 }
 
-fn no_places(draft: &Draft, to: &OpSpec) -> Step {
+fn check_spatial(draft: &Draft, to: &OpSpec) -> Step {
     match get_int(&draft.node, "spatial")? {
-        Some(0) => impossible(format!("without spatial, {} has other parameters", to.version)),
+        Some(0) => impossible(format!("with spatial=0, the parameters of {} have other shapes", to.version)),
         _ => Ok(()),
     }
 }
 
 fn batch_outputs(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    no_places(draft, to)?;
+    check_spatial(draft, to)?;
     let is_test = get_int(&draft.node, "is_test")?.unwrap_or(0) != 0;
     if is_test && has_more_outputs(draft) {
-        return impossible(format!("{} trains where statistics are asked for", to.version));
+        return impossible(format!("{} runs in training mode if outputs for statistics are requested", to.version));
     }
     if !is_test && !has_more_outputs(draft) {
-        ask_for_statistics(draft, 5);
-        draft.edit(format!("outputs for statistics are added, by which {} tells that it trains", to.version));
+        request_statistics(draft, 5);
+        draft.edit(format!("outputs for statistics are added, which put {} into training mode", to.version));
     }
     if is_test {
         draft.trim_outputs();
     }
     if attributes::remove(&mut draft.node, "is_test") {
-        draft.edit(format!("attribute is_test, which {} has not, is removed", to.version));
+        draft.edit(format!("attribute is_test, which {} does not have, is removed", to.version));
     }
     draft.same_default("is_test");
     Ok(())
 }
 
 fn batch_is_test(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    no_places(draft, to)?;
-    if !counts_more_outputs(draft) {
+    check_spatial(draft, to)?;
+    if !lists_more_outputs(draft) {
         attributes::set(&mut draft.node, attributes::int("is_test", 1));
-        draft.edit(format!("attribute is_test=1 tells {} that it infers", to.version));
+        draft.edit(format!("attribute is_test=1 is added, which puts {} into inference mode", to.version));
     }
     Ok(())
 }
 
 fn batch_training(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if !counts_more_outputs(draft) {
+    if !lists_more_outputs(draft) {
         return Ok(());
     }
     if draft.has_output(3) || draft.has_output(4) {
         return impossible(format!("{} has no outputs saved_mean and saved_var", to.version));
     }
     if draft.has_output(2) {
-        return impossible(format!("{} gives the running variance of a population", to.version));
+        return impossible(format!("the running variance of {} is the population variance", to.version));
     }
     attributes::set(&mut draft.node, attributes::int("training_mode", 1));
-    draft.edit(format!("attribute training_mode=1 tells {} that it trains", to.version));
+    draft.edit(format!("attribute training_mode=1 is added, which puts {} into training mode", to.version));
     Ok(())
 }
 
@@ -124,24 +124,24 @@ fn batch_inference(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     if draft.has_output(2) {
-        return impossible(format!("{} does not say which variance it gives", to.version));
+        return impossible(format!("{} does not define which variance it returns", to.version));
     }
     attributes::remove(&mut draft.node, "training_mode");
-    ask_for_statistics(draft, 5);
-    draft.edit(format!("outputs for statistics are added, by which {} tells that it trains", to.version));
+    request_statistics(draft, 5);
+    draft.edit(format!("outputs for statistics are added, which put {} into training mode", to.version));
     Ok(())
 }
 
 /// Replaces one value per group by one value per channel.
 fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let Some(groups) = get_int(&draft.node, "num_groups")?.filter(|groups| *groups > 0) else {
-        return impossible("num_groups is not given");
+        return impossible("num_groups is missing");
     };
     let shape = draft.shape(0)?;
-    let Some(Dim::Size(channels)) = shape.get(1) else { return unknown("the number of channels is not known") };
+    let Some(Dim::Size(channels)) = shape.get(1) else { return unknown("the number of channels is unknown") };
     let channels = as_int(*channels);
     if channels % groups != 0 {
-        return impossible(format!("{groups} groups do not divide {channels} channels"));
+        return impossible(format!("{channels} channels are not divisible by {groups} groups"));
     }
     if draft.element(0)? == ElementType::Double {
         let code = i64::from(ElementType::Double.code());
@@ -152,9 +152,11 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(position).ok();
         let column = super::broadcast::unsqueeze(draft, position, &[1])?;
         let spread = draft.add_constant("group_shape", &vector(&[groups, channels / groups])?);
-        let block = draft.before("Expand", &[&column, &spread], Vec::new(), element)?;
+        let block =
+            draft.before(NewNode { op: "Expand", inputs: &[&column, &spread], attributes: Vec::new(), element })?;
         let flat = draft.add_constant("channel_shape", &vector(&[-1])?);
-        let flat = draft.before("Reshape", &[&block, &flat], Vec::new(), element)?;
+        let flat =
+            draft.before(NewNode { op: "Reshape", inputs: &[&block, &flat], attributes: Vec::new(), element })?;
         let mut fact = draft.fact(position);
         fact.constant = None;
         fact.shape = usize::try_from(channels).ok().map(|size| vec![Dim::Size(size)]);
@@ -166,10 +168,10 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 fn dropout_without_test(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "is_test")?.unwrap_or(0) == 0 {
-        return impossible(format!("without is_test elements are dropped, which {} does not", to.version));
+        return impossible(format!("without is_test=1, elements are dropped, which {} does not do", to.version));
     }
     attributes::remove(&mut draft.node, "is_test");
-    draft.edit(format!("attribute is_test, which {} has not, is removed", to.version));
+    draft.edit(format!("attribute is_test, which {} does not have, is removed", to.version));
     Ok(())
 }
 
@@ -185,9 +187,12 @@ fn dropout_mask_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(0)?;
         let (inner, output) = draft.redirect_output(1)?;
         let to = super::cast::target(draft, element);
-        draft.after("Cast", &[&inner], &output, vec![to], Some(ElementType::Bool))?;
+        draft.after(
+            &output,
+            NewNode { op: "Cast", inputs: &[&inner], attributes: vec![to], element: Some(ElementType::Bool) },
+        )?;
         set_output(draft, 1, ElementType::Bool);
-        draft.edit(format!("the mask is cast from bool to {element} after"));
+        draft.edit(format!("the mask is cast from bool to {element}: Cast after"));
     }
     Ok(())
 }
@@ -197,9 +202,10 @@ fn dropout_mask_down(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         let element = draft.element(0)?;
         let (inner, output) = draft.redirect_output(1)?;
         let to = super::cast::target(draft, ElementType::Bool);
-        draft.after("Cast", &[&inner], &output, vec![to], Some(element))?;
+        draft
+            .after(&output, NewNode { op: "Cast", inputs: &[&inner], attributes: vec![to], element: Some(element) })?;
         set_output(draft, 1, element);
-        draft.edit(format!("the mask is cast from {element} to bool after"));
+        draft.edit(format!("the mask is cast from {element} to bool: Cast after"));
     }
     Ok(())
 }
@@ -214,7 +220,7 @@ fn dropout_ratio_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if let Some(ratio) = get_float(&draft.node, "ratio")? {
         attributes::remove(&mut draft.node, "ratio");
         draft.set_constant(1, "ratio", &numbers(ElementType::Float, &[], &[f64::from(ratio)])?);
-        draft.edit(format!("ratio moves from attribute to input 1 of {}", to.version));
+        draft.edit(format!("ratio moves from an attribute to input 1 of {}", to.version));
     }
     draft.same_default("ratio");
     Ok(())
@@ -222,17 +228,17 @@ fn dropout_ratio_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn dropout_ratio_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(2) && draft.known(2, "training_mode")?.bools().contains(&true) {
-        return impossible(format!("{} drops nothing, and training_mode is true", to.version));
+        return impossible(format!("training_mode is true, but {} never drops elements", to.version));
     }
     if draft.has_input(1) {
         if let Some(ratio) = draft.constant(1).and_then(|ratio| single(&ratio, "ratio", to).ok()) {
             attributes::set(&mut draft.node, attributes::float("ratio", ratio));
         }
-        draft.edit("ratio moves from input 1 to an attribute, without effect where nothing is dropped");
+        draft.edit("ratio, which has no effect without dropping, moves from input 1 to an attribute");
     }
     draft.arrange_inputs(&[Some(0)]);
     if attributes::remove(&mut draft.node, "seed") {
-        draft.edit("attribute seed, without effect where nothing is dropped, is removed");
+        draft.edit("attribute seed, which has no effect without dropping, is removed");
     }
     Ok(())
 }

@@ -5,13 +5,13 @@ use onnx_conformance_reference::spec::OpSpec;
 use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["GRU"], versions: (1, 3), up: forward, down: forward },
     Rule { operators: &["GRU"], versions: (3, 7), up: without_sequence, down: with_sequence },
     Rule { operators: &["LSTM", "RNN"], versions: (1, 7), up: without_sequence, down: with_sequence },
-    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::keep, down: time_first },
+    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::unchanged, down: time_first },
 ];
 
 /// Corrects direction, whose default is misspelled in version 1 of GRU.
@@ -19,7 +19,7 @@ fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.same_default("direction");
     if get_string(&draft.node, "direction")?.as_deref() == Some("foward") {
         attributes::set(&mut draft.node, attributes::string("direction", "forward"));
-        draft.edit("direction foward is spelt forward");
+        draft.edit("the misspelled direction 'foward' is corrected to 'forward'");
     }
     Ok(())
 }
@@ -27,7 +27,7 @@ fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 fn without_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     draft.same_default("output_sequence");
     if attributes::remove(&mut draft.node, "output_sequence") {
-        draft.edit(format!("attribute output_sequence, which {} has not, is removed", to.version));
+        draft.edit(format!("attribute output_sequence, which {} does not have, is removed", to.version));
     }
     Ok(())
 }
@@ -35,7 +35,7 @@ fn without_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn with_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_output(0) {
         attributes::set(&mut draft.node, attributes::int("output_sequence", 1));
-        draft.edit(format!("attribute output_sequence=1 asks {} for output 0", to.version));
+        draft.edit(format!("attribute output_sequence=1 is set, so that {} returns output 0", to.version));
     }
     Ok(())
 }
@@ -46,11 +46,16 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     attributes::remove(&mut draft.node, "layout");
-    let (swapped, around) = ([1, 0, 2], [2, 0, 1, 3]);
+    let (swapped, sequence) = ([1, 0, 2], [2, 0, 1, 3]);
     for position in [0, 5, 6] {
         if draft.has_input(position) {
             let (input, element) = (draft.input(position), draft.element(position).ok());
-            let moved = draft.before("Transpose", &[&input], vec![attributes::ints("perm", &swapped)], element)?;
+            let moved = draft.before(NewNode {
+                op: "Transpose",
+                inputs: &[&input],
+                attributes: vec![attributes::ints("perm", &swapped)],
+                element,
+            })?;
             let mut fact = draft.fact(position);
             (fact.constant, fact.shape) = (None, None);
             draft.set_input(position, moved, Some(fact));
@@ -61,10 +66,13 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             let element = draft.element(0).ok();
             let (inner, output) = draft.redirect_output(position)?;
             let perm =
-                if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
-            draft.after("Transpose", &[&inner], &output, vec![perm], element)?;
+                if position == 0 { attributes::ints("perm", &sequence) } else { attributes::ints("perm", &swapped) };
+            draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: vec![perm], element })?;
         }
     }
-    draft.edit(format!("the batch is moved behind the time, as {} has it: Transpose before and after", to.version));
+    draft.edit(format!(
+        "the batch axis is moved after the time axis, as {} requires: Transpose before and after",
+        to.version
+    ));
     Ok(())
 }

@@ -29,8 +29,8 @@ const REPLACEMENTS: &[&[Replacement]] = &[functions::REPLACEMENTS, image::REPLAC
 pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
     let (before, after) = (from.version.since, to.version.since);
     let pair = (before.min(after), before.max(after));
-    let is_meant = |rule: &&Rule| rule.versions == pair && rule.operators.contains(&from.version.name.as_str());
-    let rule = FAMILIES.iter().copied().flatten().find(is_meant)?;
+    let is_match = |rule: &&Rule| rule.versions == pair && rule.operators.contains(&from.version.name.as_str());
+    let rule = FAMILIES.iter().copied().flatten().find(is_match)?;
     Some(if before < after { rule.up } else { rule.down })
 }
 
@@ -39,6 +39,6 @@ pub(crate) fn replace(draft: &mut Draft, from: &OpSpec) -> Step {
     let name = from.version.name.as_str();
     match REPLACEMENTS.iter().copied().flatten().find(|replacement| replacement.operator == name) {
         Some(replacement) => (replacement.replace)(draft, from, from),
-        None => impossible(format!("{name} begins with opset {}", from.version.since)),
+        None => impossible(format!("{name} was added in opset {}", from.version.since)),
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Replacement {
     pub(crate) replace: RuleFn,
 }
 
-/// Does nothing: the version files settle the difference.
-pub(crate) fn keep(_: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+/// Leaves the draft unchanged: the version files settle the difference.
+pub(crate) fn unchanged(_: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }

@@ -4,14 +4,14 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::vector;
-use super::rule::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["Shape"], versions: (13, 15), up: keep, down: slice_of_shape },
-    Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
+    Rule { operators: &["Shape"], versions: (13, 15), up: unchanged, down: slice_of_shape },
+    Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: unchanged },
 ];
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
@@ -27,25 +27,36 @@ fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     }
     let (inner, output) = draft.redirect_output(0)?;
     let end = end.unwrap_or(i64::MAX);
-    if draft.helpers() < 10 {
+    if draft.onnx_opset() < 10 {
         let bounds = vec![
             attributes::ints("starts", &[start]),
             attributes::ints("ends", &[end]),
             attributes::ints("axes", &[0]),
         ];
-        draft.after("Slice", &[&inner], &output, bounds, Some(ElementType::Int64))?;
+        draft.after(
+            &output,
+            NewNode { op: "Slice", inputs: &[&inner], attributes: bounds, element: Some(ElementType::Int64) },
+        )?;
     } else {
         let starts = draft.add_constant("starts", &vector(&[start])?);
         let ends = draft.add_constant("ends", &vector(&[end])?);
-        draft.after("Slice", &[&inner, &starts, &ends], &output, Vec::new(), Some(ElementType::Int64))?;
+        draft.after(
+            &output,
+            NewNode {
+                op: "Slice",
+                inputs: &[&inner, &starts, &ends],
+                attributes: Vec::new(),
+                element: Some(ElementType::Int64),
+            },
+        )?;
     }
-    draft.edit(format!("start and end become Slice({start}, {end}) after"));
+    draft.edit(format!("start and end are replaced by Slice({start}, {end}) after"));
     Ok(())
 }
 
 fn to_scatter_elements(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.node.op_type = Some("ScatterElements".to_owned());
-    draft.edit("ScatterElements takes the place of Scatter, which is withdrawn");
+    draft.edit("Scatter, which is deprecated, is replaced by ScatterElements");
     Ok(())
 }
 
@@ -54,9 +65,9 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         return impossible("Scatter has no reduction");
     }
     if draft.known_ints(1, "indices")?.iter().any(|index| *index < 0) {
-        return impossible("Scatter-9 has no indices that count from the back");
+        return impossible("Scatter-9 does not support negative indices");
     }
     draft.node.op_type = Some("Scatter".to_owned());
-    draft.edit("Scatter takes the place of ScatterElements");
+    draft.edit("ScatterElements is replaced by Scatter");
     Ok(())
 }

@@ -3,11 +3,11 @@
 use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, axis_of, normal};
+use super::axes::{as_int, axis_of, normalized_axis};
 use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] =
@@ -17,28 +17,36 @@ pub(super) const RULES: &[Rule] =
 fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
     if let Ok(rank) = draft.rank(0)
-        && normal(axis, rank)? + 1 == rank
+        && normalized_axis(axis, rank)? + 1 == rank
     {
         return Ok(());
     }
     let sizes = draft.shape(0).unwrap_or_default();
     if sizes.contains(&Dim::Size(0)) {
         attributes::set(&mut draft.node, attributes::int("axis", -1));
-        draft.edit("axis=-1, since the input has no elements");
+        draft.edit("axis is set to -1, since the input has no elements");
         return Ok(());
     }
     // Without allowzero, Reshape takes a size of 0 for that of its input, whose axes are others after Flatten.
     let may_be_empty = sizes.is_empty() || sizes.iter().any(|size| !matches!(size, Dim::Size(_)));
-    let zero = (may_be_empty && draft.helpers() >= 14).then(|| attributes::int("allowzero", 1));
+    let zero = (may_be_empty && draft.onnx_opset() >= 14).then(|| attributes::int("allowzero", 1));
     let (data, element) = (draft.input(0), draft.element(0).ok());
-    let shape = draft.before("Shape", &[&data], Vec::new(), element)?;
-    let flat = draft.before("Flatten", &[&data], vec![attributes::int("axis", axis)], element)?;
+    let shape = draft.before(NewNode { op: "Shape", inputs: &[&data], attributes: Vec::new(), element })?;
+    let flat = draft.before(NewNode {
+        op: "Flatten",
+        inputs: &[&data],
+        attributes: vec![attributes::int("axis", axis)],
+        element,
+    })?;
     let value_type = draft.fact(0).value_type;
     draft.set_input(0, flat, Some(ValueFact { value_type, ..ValueFact::default() }));
     attributes::set(&mut draft.node, attributes::int("axis", -1));
     let (inner, output) = draft.redirect_output(0)?;
-    draft.after("Reshape", &[&inner, &shape], &output, zero.into_iter().collect(), element)?;
-    draft.edit(format!("the axes from {axis} on are one: Flatten(axis={axis}) before, axis=-1, Reshape after"));
+    draft.after(
+        &output,
+        NewNode { op: "Reshape", inputs: &[&inner, &shape], attributes: zero.into_iter().collect(), element },
+    )?;
+    draft.edit(format!("the axes from {axis} on are merged: Flatten(axis={axis}) before, axis=-1, Reshape after"));
     Ok(())
 }
 
@@ -65,7 +73,7 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let order: Vec<i64> = (0..rank).map(swapped).map(as_int).collect();
     let (data, element) = (draft.input(0), draft.element(0).ok());
     let perm = || vec![attributes::ints("perm", &order)];
-    let moved = draft.before("Transpose", &[&data], perm(), element)?;
+    let moved = draft.before(NewNode { op: "Transpose", inputs: &[&data], attributes: perm(), element })?;
     let mut fact = draft.fact(0);
     fact.shape = fact.shape.map(|shape| {
         let at = |axis: &i64| usize::try_from(*axis).ok().and_then(|axis| shape.get(axis)).cloned();
@@ -74,7 +82,7 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.set_input(0, moved, Some(fact));
     attributes::set(&mut draft.node, attributes::int("axis", as_int(last)));
     let (inner, output) = draft.redirect_output(0)?;
-    draft.after("Transpose", &[&inner], &output, perm(), element)?;
-    draft.edit(format!("axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={last}"));
+    draft.after(&output, NewNode { op: "Transpose", inputs: &[&inner], attributes: perm(), element })?;
+    draft.edit(format!("axis {axis} is moved to the end: Transpose(perm={order:?}) before and after, axis={last}"));
     Ok(())
 }

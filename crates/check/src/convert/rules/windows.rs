@@ -4,23 +4,23 @@ use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::vector;
-use super::rule::{Rule, keep};
+use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_floats, get_int, get_ints, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
-    Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
-    Rule { operators: &["LpPool"], versions: (18, 22), up: whole_windows, down: whole_windows },
-    Rule { operators: &["Attention"], versions: (23, 24), up: wide_mask, down: whole_mask },
-    Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: keep },
-    Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
+    Rule { operators: &["MaxPool"], versions: (11, 12), up: check_windows, down: check_windows },
+    Rule { operators: &["AveragePool"], versions: (11, 19), up: check_windows, down: check_windows },
+    Rule { operators: &["LpPool"], versions: (18, 22), up: check_windows, down: check_windows },
+    Rule { operators: &["Attention"], versions: (23, 24), up: expand_mask, down: check_mask_length },
+    Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: unchanged },
+    Rule { operators: &["LabelEncoder"], versions: (2, 4), up: check_keys, down: check_keys },
 ];
 
 /// Checks that no window starts in the padding at the end; with `ceil_mode`, only one of the versions omits it.
-fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+fn check_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let is_ceil = get_int(&draft.node, "ceil_mode")?.unwrap_or(0) != 0;
     let is_padded = get_string(&draft.node, "auto_pad")?.is_some_and(|value| value != "NOTSET");
     if !is_ceil || is_padded {
@@ -28,7 +28,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     let kernel = get_ints(&draft.node, "kernel_shape")?.unwrap_or_default();
     let Some(sizes) = draft.fact(0).sizes() else {
-        return unknown("the shape of input 0, on which ceil_mode depends, is not known");
+        return unknown("the shape of input 0, on which ceil_mode depends, is unknown");
     };
     let list = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
     let (axes, strides, dilations, pads) = (kernel.len(), list("strides")?, list("dilations")?, list("pads")?);
@@ -43,7 +43,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             + 1;
         if (windows - 1) * stride >= size + begin {
             return impossible(format!(
-                "with ceil_mode, {} has another number of windows that start in the padding at the end",
+                "with ceil_mode, {} counts the windows differently that start in the padding at the end",
                 to.version
             ));
         }
@@ -52,7 +52,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 /// Expands a mask with one column to all keys: version 24 pads it instead.
-fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+fn expand_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     let Some(length) = length else {
-        return unknown(format!("the number of keys, to which {} pads a mask of one column, is not known", to.version));
+        return unknown(format!("the number of keys is unknown, to which {} pads a mask with one column", to.version));
     };
     let columns = super::axes::as_int(length);
     shape.pop();
@@ -73,10 +73,10 @@ fn wide_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (mask, element) = (draft.input(3), draft.element(3).ok());
     let stem = draft.stem("mask_shape");
     let sizes = draft.add_constant(&stem, &vector(&sizes)?);
-    let wide = draft.before("Expand", &[&mask, &sizes], Vec::new(), element)?;
+    let wide = draft.before(NewNode { op: "Expand", inputs: &[&mask, &sizes], attributes: Vec::new(), element })?;
     let fact = ValueFact { shape: Some(shape), constant: None, ..draft.fact(3) };
     draft.set_input(3, wide, Some(fact));
-    draft.edit(format!("the mask of one column is expanded to {columns} keys, since {} would pad it", to.version));
+    draft.edit(format!("the mask with one column is expanded to {columns} keys, since {} would pad it", to.version));
     Ok(())
 }
 
@@ -91,24 +91,27 @@ fn total_length(draft: &Draft) -> Option<usize> {
 }
 
 /// Checks that the mask covers the whole sequence, as required before version 24.
-fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+fn check_mask_length(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
     }
     let (Some(mask), Some(length)) = (draft.fact(3).sizes(), total_length(draft)) else {
-        return unknown("the shapes of mask and keys are not known");
+        return unknown("the shapes of mask and keys are unknown");
     };
     if mask.last() == Some(&length) {
         return Ok(());
     }
-    impossible(format!("the mask of {} is as long as the keys", to.version))
+    impossible(format!("the mask of {} must be as long as the keys", to.version))
 }
 
 /// Removes the numbers of heads for inputs of 4 axes, and rejects external cache lengths together with the operator's
 /// own cache: version 25 allows neither.
 fn without_heads(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(6) && (draft.has_output(1) || draft.has_output(2)) {
-        return impossible(format!("{} gives no present_key and present_value beside nonpad_kv_seqlen", to.version));
+        return impossible(format!(
+            "{} does not allow present_key and present_value together with nonpad_kv_seqlen",
+            to.version
+        ));
     }
     let heads = ["q_num_heads", "kv_num_heads"];
     let is_given = |name: &str| draft.node.attribute.iter().any(|attribute| attribute.name() == name);
@@ -117,17 +120,20 @@ fn without_heads(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     for name in heads {
         if attributes::remove(&mut draft.node, name) {
-            draft.edit(format!("attribute {name}, which {} has for inputs of 3 axes, is removed", to.version));
+            draft.edit(format!(
+                "attribute {name} is removed, since {} allows it for inputs with 3 axes only",
+                to.version
+            ));
         }
     }
     Ok(())
 }
 
 /// Keys that are neither zeros nor NaN match the same in both versions.
-fn plain_keys(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+fn check_keys(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let keys = get_floats(&draft.node, "keys_floats")?.unwrap_or_default();
     if keys.iter().all(|key| *key != 0.0 && !key.is_nan()) {
-        draft.mended();
+        draft.mark_equivalent();
     }
     Ok(())
 }
