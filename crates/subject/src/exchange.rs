@@ -38,6 +38,8 @@ const EMPTYING: Duration = Duration::from_secs(10);
 /// The files of one request, removed when the value is dropped.
 pub(super) struct RequestFiles {
     exchange: Arc<ExchangeFolder>,
+    /// The number of the request.
+    pub(super) seq: u64,
     /// The name of the request's folder, which no adapter can predict.
     name: String,
     home: PathBuf,
@@ -58,7 +60,7 @@ impl RequestFiles {
         let home = exchange.begin(&name)?;
         let outputs = outputs(&home, request.outputs);
         let (exchange, given) = (Arc::clone(exchange), Contents::default());
-        let mut files = RequestFiles { exchange, name, home, outputs, given, is_removed: false };
+        let mut files = RequestFiles { exchange, seq, name, home, outputs, given, is_removed: false };
         fs::create_dir(files.home.join("out"))?;
         for (number, input) in request.inputs.iter().enumerate() {
             write_new(&files.input(number), &encode::value(&input.value, &input.name))?;

@@ -155,7 +155,7 @@ impl Subprocess {
             Ok(written) => written,
             Err(error) => return Err(self.give_up(format!("the files of {} cannot be written: {error}", request.id))),
         };
-        let answered = self.answer(&mut worker, seq, &command, &files);
+        let answered = self.answer(&mut worker, &command, &files);
         let (death, removed) = match (answered, files.remove()) {
             (Ok(response), Ok(())) => {
                 self.deaths.store(0, Ordering::Relaxed);
@@ -173,14 +173,8 @@ impl Subprocess {
     }
 
     /// Sends a request to a worker and reads its answer. After an error the process is gone.
-    fn answer(
-        &self,
-        worker: &mut Worker,
-        seq: u64,
-        command: &Command,
-        files: &RequestFiles,
-    ) -> Result<Response, WorkerExit> {
-        let answer = worker.run(seq, command, files)?;
+    fn answer(&self, worker: &mut Worker, command: &Command, files: &RequestFiles) -> Result<Response, WorkerExit> {
+        let answer = worker.run(command, files)?;
         self.advise(&answer);
         Ok(match answer.result {
             Answered::Ok => match files.read() {

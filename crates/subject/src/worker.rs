@@ -101,10 +101,10 @@ impl Worker {
     }
 
     /// Sends a request and reads its answer. After an error the process is gone.
-    pub(super) fn run(&mut self, seq: u64, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
+    pub(super) fn run(&mut self, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
         self.tail.begin();
         let answer: Answer = self.ask(request, Some(files))?;
-        if answer.seq == seq {
+        if answer.seq == files.seq {
             // Files written since the last check count, too.
             self.check_limit(0, Some(files))?;
             return Ok(answer);

@@ -54,34 +54,42 @@ pub enum Feed {
     Ramp,
 }
 
+/// A test folder in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderInMemory<'a> {
+    /// The files by their path in the folder.
+    pub files: &'a BTreeMap<String, Bytes>,
+    /// The path of the folder in messages.
+    pub path: &'a Path,
+}
+
 /// The files of a test folder, on disk or in memory.
 #[derive(Clone, Copy)]
 enum TestFiles<'a> {
     Folder(&'a Path),
-    /// Files by name, and the path that messages show.
-    Memory(&'a BTreeMap<String, Bytes>, &'a Path),
+    Memory(FolderInMemory<'a>),
 }
 
 impl TestFiles<'_> {
     fn place(&self, name: &str) -> PathBuf {
         match self {
-            TestFiles::Folder(folder) | TestFiles::Memory(_, folder) => folder.join(name),
+            TestFiles::Folder(folder) | TestFiles::Memory(FolderInMemory { path: folder, .. }) => folder.join(name),
         }
     }
 
     fn has(&self, name: &str) -> bool {
         match self {
             TestFiles::Folder(folder) => folder.join(name).exists(),
-            TestFiles::Memory(files, _) => files.contains_key(name),
+            TestFiles::Memory(memory) => memory.files.contains_key(name),
         }
     }
 
     fn has_folder(&self, name: &str) -> bool {
         match self {
             TestFiles::Folder(folder) => folder.join(name).is_dir(),
-            TestFiles::Memory(files, _) => {
+            TestFiles::Memory(memory) => {
                 let below = format!("{name}/");
-                files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below))
+                memory.files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below))
             }
         }
     }
@@ -90,7 +98,7 @@ impl TestFiles<'_> {
         let io = |error| CaseError::Io { path: self.place(name), error };
         match self {
             TestFiles::Folder(folder) => read_file(&folder.join(name), MAX_BINARY).map(Bytes::from).map_err(io),
-            TestFiles::Memory(files, _) => files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
+            TestFiles::Memory(memory) => memory.files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
         }
     }
 }
@@ -103,15 +111,9 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
     Ok(Case { folder: Some(folder.to_owned()), ..case })
 }
 
-/// Reads a test from its files by name, as [`read_folder`] does. Messages show `place`. The model has no external data.
-pub fn read_files(
-    id: &str,
-    files: &BTreeMap<String, Bytes>,
-    place: &Path,
-    accuracy: &Accuracy,
-    feed: Feed,
-) -> Result<Case, CaseError> {
-    read_test(id, TestFiles::Memory(files, place), accuracy, feed)
+/// Reads a test folder in memory, as [`read_folder`] does one on disk. The model has no external data.
+pub fn read_files(id: &str, folder: FolderInMemory<'_>, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
+    read_test(id, TestFiles::Memory(folder), accuracy, feed)
 }
 
 fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {

@@ -99,7 +99,7 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
         Accuracy::Exact.holds(element, want, got) || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
     };
-    compare_reals(expected, actual, "the bound of each element", holds, limit)
+    compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit })
 }
 
 fn all(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
@@ -132,13 +132,14 @@ fn check_kind(expected: &Tensor, actual: &Tensor) -> Result<(), Difference> {
 fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
     check_kind(expected, actual)?;
     match expected.element_type().kind() {
-        Kind::Float => compare_reals(
-            expected,
-            actual,
-            &accuracy.to_string(),
-            |_, element, want, got| accuracy.holds(element, want, got),
-            |_, want| accuracy.distance(expected.element_type(), want),
-        ),
+        Kind::Float => {
+            let rule = FloatRule {
+                name: &accuracy.to_string(),
+                holds: |_, element, want, got| accuracy.holds(element, want, got),
+                limit: |_, want| accuracy.distance(expected.element_type(), want),
+            };
+            compare_reals(expected, actual, &rule)
+        }
         Kind::Complex => compare_complexes(expected, actual, accuracy),
         Kind::String => compare_exact(expected, actual, |at| expected.strings().get(at) == actual.strings().get(at)),
         Kind::Bool => compare_exact(expected, actual, |at| (expected.bits_at(at) != 0) == (actual.bits_at(at) != 0)),
@@ -152,25 +153,40 @@ fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> R
 }
 
 fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> bool) -> Result<Agreement, Difference> {
-    let wrong: Vec<usize> = (0..expected.len()).filter(|&at| !same(at)).collect();
-    match wrong.first() {
+    let mismatches: Vec<usize> = (0..expected.len()).filter(|&at| !same(at)).collect();
+    match mismatches.first() {
         None => Ok(Agreement::default()),
-        Some(&first) => Err(mismatch(expected, actual, wrong.len(), first, "exact", "")),
+        Some(&at) => {
+            Err(Mismatch { count: mismatches.len(), at, rule: "exact", detail: "" }.difference(expected, actual))
+        }
     }
 }
 
-/// Compares floats. `limit` returns the allowed distance at a position for an expected value, for messages.
-fn compare_reals(
+/// A rule for the elements of a float tensor.
+struct FloatRule<'a, Holds, Limit> {
+    /// The name in messages.
+    name: &'a str,
+    /// Returns true if the actual element at a position is close enough to the expected one. Both are of a type, given
+    /// as value and stored bits.
+    holds: Holds,
+    /// Returns the allowed distance from an expected value at a position, for messages.
+    limit: Limit,
+}
+
+/// Compares floats.
+fn compare_reals<Holds, Limit>(
     expected: &Tensor,
     actual: &Tensor,
-    rule: &str,
-    holds: impl Fn(usize, ElementType, (f64, u64), (f64, u64)) -> bool,
-    limit: impl Fn(usize, f64) -> f64,
-) -> Result<Agreement, Difference> {
+    rule: &FloatRule<'_, Holds, Limit>,
+) -> Result<Agreement, Difference>
+where
+    Holds: Fn(usize, ElementType, (f64, u64), (f64, u64)) -> bool,
+    Limit: Fn(usize, f64) -> f64,
+{
     let element = expected.element_type();
     let (wants, gots) = (expected.floats(), actual.floats());
     let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0) };
-    let (mut wrong, mut worst) = (0, None);
+    let (mut count, mut worst) = (0, None);
     for (at, (&want, &got)) in wants.iter().zip(&gots).enumerate() {
         if want == got && want != 0.0 {
             continue;
@@ -178,8 +194,8 @@ fn compare_reals(
         let (want_bits, got_bits) = (expected.bits_at(at), actual.bits_at(at));
         let distance = ulps(element, want_bits, got_bits);
         agreement.ulps = agreement.ulps.max(distance);
-        if !holds(at, element, (want, want_bits), (got, got_bits)) {
-            wrong += 1;
+        if !(rule.holds)(at, element, (want, want_bits), (got, got_bits)) {
+            count += 1;
             // A NaN or a wrong sign of zero has no distance and counts as the worst mismatch.
             let rank = distance.filter(|&ulps| ulps > 0).unwrap_or(u64::MAX);
             if worst.is_none_or(|(_, most)| rank > most) {
@@ -190,12 +206,12 @@ fn compare_reals(
     let Some((at, rank)) = worst else { return Ok(agreement) };
     let want = wants.get(at).copied().unwrap_or_default();
     let mut detail = if rank == u64::MAX { String::new() } else { format!(", {rank} ULP") };
-    let allowed = limit(at, want);
+    let allowed = (rule.limit)(at, want);
     if allowed > 0.0 {
         let got = gots.get(at).copied().unwrap_or_default();
         let _ = write!(detail, ", off by {:e} where {allowed:e} is allowed", (got - want).abs());
     }
-    Err(mismatch(expected, actual, wrong, at, rule, &detail))
+    Err(Mismatch { count, at, rule: rule.name, detail: &detail }.difference(expected, actual))
 }
 
 /// Compares complex numbers as reals with one more axis: index 0 is the real part, 1 the imaginary part.
@@ -212,17 +228,34 @@ fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) ->
     within("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
 }
 
-fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &str, detail: &str) -> Difference {
-    let mut message = format!(
-        "{wrong} of {} elements differ ({rule}); at {:?} expected ",
-        expected.len(),
-        index_of(expected.shape(), at)
-    );
-    let _ = expected.write_element(&mut message, at);
-    message.push_str(", got ");
-    let _ = actual.write_element(&mut message, at);
-    message.push_str(detail);
-    different(DifferenceKind::Values(Distance::of(expected, actual)), message)
+/// Elements that differ from the expected ones, and the one that the message shows.
+struct Mismatch<'a> {
+    /// The number of elements that differ.
+    count: usize,
+    /// The position of the element that the message shows.
+    at: usize,
+    /// The name of the violated rule.
+    rule: &'a str,
+    /// The end of the message, such as the distance of the element.
+    detail: &'a str,
+}
+
+impl Mismatch<'_> {
+    /// Describes the mismatch of two tensors of one type and shape.
+    fn difference(&self, expected: &Tensor, actual: &Tensor) -> Difference {
+        let mut message = format!(
+            "{} of {} elements differ ({}); at {:?} expected ",
+            self.count,
+            expected.len(),
+            self.rule,
+            index_of(expected.shape(), self.at)
+        );
+        let _ = expected.write_element(&mut message, self.at);
+        message.push_str(", got ");
+        let _ = actual.write_element(&mut message, self.at);
+        message.push_str(self.detail);
+        different(DifferenceKind::Values(Distance::of(expected, actual)), message)
+    }
 }
 
 /// Converts a flat position to a multi-index.

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Feed, Level, UpstreamOverride, read_files};
+use crate::case::{
+    Case, DataSet, Evidence, Expected, ExpectedOutput, Feed, FolderInMemory, Level, UpstreamOverride, read_files,
+};
 use crate::compare::Accuracy;
 use crate::suite::defects::{Defect, Defects};
 use crate::suite::releases::{FullTest, Releases, Tolerance};
@@ -89,7 +91,8 @@ impl VendoredCases {
         let Tolerance { rtol, atol } = self.tolerance(test);
         let accuracy = Accuracy::Close { relative: rtol, absolute: atol };
         let feed = if test.starts_with(RAMP) { Feed::Ramp } else { Feed::Files };
-        Ok(Some(read_files(id, &files, &self.place(test), &accuracy, feed)?))
+        let folder = FolderInMemory { files: &files, path: &self.place(test) };
+        Ok(Some(read_files(id, folder, &accuracy, feed)?))
     }
 
     /// Returns a test whose values cannot be read: its model, for which no answer is correct.

@@ -7,11 +7,12 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::spec::yaml::YamlError;
 
 use crate::generate::file::anchors::first_anchor;
-use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, at_case, places};
+use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
 use crate::generate::file::trap::place;
 use crate::generate::file::type_list::{TypeGroups, UnknownType};
+use crate::generate::file::yaml_text::YamlText;
 
 /// Error of expanding the shorthands of a case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,26 +44,25 @@ pub(crate) enum ExpansionError {
 }
 
 /// Refuses anchors and aliases: shared parts of cases have names under `given`.
-pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError>> {
-    match first_anchor(text) {
+pub(crate) fn refuse_anchors(source: YamlText<'_>) -> Result<(), Box<YamlError>> {
+    match first_anchor(source.text) {
         None => Ok(()),
         Some(place) => {
             let message = "an anchor or alias of YAML is not read here".to_owned();
             let help = "write what cases share under `given`, and `given: NAME` in the cases".to_owned();
-            Err(Box::new(YamlError::new(path, text, place, message, Some(help))))
+            Err(source.error(place, message, Some(help)))
         }
     }
 }
 
 /// Moves the cases and refusals of the constraints after those of the file, and shared parts into the cases.
 pub(crate) fn write_out(
-    path: &str,
-    text: &str,
+    source: YamlText<'_>,
     mut file: OperatorFile,
     groups: &TypeGroups,
 ) -> Result<OperatorFile, Box<YamlError>> {
     for (id, constraint) in &mut file.constraints.0 {
-        constraint.line = line_of(text, id);
+        constraint.line = line_of(source.text, id);
         file.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
             case.constraint = Some(id.clone());
             case
@@ -73,27 +73,26 @@ pub(crate) fn write_out(
         }));
     }
     for case in &mut file.cases {
-        check_use(path, text, case)?;
+        check_use(source, case)?;
         check_since(case.since.as_ref(), case.until)
             .and_then(|()| give(case, &file.given))
             .and_then(|()| Ok(resolve(case, groups)?))
-            .map_err(|error| at_case(path, text, &case.name, error.to_string(), None))?;
+            .map_err(|error| source.error_at_case(&case.name, error.to_string(), None))?;
     }
     for refusal in &file.refuse {
         check_since(refusal.since.as_ref(), refusal.until)
-            .map_err(|error| at_case(path, text, &refusal.name, error.to_string(), None))?;
+            .map_err(|error| source.error_at_case(&refusal.name, error.to_string(), None))?;
     }
     for (number, trap) in file.traps.iter().enumerate() {
-        check_since(trap.since.as_ref(), trap.until).map_err(|error| {
-            Box::new(YamlError::new(path, text, place(text, number, "until"), error.to_string(), None))
-        })?;
+        check_since(trap.since.as_ref(), trap.until)
+            .map_err(|error| source.error(place(source.text, number, "until"), error.to_string(), None))?;
     }
-    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
+    check_names(source, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
     if let Some(name) = file.given.keys().find(|name| !is_used(name)) {
-        let place = (line_of(text, name).unwrap_or(1), 1);
+        let place = (line_of(source.text, name).unwrap_or(1), 1);
         let help = Some("remove it, or write `given` in a case".to_owned());
-        return Err(Box::new(YamlError::new(path, text, place, format!("no case is given '{name}'"), help)));
+        return Err(source.error(place, format!("no case is given '{name}'"), help));
     }
     Ok(file)
 }
@@ -111,11 +110,12 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
 }
 
 /// Checks that a case has a name, or uses recipes and has no other key.
-fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+fn check_use(source: YamlText<'_>, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
     let at = |message: String, help: &str| {
-        let line = text.lines().position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
-        Err(Box::new(YamlError::new(path, text, (line, 1), message, Some(help.to_owned()))))
+        let mut lines = source.text.lines();
+        let line = lines.position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
+        Err(source.error((line, 1), message, Some(help.to_owned())))
     };
     let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
     match case.uses.is_empty() {
@@ -129,23 +129,16 @@ fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlErro
 }
 
 fn check_names<'a>(
-    path: &str,
-    text: &str,
+    source: YamlText<'a>,
     kind: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), Box<YamlError>> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
-            let place = places(text, name).last().unwrap_or((1, 1));
+            let place = source.places(name).last().unwrap_or((1, 1));
             let help = "a name becomes part of ids; give each its own".to_owned();
-            return Err(Box::new(YamlError::new(
-                path,
-                text,
-                place,
-                format!("another {kind} is called '{name}'"),
-                Some(help),
-            )));
+            return Err(source.error(place, format!("another {kind} is called '{name}'"), Some(help)));
         }
     }
     Ok(())

@@ -7,10 +7,11 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
-use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, places as op_places, read_operator};
+use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
 use crate::generate::file::written_out::{refuse_anchors, write_out};
+use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::error::FitError;
 use crate::generate::plan::fit::CaseAtVersion;
@@ -124,10 +125,10 @@ impl OperatorCatalog {
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
             let (file, text) = self.get(version)?;
-            let places = Places { operators: self, path: &self.display(version), text, file };
+            let source = YamlText { path: &self.display(version), text };
             let newest_first = newest_first(version)?;
-            check_alternatives(&places, &newest_first)?;
-            Ok(traps::check(places.path, text, file, &newest_first)?)
+            check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
+            Ok(traps::check(source, file, &newest_first)?)
         };
         self.slot(version)?.is_whole.get_or_init(check).clone()
     }
@@ -141,25 +142,27 @@ impl OperatorCatalog {
     }
 
     fn recipes(&self) -> Result<&Recipes, GenerateError> {
-        let read = || Ok(Recipes::read(&format!("{}/{RECIPES}", self.root), &self.shared.0, self.groups()?)?);
+        let path = format!("{}/{RECIPES}", self.root);
+        let read = || Ok(Recipes::read(YamlText { path: &path, text: &self.shared.0 }, self.groups()?)?);
         self.shared.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn groups(&self) -> Result<&TypeGroups, GenerateError> {
-        let read = || Ok(TypeGroups::read(&format!("{}/{TYPES}", self.root), &self.types.0)?);
+        let path = format!("{}/{TYPES}", self.root);
+        let read = || Ok(TypeGroups::read(YamlText { path: &path, text: &self.types.0 })?);
         self.types.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
-        let path = self.display(version);
+        let source = YamlText { path: &self.display(version), text };
         let newest_first = newest_first(version)?;
-        refuse_anchors(&path, text)?;
-        let mut file = write_out(&path, text, read_operator(&path, text)?, self.groups()?)?;
+        refuse_anchors(source)?;
+        let mut file = write_out(source, read_operator(source)?, self.groups()?)?;
         if let Some(newest) = newest_first.first() {
-            file = self.recipes()?.expand(&path, text, file, newest)?;
+            file = self.recipes()?.expand(source, file, newest)?;
         }
-        put_first(&path, text, &mut file)?;
-        let places = Places { operators: self, path: &path, text, file: &file };
+        put_first(source, &mut file)?;
+        let places = Places { operators: self, source, file: &file };
         check_names(&places)?;
         check_fits(&places, &newest_first)?;
         Ok(file)
@@ -175,7 +178,8 @@ impl OperatorCatalog {
     ) -> GenerateError {
         match self.get(version) {
             Ok((file, text)) => {
-                Places { operators: self, path: &self.display(version), text, file }.at(name, message, help)
+                let source = YamlText { path: &self.display(version), text };
+                Places { operators: self, source, file }.at(name, message, help)
             }
             Err(error) => error,
         }
@@ -203,8 +207,7 @@ fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, Gener
 /// A file, for errors that point at its cases and refusals.
 struct Places<'a> {
     operators: &'a OperatorCatalog,
-    path: &'a str,
-    text: &'a str,
+    source: YamlText<'a>,
     file: &'a OperatorFile,
 }
 
@@ -213,21 +216,22 @@ impl Places<'_> {
         let recipe = self.file.cases.iter().filter(|case| case.name == name).find_map(|case| case.recipe.as_ref());
         match (recipe, self.operators.recipes()) {
             (Some(recipe), Ok(recipes)) => {
-                Box::new(recipes.error((self.path, self.text), recipe, name, &message, help)).into()
+                let case = *recipes.point_at_case(name, help);
+                Box::new(RecipeError::new(self.source, recipe, &message, case)).into()
             }
-            _ => at_case(self.path, self.text, name, message, help).into(),
+            _ => self.source.error_at_case(name, message, help).into(),
         }
     }
 }
 
 /// Moves the cases under `first` to the front.
-fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), GenerateError> {
+fn put_first(source: YamlText<'_>, file: &mut OperatorFile) -> Result<(), GenerateError> {
     let rank = |name: &str| file.first.iter().position(|first| first == name).unwrap_or(file.first.len());
     if let Some(name) = file.first.iter().find(|name| !file.cases.iter().any(|case| case.name == **name)) {
-        let line = text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
+        let line = source.text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
         let help = Some("`first` names cases of the file, or of the recipes that it uses".to_owned());
         let message = format!("there is no case '{name}' to be the first");
-        return Err(Box::new(YamlError::new(path, text, (line, 1), message, help)).into());
+        return Err(source.error((line, 1), message, help).into());
     }
     let mut cases: Vec<(usize, CaseFile)> = Vec::new();
     cases.extend(std::mem::take(&mut file.cases).into_iter().map(|case| (rank(&case.name), case)));
@@ -239,15 +243,15 @@ fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), Gene
 /// Checks that names are unique, and that recipes and refusals name existing constraints and controls.
 fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     let file = places.file;
-    file.cases.iter().try_for_each(|case| nodes::check(places.path, places.text, &file.op, case))?;
+    file.cases.iter().try_for_each(|case| nodes::check(places.source, &file.op, case))?;
     let mut seen = BTreeSet::new();
     if let Some(case) = file.cases.iter().find(|case| !seen.insert(&case.name)) {
         let help = "a name becomes part of ids; give each its own".to_owned();
         let message = format!("another case is called '{}'", case.name);
         let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
-        let place = op_places(places.text, &case.name).last();
+        let place = places.source.places(&case.name).last();
         return match place.filter(|_| !is_shared) {
-            Some(place) => Err(Box::new(YamlError::new(places.path, places.text, place, message, Some(help))).into()),
+            Some(place) => Err(places.source.error(place, message, Some(help)).into()),
             None => Err(places.at(&case.name, message, Some(help))),
         };
     }

@@ -7,7 +7,8 @@ use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
-use crate::generate::file::op_file::{CaseFile, places};
+use crate::generate::file::op_file::CaseFile;
+use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::error::FitError;
 
 /// A mistake in the nodes of a case, and the word of the text to point at.
@@ -31,16 +32,17 @@ impl<'a> Mistake<'a> {
 }
 
 /// Returns the first mistake that does not depend on version or types, as an error that points at it.
-pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+pub(crate) fn check(source: YamlText<'_>, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let nodes = case.nodes.as_deref().map(read_untyped);
     let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
-    let of_case = places(text, &case.name).next().unwrap_or((1, 1));
+    let text = source.text;
+    let of_case = source.places(&case.name).next().unwrap_or((1, 1));
     let of_nodes = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
     let shown = of_nodes.map_or_else(
         || word.and_then(|word| find_below(text, of_case, word)).unwrap_or(of_case),
         |place| in_file(text, of_case, place),
     );
-    Err(Box::new(YamlError::new(path, text, shown, message, Some(help))))
+    Err(source.error(shown, message, Some(help)))
 }
 
 /// Parses the nodes, with `float[]` for each type that the case chooses.
@@ -191,8 +193,8 @@ cases:
     fn mistake(from: &str, to: &str) -> Option<(String, usize, usize)> {
         assert!(UNIQUE.contains(from));
         let text = UNIQUE.replacen(from, to, 1);
-        let file = read_operator("specs/ai.onnx/Unique/op.yaml", &text).unwrap();
-        let error = check("op.yaml", &text, &file.op, &file.cases[0]).err()?;
+        let file = read_operator(YamlText { path: "specs/ai.onnx/Unique/op.yaml", text: &text }).unwrap();
+        let error = check(YamlText { path: "op.yaml", text: &text }, &file.op, &file.cases[0]).err()?;
         let message = error.to_string();
         let mut place = message.split(':').skip(1).map(|part| part.trim().parse().unwrap_or(0));
         let line = place.next().unwrap_or(0);

@@ -56,7 +56,8 @@ fn broken_signature(
     cases: &[PlannedCase<'_>],
     refusal: SignatureRefusal,
 ) -> Option<PlannedRefusal> {
-    let SignatureRefusal { id, rule, level, control, violation } = refusal;
+    let SignatureRefusal { id, rule, control, violation } = refusal;
+    let level = violation.level();
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
     Some(PlannedRefusal { id, rule, constraint: None, level, control, node, name: None })

@@ -4,7 +4,6 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence, Specs};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::case::Level;
 use crate::case::type_in_id;
 use crate::generate::plan::version::PlannedCase;
 use crate::generate::plan::violation::Violation;
@@ -14,7 +13,6 @@ pub(crate) struct SignatureRefusal {
     /// The id after that of the version and `refuse`.
     pub(crate) id: String,
     pub(crate) rule: String,
-    pub(crate) level: Level,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
     pub(crate) violation: Violation,
@@ -48,8 +46,8 @@ impl<'a> SignatureRefusals<'a> {
 }
 
 impl SignatureRefusals<'_> {
-    fn add(&mut self, id: String, rule: String, level: Level, control: usize, violation: Violation) {
-        self.refusals.push(SignatureRefusal { id, rule, level, control, violation });
+    fn add(&mut self, id: String, rule: String, control: usize, violation: Violation) {
+        self.refusals.push(SignatureRefusal { id, rule, control, violation });
     }
 
     /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
@@ -81,7 +79,7 @@ impl SignatureRefusals<'_> {
             for value_type in outside(self.spec, parameter, given).into_iter().chain(tensor) {
                 let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                 let violation = Violation::Type { at, value_type };
-                self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
+                self.add(format!("{parameter}={label}"), rule, control, violation);
             }
         }
     }
@@ -96,7 +94,7 @@ impl SignatureRefusals<'_> {
         let other = if is_float { ElementType::Int64 } else { ElementType::Float };
         let rule = format!("input '{}' is of type {value_type}", formal.name);
         let violation = Violation::Type { at, value_type: ValueType::Tensor(other) };
-        self.add(format!("input-type={}", formal.name), rule, Level::Recommended, control, violation);
+        self.add(format!("input-type={}", formal.name), rule, control, violation);
     }
 
     /// Adds types of outputs that an attribute names and the version does not allow.
@@ -119,7 +117,7 @@ impl SignatureRefusals<'_> {
                     let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
-                    self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
+                    self.add(format!("{parameter}={label}"), rule, control, violation);
                 }
                 seen.push(parameter);
             }
@@ -139,7 +137,7 @@ impl SignatureRefusals<'_> {
             if formal.presence == Presence::Single {
                 let rule = format!("input '{}' is required", formal.name);
                 let violation = Violation::Missing { at };
-                self.add(format!("missing={}", formal.name), rule, Level::Required, self.first, violation);
+                self.add(format!("missing={}", formal.name), rule, self.first, violation);
             }
             if required(formal) > 0 {
                 min = at + required(formal);
@@ -147,11 +145,11 @@ impl SignatureRefusals<'_> {
         }
         if let Some(count) = min.checked_sub(1) {
             let rule = format!("{} takes at least {min} inputs", spec.version);
-            self.add("too-few-inputs".to_owned(), rule, Level::Required, self.first, Violation::Fewer { count });
+            self.add("too-few-inputs".to_owned(), rule, self.first, Violation::Fewer { count });
         }
         if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} takes at most {} inputs", spec.version, spec.inputs.len());
-            self.add("surplus-input".to_owned(), rule, Level::Recommended, self.first, Violation::Surplus);
+            self.add("surplus-input".to_owned(), rule, self.first, Violation::Surplus);
         }
     }
 
@@ -169,7 +167,7 @@ impl SignatureRefusals<'_> {
         if let Some(other) = other {
             let rule = format!("all of '{}' have one type", formal.name);
             let violation = Violation::Mixed { value_type: other.clone() };
-            self.add(format!("mixed={}", formal.name), rule, Level::Recommended, control, violation);
+            self.add(format!("mixed={}", formal.name), rule, control, violation);
         }
     }
 
@@ -178,7 +176,7 @@ impl SignatureRefusals<'_> {
         let spec = self.spec;
         if !spec.outputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} has at most {} outputs", spec.version, spec.outputs.len());
-            self.add("surplus-output".to_owned(), rule, Level::Recommended, self.first, Violation::SurplusOutput);
+            self.add("surplus-output".to_owned(), rule, self.first, Violation::SurplusOutput);
         }
     }
 
@@ -189,18 +187,18 @@ impl SignatureRefusals<'_> {
         for unknown in others.iter().map(String::as_str).chain(["no_such_attribute"]) {
             let rule = format!("{} has no attribute '{unknown}'", spec.version);
             let violation = Violation::UnknownAttribute { name: unknown.to_owned() };
-            self.add(format!("attribute={unknown}"), rule, Level::Recommended, self.first, violation);
+            self.add(format!("attribute={unknown}"), rule, self.first, violation);
         }
         for (name, attribute) in &spec.attributes {
             if attribute.required {
                 let rule = format!("attribute '{name}' is required");
                 let violation = Violation::MissingAttribute { name: name.clone() };
-                self.add(format!("missing-attribute={name}"), rule, Level::Required, self.first, violation);
+                self.add(format!("missing-attribute={name}"), rule, self.first, violation);
             }
             let rule = format!("attribute '{name}' is of type {}", attribute.kind);
             let is_float = attribute.kind == AttributeType::Float;
             let violation = Violation::AttributeType { name: name.clone(), is_float };
-            self.add(format!("attribute-type={name}"), rule, Level::Recommended, self.first, violation);
+            self.add(format!("attribute-type={name}"), rule, self.first, violation);
         }
     }
 }

@@ -7,15 +7,16 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::file::trap::{TrapFile, place};
+use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::fit::CaseAtVersion;
 
 /// Checks that each trap applies to some version, and that each of its versions has one of its cases. Every case of the
 /// trap must be made in one of these versions and have outputs by hand.
-pub(crate) fn check(path: &str, text: &str, file: &OperatorFile, specs: &[&OpSpec]) -> Result<(), Box<YamlError>> {
+pub(crate) fn check(source: YamlText<'_>, file: &OperatorFile, specs: &[&OpSpec]) -> Result<(), Box<YamlError>> {
     for (number, trap) in file.traps.iter().enumerate() {
         check_one(file, trap, specs).map_err(|Mistake { word, message, help }| {
-            Box::new(YamlError::new(path, text, place(text, number, &word), message, Some(help)))
+            source.error(place(source.text, number, &word), message, Some(help))
         })?;
     }
     Ok(())
