@@ -46,28 +46,28 @@ pub fn accepted(host: &dyn Host) -> Option<Accepted> {
             Probe { ir, imports }
         };
         let newest = Specs::embedded().newest_opset(domain).ok()?;
-        let taken = taken(1..=newest, |opset| probe(opset).runs(host))?;
-        opsets.extend(range(&taken).map(|range| (domain.to_owned(), range)));
+        let versions = accepted_versions(1..=newest, |opset| probe(opset).runs(host))?;
+        opsets.extend(range(&versions).map(|range| (domain.to_owned(), range)));
     }
     // Every IR version may import an old opset.
     let Opsets::Between(oldest, _) = *opsets.get(DEFAULT_DOMAIN)? else { return None };
     let imports = vec![(DEFAULT_DOMAIN, oldest.max(7))];
-    let taken = taken(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
-    Some(Accepted { ir: range(&taken)?, opsets })
+    let versions = accepted_versions(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
+    Some(Accepted { ir: range(&versions)?, opsets })
 }
 
 /// Returns the accepted versions, or `None` if the runtime died or hung on one.
-fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
-    let mut taken = Vec::new();
+fn accepted_versions(versions: RangeInclusive<u32>, is_accepted: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
+    let mut accepted = Vec::new();
     for version in versions {
-        taken.extend(takes(version)?.then_some(version));
+        accepted.extend(is_accepted(version)?.then_some(version));
     }
-    Some(taken)
+    Some(accepted)
 }
 
 /// Returns the range from the first to the last version.
-fn range(taken: &[u32]) -> Option<Opsets> {
-    taken.first().zip(taken.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
+fn range(versions: &[u32]) -> Option<Opsets> {
+    versions.first().zip(versions.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
 }
 
 /// A model that returns its input.

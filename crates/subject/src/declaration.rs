@@ -22,28 +22,28 @@ pub struct Declaration {
     #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")))]
     pub version: String,
     /// The programming language of its API.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub language: Option<String>,
     /// The address for bug reports.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub issues: Option<String>,
     /// The opsets that it supports, by domain (`ai.onnx`, not the empty string). A domain that is left out is not
     /// supported.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Opsets>"))]
     pub opsets: Option<BTreeMap<String, Opsets>>,
     /// The IR versions that it supports: the newest, or the oldest and the newest.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Opsets"))]
     pub ir: Option<Opsets>,
     /// The element types that it supports, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<ElementName>"))]
     pub types: Option<Vec<ElementName>>,
     /// The variants in which it accepts cases.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<Variant>"))]
     pub variants: Option<Vec<Variant>>,
 }
@@ -182,12 +182,14 @@ impl schemars::JsonSchema for ElementName {
 }
 
 /// Deserializes a field that is present. `null` is a value, not an absent field.
-pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn deserialize_present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 /// Longest name or version in characters, since it is part of a file name.
-const LONGEST_WORD: usize = 100;
+const MAX_WORD: usize = 100;
 
 /// Returns true if a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`. Such a
 /// name is a valid file name and never a parent folder.
@@ -208,7 +210,7 @@ pub fn version_problem(text: &str) -> Option<String> {
 fn is_word(text: &str, others: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
-        && text.len() <= LONGEST_WORD
+        && text.len() <= MAX_WORD
 }
 
 fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
@@ -216,10 +218,10 @@ fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
         return None;
     }
     let others: Vec<String> = others.chars().map(|c| format!("'{c}'")).collect();
-    let shown: String = text.chars().take(LONGEST_WORD).collect();
+    let shown: String = text.chars().take(MAX_WORD).collect();
     Some(format!(
         "the {kind} '{}' names no file: begin it with a letter or a digit, go on with letters, digits and {}, and use at most \
-         {LONGEST_WORD} of them",
+         {MAX_WORD} of them",
         shown.escape_debug(),
         others.join(", ")
     ))

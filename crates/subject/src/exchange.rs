@@ -23,17 +23,17 @@ use crate::platform::open_plain;
 use crate::{Output, Request};
 
 /// Constant part of the size limit of an output file, in bytes.
-const LARGEST: u64 = 16 << 20;
+const BASE_LIMIT: u64 = 16 << 20;
 
 /// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers need
 /// more space than others.
-const TIMES: u64 = 16;
+const LIMIT_FACTOR: u64 = 16;
 
 /// Memory limit for a decoded output in bytes. A file of many small messages takes many times its size.
-const DECODED: usize = 256 << 20;
+const MAX_DECODED: usize = 256 << 20;
 
 /// Time limit for emptying the folder of a request.
-const EMPTYING: Duration = Duration::from_secs(10);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The files of one request, removed when the value is dropped.
 pub(super) struct RequestFiles {
@@ -77,7 +77,7 @@ impl RequestFiles {
 
     /// Removes the folder. Files that cannot be removed while the adapter runs are removed after its end.
     pub(super) fn remove(&mut self) -> Result<(), Problem> {
-        let removed = self.exchange.end(&self.name, Instant::now() + EMPTYING);
+        let removed = self.exchange.end(&self.name, Instant::now() + REMOVAL_TIMEOUT);
         self.is_removed = removed.is_ok();
         removed.map_err(|error| {
             let rule = format!("the folder of the request cannot be removed: {error}");
@@ -213,24 +213,24 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
         return Err(irregular());
     }
     // A file that is much larger than expected is neither read nor decoded.
-    let most = output.bytes.saturating_mul(TIMES).saturating_add(LARGEST);
+    let limit = output.bytes.saturating_mul(LIMIT_FACTOR).saturating_add(BASE_LIMIT);
     let too_large = |size: u64| {
-        let rule = format!("{place} has {size} bytes, and at most {most} are read of this output");
+        let rule = format!("{place} has {size} bytes, and at most {limit} are read of this output");
         problem(rule, "write the value alone, as the runtime gave it")
     };
-    if found.len() > most {
+    if found.len() > limit {
         return Err(too_large(found.len()));
     }
     let mut bytes = Vec::new();
-    let size = file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
-    if size > most {
+    let size = file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
+    if size > limit {
         return Err(too_large(size));
     }
     let bytes = Bytes::from(bytes);
     let kind = kind(declared);
     let message = kind.message_name().unwrap_or("message");
-    let most = DECODED.saturating_add(usize::try_from(most).unwrap_or(usize::MAX));
-    decoded_size(kind, &bytes, most, &Deadline::never()).map_err(|error| {
+    let limit = MAX_DECODED.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+    decoded_size(kind, &bytes, limit, &Deadline::never()).map_err(|error| {
         problem(
             format!("{place} holds a {message} that is too large: {error}"),
             "write the value as the runtime gave it",

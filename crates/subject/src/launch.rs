@@ -123,7 +123,7 @@ impl Launch {
         let environment = match folder {
             Some(folder) => {
                 let (file, folder) = read(&folder.join(FILE))?;
-                Installation::of(&folder, &adapters.python).environment(&file)
+                Installation::for_adapter(&folder, &adapters.python).environment(&file)
             }
             None => BTreeMap::new(),
         };
@@ -146,7 +146,7 @@ impl Launch {
         if let (Some(provider), []) = (provider, &file.provider[..]) {
             return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
         }
-        let installation = Installation::of(&folder, installed);
+        let installation = Installation::for_adapter(&folder, installed);
         let chosen =
             provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
         let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
@@ -172,7 +172,7 @@ struct Installation {
 
 impl Installation {
     /// Returns the installation of the adapter in a folder; the name of the folder is that of the adapter.
-    fn of(folder: &Path, installed: &Path) -> Installation {
+    fn for_adapter(folder: &Path, installed: &Path) -> Installation {
         let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
         let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());
         let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };

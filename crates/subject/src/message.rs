@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::declaration::given;
+use crate::declaration::deserialize_present;
 use crate::{Declaration, MissingFeature, Phase};
 
 /// The version of the protocol.
@@ -64,7 +64,7 @@ pub struct ValueFile {
 #[serde(deny_unknown_fields)]
 pub struct Started {
     /// The declaration of the runtime.
-    #[serde(deserialize_with = "object")]
+    #[serde(deserialize_with = "deserialize_object")]
     pub runtime: Declaration,
 }
 
@@ -116,11 +116,11 @@ pub struct Failure {
 #[serde(deny_unknown_fields)]
 struct Fields {
     seq: u64,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     ok: Option<bool>,
-    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present_object", skip_serializing_if = "Option::is_none")]
     unsupported: Option<Unsupported>,
-    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present_object", skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
 }
 
@@ -214,7 +214,7 @@ impl Message for Answer {
 
 /// A violation of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{rule}; {fix}{}", shown(line))]
+#[error("{rule}; {fix}{}", line_suffix(line))]
 pub struct Problem {
     /// The violated rule.
     pub rule: String,
@@ -224,7 +224,7 @@ pub struct Problem {
     pub line: String,
 }
 
-fn shown(line: &str) -> String {
+fn line_suffix(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("; the line is: {line}") }
 }
 
@@ -246,7 +246,7 @@ pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
         let fix = "write only answers to standard output, each whole and on one line; standard error is free";
         return Err(Problem::new(line, "the line is no JSON", fix));
     }
-    object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
+    deserialize_object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
         // A message is a single line, so its line number is omitted.
         let rule = error.to_string().replace(" at line 1 column ", ", at column ");
         Problem::new(line, rule, format!("the answer is {}", T::FORM))
@@ -254,7 +254,9 @@ pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
 }
 
 /// Deserializes a structure from an object only. By default serde also accepts a list of its fields.
-pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(super) fn deserialize_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     struct Object<T>(PhantomData<T>);
 
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
@@ -272,8 +274,10 @@ pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserialize
     deserializer.deserialize_map(Object(PhantomData))
 }
 
-fn given_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    object(deserializer).map(Some)
+fn deserialize_present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    deserialize_object(deserializer).map(Some)
 }
 
 /// Returns a warning about a valid answer that should be improved, with its remedy.

@@ -35,12 +35,12 @@ pub fn serve(runtime: &impl Runtime) -> ExitCode {
 fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Write) -> io::Result<()> {
     for line in BufReader::new(input).lines() {
         match serde_json::from_str(&line?)? {
-            Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
+            Command::Start { .. } => send(&mut output, &Started { runtime: runtime.declaration() })?,
             Command::Run { seq, model, inputs, outputs } => {
                 let result = run(runtime, Path::new(&model), &inputs, &outputs).unwrap_or_else(|error| {
                     Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
                 });
-                say(&mut output, &Answer { seq, result })?;
+                send(&mut output, &Answer { seq, result })?;
             }
             Command::Stop {} => break,
         }
@@ -48,7 +48,7 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
     Ok(())
 }
 
-fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+fn send(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     output.write_all(&line)?;

@@ -94,7 +94,7 @@ impl Case {
     pub fn confirm_output(&mut self, name: &str, source: Evidence) {
         match self.evidence.iter_mut().find(|evidence| evidence.output == name) {
             Some(evidence) => drop(evidence.sources.insert(source)),
-            None => self.evidence.push(OutputEvidence::of(name, source)),
+            None => self.evidence.push(OutputEvidence::new(name, source)),
         }
     }
 

@@ -50,7 +50,7 @@ impl Evidence {
 
 impl OutputEvidence {
     /// Creates the evidence of one source for an output.
-    pub fn of(output: &str, source: Evidence) -> OutputEvidence {
+    pub fn new(output: &str, source: Evidence) -> OutputEvidence {
         OutputEvidence { output: output.to_owned(), sources: [source].into() }
     }
 }

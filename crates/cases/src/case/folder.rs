@@ -162,7 +162,7 @@ fn read_data(
     Ok(data)
 }
 
-fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
+fn folder_error(path: &Path, rule: impl Into<String>) -> CaseError {
     CaseError::Folder { path: path.to_owned(), rule: rule.into() }
 }
 
@@ -171,7 +171,7 @@ fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
     let set = |number: usize| format!("test_data_set_{number}");
     let count = (0..usize::MAX).find(|number| !files.has_folder(&set(*number))).unwrap_or(0);
     let sets: Vec<String> = (0..count).map(set).collect();
-    let missing = || wrong(&files.place(""), "there is no test_data_set_0 beside model.onnx");
+    let missing = || folder_error(&files.place(""), "there is no test_data_set_0 beside model.onnx");
     if sets.is_empty() { Err(missing()) } else { Ok(sets) }
 }
 
@@ -195,13 +195,13 @@ fn read_values(
     }
     let next = format!("{set}/{kind}_{}.pb", parameters.len());
     if files.has(&next) {
-        return Err(wrong(
+        return Err(folder_error(
             &files.place(&next),
             format!("the model has {} {kind}s, so no file of this number belongs here", parameters.len()),
         ));
     }
     if kind == "output" && values.len() != parameters.len() {
-        return Err(wrong(
+        return Err(folder_error(
             &files.place(set),
             format!("the model has {} outputs, but there are {} files", parameters.len(), values.len()),
         ));
@@ -211,7 +211,7 @@ fn read_values(
 
 fn declared_type(path: &Path, info: &ValueInfoProto) -> Result<ValueType, CaseError> {
     let Some(declared) = &info.r#type else {
-        return Err(wrong(path, format!("the model declares no type for '{}'", info.name())));
+        return Err(folder_error(path, format!("the model declares no type for '{}'", info.name())));
     };
     decode::value_type(declared).map_err(|error| CaseError::Decode { path: path.to_owned(), error })
 }
@@ -223,7 +223,7 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
         Some(onnx::type_proto::Value::TensorType(tensor)) if tensor.elem_type() == ElementType::Float.code() => {
             tensor.shape.clone().unwrap_or_default().dim
         }
-        _ => return Err(wrong(path, format!("input '{}' is no float tensor, so it has no ramp", info.name()))),
+        _ => return Err(folder_error(path, format!("input '{}' is no float tensor, so it has no ramp", info.name()))),
     };
     let size = |dim: &onnx::tensor_shape_proto::Dimension| match dim.value {
         Some(Dim::DimValue(size)) => usize::try_from(size).unwrap_or(0),
@@ -233,6 +233,6 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
     let count: usize = shape.iter().product();
     let values: Vec<f64> = (0..count).map(|at| at as f64 / count as f64).collect();
     let tensor = Tensor::of_floats(ElementType::Float, &shape, &values)
-        .map_err(|error| wrong(path, format!("input '{}': {error}", info.name())))?;
+        .map_err(|error| folder_error(path, format!("input '{}': {error}", info.name())))?;
     Ok(Named { name: info.name().to_owned(), value: Value::Tensor(tensor) })
 }

@@ -182,7 +182,7 @@ fn bounds_do_not_reach_what_is_no_number() {
     let check =
         |values: [f64; 3]| compare_bounded(&expected, &bound, &Value::Tensor(floats(ElementType::Float, &values)));
     assert!(check([2.0, f64::NAN, f64::INFINITY]).is_ok());
-    for wrong in [
+    for mismatch in [
         [f64::NAN, f64::NAN, f64::INFINITY],
         [f64::INFINITY, f64::NAN, f64::INFINITY],
         [1.0, 1.0, f64::INFINITY],
@@ -190,7 +190,7 @@ fn bounds_do_not_reach_what_is_no_number() {
         [1.0, f64::NAN, f64::NEG_INFINITY],
         [1.0, f64::NAN, f64::NAN],
     ] {
-        assert!(check(wrong).is_err(), "{wrong:?}");
+        assert!(check(mismatch).is_err(), "{mismatch:?}");
     }
 }
 
@@ -343,8 +343,8 @@ fn containers_are_compared_item_by_item() {
     let step = 1.0 + f64::from(f32::EPSILON);
     let one_ulp = Accuracy::Ulp(1);
     assert!(compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &one_ulp).is_ok());
-    let wrong = compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &Accuracy::Exact).unwrap_err();
-    assert!(wrong.message.starts_with("item 1: 1 of 1 elements differ (exact); at [0]"), "{}", wrong.message);
+    let difference = compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &Accuracy::Exact).unwrap_err();
+    assert!(difference.message.starts_with("item 1: 1 of 1 elements differ (exact); at [0]"), "{}", difference.message);
     let kind = |a: &Value, b: &Value| compare(a, b, &one_ulp).map_err(|difference| difference.kind).map(|_| ());
     assert_eq!(kind(&sequence(&[1.0]), &sequence(&[1.0, 1.0])), Err(DifferenceKind::Shape));
     assert_eq!(kind(&sequence(&[]), &sequence(&[])), Ok(()));
@@ -376,8 +376,8 @@ fn maps_have_the_same_keys() {
     assert!(compare(&map(&[(3, 1.0)]), &map(&[(3, 1.0 + step)]), &one_ulp).is_ok());
     let text = message(compare(&map(&[(3, 1.0)]), &map(&[(3, 1.0 + 2.0 * step)]), &one_ulp));
     assert!(text.starts_with("key 3: 1 of 1 elements differ (1 ULP); at []"), "{text}");
-    let wrong = compare(&map(&[(3, 1.0)]), &map(&[(4, 1.0)]), &one_ulp).unwrap_err();
-    assert_eq!((wrong.kind, wrong.message.as_str()), (DifferenceKind::Shape, "expected keys [3], got [4]"));
+    let difference = compare(&map(&[(3, 1.0)]), &map(&[(4, 1.0)]), &one_ulp).unwrap_err();
+    assert_eq!((difference.kind, difference.message.as_str()), (DifferenceKind::Shape, "expected keys [3], got [4]"));
 }
 
 #[test]
@@ -401,8 +401,8 @@ fn type_and_shape_come_before_values() {
     let (float, double) = (floats(ElementType::Float, &[1.0]), floats(ElementType::Double, &[1.0]));
     assert_eq!(kind(float.clone(), double), DifferenceKind::Type);
     assert_eq!(kind(float.clone(), float.with_shape(vec![1, 1]).unwrap()), DifferenceKind::Shape);
-    let none = Tensor::of_floats(ElementType::Float, &[0, 2], &[]).unwrap();
-    assert_eq!(kind(none.clone(), none.with_shape(vec![2, 0]).unwrap()), DifferenceKind::Shape);
+    let empty = Tensor::of_floats(ElementType::Float, &[0, 2], &[]).unwrap();
+    assert_eq!(kind(empty.clone(), empty.with_shape(vec![2, 0]).unwrap()), DifferenceKind::Shape);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
         (Value::Sparse(expected), Value::Sparse(actual)) => {
             same_shape(&expected.shape, &actual.shape)?;
             let indices = compare_tensors(&expected.indices, &actual.indices, &Accuracy::Exact)?;
-            Ok(worse(indices, compare_tensors(&expected.values, &actual.values, accuracy)?))
+            Ok(less_close(indices, compare_tensors(&expected.values, &actual.values, accuracy)?))
         }
         (Value::Sequence(expected), Value::Sequence(actual)) => {
             let (want, got) = (expected.items.len(), actual.items.len());
@@ -63,8 +63,11 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, format!("expected {want} items, got {got}")));
             }
             let pairs = expected.items.iter().zip(actual.items.iter()).enumerate();
-            all(pairs
-                .map(|(at, (expected, actual))| within(&format!("item {at}"), compare(expected, actual, accuracy))))
+            worst_of(
+                pairs.map(|(at, (expected, actual))| {
+                    at_place(&format!("item {at}"), compare(expected, actual, accuracy))
+                }),
+            )
         }
         (Value::Optional(expected), Value::Optional(actual)) => match (&expected.item, &actual.item) {
             (None, None) => Ok(Agreement::default()),
@@ -81,8 +84,11 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, message));
             }
             let pairs = expected.entries.iter().zip(actual.entries.values());
-            all(pairs
-                .map(|((key, expected), actual)| within(&format!("key {key}"), compare(expected, actual, accuracy))))
+            worst_of(
+                pairs.map(|((key, expected), actual)| {
+                    at_place(&format!("key {key}"), compare(expected, actual, accuracy))
+                }),
+            )
         }
         _ => Err(different(DifferenceKind::Type, format!("expected {want}, got {got}"))),
     }
@@ -102,15 +108,15 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit })
 }
 
-fn all(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
-    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(worse(sum, next?)))
+fn worst_of(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
+    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(less_close(sum, next?)))
 }
 
-fn worse(a: Agreement, b: Agreement) -> Agreement {
+fn less_close(a: Agreement, b: Agreement) -> Agreement {
     Agreement { ulps: a.ulps.max(b.ulps) }
 }
 
-fn within(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
+fn at_place(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
     result.map_err(|difference| Difference { message: format!("{place}: {}", difference.message), ..difference })
 }
 
@@ -225,7 +231,7 @@ fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) ->
         Tensor::from_bytes(part, shape, tensor.bytes().clone())
             .map_err(|error| different(DifferenceKind::Type, error.to_string()))
     };
-    within("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
+    at_place("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
 }
 
 /// Elements that differ from the expected ones, and the one that the message shows.
@@ -254,7 +260,7 @@ impl Mismatch<'_> {
         message.push_str(", got ");
         let _ = actual.write_element(&mut message, self.at);
         message.push_str(self.detail);
-        different(DifferenceKind::Values(Distance::of(expected, actual)), message)
+        different(DifferenceKind::Values(Distance::between(expected, actual)), message)
     }
 }
 

@@ -474,9 +474,9 @@ cases:
   - {name: second, only: {T: float}, inputs: {data_0: [{shape: [3]}]}}
 ";
     assert_eq!(rules(text)[0].0, "second/T=float");
-    let wrong = text.replace("first: [second]", "first: [third]");
-    let wrong = report(&sum(&format!("op: Sum\nsummary: The sum.\n{wrong}")).unwrap_err());
-    assert!(wrong.contains("specs/ai.onnx/Sum/op.yaml:3: there is no case 'third' to be the first"), "{wrong}");
+    let text = text.replace("first: [second]", "first: [third]");
+    let error = report(&sum(&format!("op: Sum\nsummary: The sum.\n{text}")).unwrap_err());
+    assert!(error.contains("specs/ai.onnx/Sum/op.yaml:3: there is no case 'third' to be the first"), "{error}");
 }
 
 #[test]
@@ -493,10 +493,10 @@ cases:
     for id in ["ai.onnx/Sum-13/of_float/T=float", "ai.onnx/Sum-13/of_double/T=double"] {
         assert!(ids.contains(&id.to_owned()), "{id} is not in {ids:?}");
     }
-    let wrong = |from: &str, to: &str| report(&sum(&text.replace(from, to)).unwrap_err());
-    let unknown = wrong("given: [pair]", "given: [pairs]");
+    let error = |from: &str, to: &str| report(&sum(&text.replace(from, to)).unwrap_err());
+    let unknown = error("given: [pair]", "given: [pairs]");
     assert!(unknown.contains("op.yaml:7: nothing is given as 'pairs'; `given` has pair"), "{unknown}");
-    let unused = wrong("cases:", "  three: {set: {axis: 1}}\ncases:");
+    let unused = error("cases:", "  three: {set: {axis: 1}}\ncases:");
     assert!(unused.contains("op.yaml:5: no case is given 'three'"), "{unused}");
 }
 

@@ -47,24 +47,24 @@ pub struct Defects {
 impl Defects {
     /// Reads the file.
     pub fn parse(text: &str) -> Result<Defects, SuiteError> {
-        let wrong = |rule: String| SuiteError::File { path: "testdata/onnx/defects.yaml".into(), rule };
-        let list: Vec<Defect> = yaml::read("defects.yaml", text).map_err(|error| wrong(error.message))?;
+        let file_error = |rule: String| SuiteError::File { path: "testdata/onnx/defects.yaml".into(), rule };
+        let list: Vec<Defect> = yaml::read("defects.yaml", text).map_err(|error| file_error(error.message))?;
         let mut defects = Defects::default();
         for defect in list {
             let Defect { test, from, to, .. } = &defect;
             if release_key(from) > release_key(to) {
-                return Err(wrong(format!("{test}: the first release, {from}, comes after the last, {to}")));
+                return Err(file_error(format!("{test}: the first release, {from}, comes after the last, {to}")));
             }
             let ways = [defect.outputs_of.is_some(), defect.stored_as.is_some(), defect.level.is_some()];
             if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
-                return Err(wrong(format!("{test}: write one of outputs_of, stored_as and level")));
+                return Err(file_error(format!("{test}: write one of outputs_of, stored_as and level")));
             }
             if defect.level == Some(Level::Required) {
-                return Err(wrong(format!("{test}: the level of a test that is listed is recommended or open")));
+                return Err(file_error(format!("{test}: the level of a test that is listed is recommended or open")));
             }
             let others = defects.by_test.entry(test.clone()).or_default();
             if let Some(other) = others.iter().find(|other| other.has(from) || defect.has(&other.from)) {
-                return Err(wrong(format!("{test}: {from} to {to} and {} to {} overlap", other.from, other.to)));
+                return Err(file_error(format!("{test}: {from} to {to} and {} to {} overlap", other.from, other.to)));
             }
             others.push(defect);
         }

@@ -66,16 +66,16 @@ impl Filter {
         self.wanted.is_empty() && self.within.is_empty()
     }
 
-    /// Returns true if the whole unit of this name is selected.
-    pub fn touches(&self, unit: &str) -> bool {
-        self.is_everything() || self.matches(unit) || self.matches(&format!("{unit}/x"))
+    /// Returns true if the whole group of this name is selected.
+    pub fn touches(&self, group: &str) -> bool {
+        self.is_everything() || self.matches(group) || self.matches(&format!("{group}/x"))
     }
 
-    /// Returns true if some case of the unit of this name may be selected. Otherwise the unit need not be read.
-    pub fn may_choose_from(&self, unit: &str) -> bool {
-        let meets = |group: &String| is_in(unit, group) || is_in(group, unit);
+    /// Returns true if some case of the group of this name may be selected. Otherwise the group need not be read.
+    pub fn may_choose_from(&self, group: &str) -> bool {
+        let meets = |within: &String| is_in(group, within) || is_in(within, group);
         let is_within = self.within.is_empty() || self.within.iter().any(meets);
-        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(unit))
+        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(group))
     }
 
     /// Returns true if it is certain that every case that a pattern can match is selected.
@@ -140,15 +140,15 @@ impl Patterns {
         self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
     }
 
-    /// Returns true if some id that begins with the name of a unit may match.
-    fn may_match_from(&self, unit: &str) -> bool {
-        let below = format!("{unit}/");
+    /// Returns true if some id that begins with the name of a group may match.
+    fn may_match_from(&self, group: &str) -> bool {
+        let below = format!("{group}/");
         let path = self.paths.range(below.clone()..).next();
-        let glob = self.globs.range(unit.to_owned()..).next();
-        self.names(unit)
+        let glob = self.globs.range(group.to_owned()..).next();
+        self.names(group)
             || path.is_some_and(|path| path.starts_with(&below))
-            || glob.is_some_and(|(start, _)| start.starts_with(unit))
-            || self.globs_of(unit).next().is_some()
+            || glob.is_some_and(|(start, _)| start.starts_with(group))
+            || self.globs_of(group).next().is_some()
     }
 }
 
@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn a_unit_is_left_out_only_where_no_id_of_it_can_match() {
         let filter = Filter::new(&["ai.onnx/Sum-13/b*", "ai.onnx/{Abs,Add}-*", "!ai.onnx/Sum-13/**"]).unwrap();
-        for (unit, expected) in [
+        for (group, expected) in [
             ("ai.onnx/Sum-13", true),
             ("ai.onnx/Sum-1", true),
             ("ai.onnx/Sub-13", true),
             ("onnx-1.23.2/node/test_sum", false),
         ] {
-            assert_eq!(filter.may_choose_from(unit), expected, "{unit}");
+            assert_eq!(filter.may_choose_from(group), expected, "{group}");
         }
         assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_choose_from("ai.onnx/Sub-13"));
         assert!(Filter::new(&["!a"]).unwrap().may_choose_from("a"));

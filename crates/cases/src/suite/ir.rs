@@ -1,4 +1,4 @@
-//! Cases about the format itself, one unit per file under `specs/ir`.
+//! Cases about the format itself, one group per file under `specs/ir`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -69,9 +69,9 @@ impl IrCases {
         Ok(written.insert(folder).path().to_owned())
     }
 
-    fn file(unit: &CaseGroup) -> Result<IrFile, SuiteError> {
-        let found = embedded_ir().find(|(name, _)| *name == unit.name);
-        let missing = || SuiteError::File { path: (&unit.name).into(), rule: "there is no such file of cases".into() };
+    fn file(group: &CaseGroup) -> Result<IrFile, SuiteError> {
+        let found = embedded_ir().find(|(name, _)| *name == group.name);
+        let missing = || SuiteError::File { path: (&group.name).into(), rule: "there is no such file of cases".into() };
         let (name, text) = found.ok_or_else(missing)?;
         Ok(read_ir(&name, text)?)
     }
@@ -86,14 +86,14 @@ impl Source for IrCases {
         Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let mut ids = ir_ids(&Self::file(unit)?);
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let mut ids = ir_ids(&Self::file(group)?);
         ids.sort_unstable();
         Ok(ids)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(ir_cases(&Self::file(unit)?, &self.folder()?, wanted)?)
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        Ok(ir_cases(&Self::file(group)?, &self.folder()?, wanted)?)
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {

@@ -22,7 +22,7 @@ const EXPANDED: &str = "_expanded";
 const RAMP: &str = "light/";
 
 /// Default tolerance of upstream's runner.
-const USUAL: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+const DEFAULT_TOLERANCE: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
 
 /// Backend tests of an ONNX release as cases, with ids such as `onnx-1.7.0/node/test_abs`.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl VendoredCases {
 
     fn tolerance(&self, test: &str) -> Tolerance {
         let release = self.releases.all().get(self.number);
-        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(USUAL)
+        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(DEFAULT_TOLERANCE)
     }
 
     /// Reads a test of some release as the case of an id, with the tolerances of this release's runner.
@@ -110,7 +110,7 @@ impl VendoredCases {
         Path::new("testdata/onnx").join(self.release()).join(test)
     }
 
-    fn mend(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
+    fn apply_defect(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
         let Some(defect) = self.defects.of(self.release(), test) else { return Ok(()) };
         let later = match &defect.outputs_of {
             None => None,
@@ -148,12 +148,12 @@ impl Source for VendoredCases {
         Ok(is_there.then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        Ok(vec![unit.name.clone()])
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![group.name.clone()])
     }
 
-    fn content(&self, unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
-        let Some(test) = self.test_of(&unit.name) else { return Ok(None) };
+    fn content(&self, group: &CaseGroup) -> Result<Option<String>, SuiteError> {
+        let Some(test) = self.test_of(&group.name) else { return Ok(None) };
         let Some(FullTest { origin, .. }) = self.releases.test(self.number, test)? else { return Ok(None) };
         let Tolerance { rtol, atol } = self.tolerance(test);
         let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
@@ -169,16 +169,16 @@ impl Source for VendoredCases {
         self.releases.fingerprint(self.number)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let Some(test) = self.test_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
-        let read = match self.read(self.number, &unit.name, test) {
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let Some(test) = self.test_of(&group.name).filter(|_| wanted(&group.name)) else { return Ok(Vec::new()) };
+        let read = match self.read(self.number, &group.name, test) {
             Err(SuiteError::Case(_)) if self.defects.of(self.release(), test).is_some_and(Defect::is_open) => {
-                self.unreadable(&unit.name, test)?
+                self.unreadable(&group.name, test)?
             }
             read => read?,
         };
         let Some(mut case) = read else { return Ok(Vec::new()) };
-        self.mend(&mut case, test)?;
+        self.apply_defect(&mut case, test)?;
         rejudge(&mut case);
         // Random values differ between an operator and its body.
         let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn a_vendored_case_is_found_by_its_name() {
         let cases = VendoredCases::newest().unwrap();
-        let units = cases.units().unwrap();
-        assert!(units.iter().all(|unit| cases.unit(&unit.name).unwrap().as_ref() == Some(unit)));
+        let groups = cases.units().unwrap();
+        assert!(groups.iter().all(|group| cases.unit(&group.name).unwrap().as_ref() == Some(group)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
             assert_eq!(cases.unit(name).unwrap(), None, "{name}");
         }

@@ -47,7 +47,7 @@ mod implementation {
             return Ok(entry.unlink()?);
         }
         let mut removal =
-            Removal { until, lifted: 0, emptied: 0, salt: RandomState::new().hash_one(&name), removed: 0 };
+            Removal { until, moved_up: 0, emptied: 0, salt: RandomState::new().hash_one(&name), removed: 0 };
         removal.folder(&entry)
     }
 
@@ -69,21 +69,21 @@ mod implementation {
 
         /// Removes an entry that is not a folder.
         fn unlink(&self) -> Result<(), Errno> {
-            self.forced(|| unlinkat(self.parent, self.name, AtFlags::empty()))
+            self.with_protection_lifted(|| unlinkat(self.parent, self.name, AtFlags::empty()))
         }
 
         /// Removes an empty folder.
         fn remove_empty(&self) -> Result<(), Errno> {
-            self.forced(|| unlinkat(self.parent, self.name, AtFlags::REMOVEDIR))
+            self.with_protection_lifted(|| unlinkat(self.parent, self.name, AtFlags::REMOVEDIR))
         }
 
         /// Moves the entry into another folder.
-        fn lift(&self, into: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-            self.forced(|| renameat(self.parent, self.name, into, name))
+        fn move_up(&self, into: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+            self.with_protection_lifted(|| renameat(self.parent, self.name, into, name))
         }
 
         /// Acts on the entry, and tries again without its protection if that is the obstacle.
-        fn forced(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+        fn with_protection_lifted(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
             match act() {
                 Err(Errno::NOENT) => Ok(()),
                 Err(Errno::PERM | Errno::ACCESS) => {
@@ -147,7 +147,7 @@ mod implementation {
     struct Removal {
         until: Instant,
         /// Number of folders moved up.
-        lifted: u64,
+        moved_up: u64,
         /// Number of these that have been emptied.
         emptied: u64,
         /// A part of their names that nobody can predict.
@@ -180,25 +180,26 @@ mod implementation {
 
         /// Removes the entries listed in the folder as far as possible, and returns the first error.
         fn empty(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
-            let mut ended = Ok(());
+            let mut result = Ok(());
             for found in Dir::read_from(folder)? {
                 let found = found?;
                 let entry = Entry { parent: folder, name: found.file_name() };
                 if matches!(entry.name.to_bytes(), b"." | b"..") {
                     continue;
                 }
-                let removed = if entry.is_folder(found.file_type()) { self.inner(&entry) } else { self.file(&entry) };
-                ended = ended.and(removed.map_err(io::Error::from));
-                while self.emptied < self.lifted {
+                let removed =
+                    if entry.is_folder(found.file_type()) { self.remove_inner(&entry) } else { self.file(&entry) };
+                result = result.and(removed.map_err(io::Error::from));
+                while self.emptied < self.moved_up {
                     let name = self.name(self.emptied);
                     self.emptied += 1;
-                    let removed = self.inner(&Entry { parent: folder, name: &name });
-                    ended = ended.and(removed.map_err(io::Error::from));
+                    let removed = self.remove_inner(&Entry { parent: folder, name: &name });
+                    result = result.and(removed.map_err(io::Error::from));
                     self.check_time()?;
                 }
                 self.check_time()?;
             }
-            ended
+            result
         }
 
         fn file(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
@@ -208,7 +209,7 @@ mod implementation {
         }
 
         /// Removes a folder within the removed one. Its own subfolders are moved up next to it.
-        fn inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
+        fn remove_inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
             if entry.remove_empty().is_err() {
                 let folder = match entry.open() {
                     Err(Errno::NOENT) => return Ok(()),
@@ -223,8 +224,8 @@ mod implementation {
                     if !inner.is_folder(found.file_type()) {
                         self.file(&inner)?;
                     } else if inner.remove_empty().is_err() {
-                        inner.lift(entry.parent, &self.name(self.lifted))?;
-                        self.lifted += 1;
+                        inner.move_up(entry.parent, &self.name(self.moved_up))?;
+                        self.moved_up += 1;
                     }
                     if Instant::now() > self.until {
                         break;

@@ -74,7 +74,7 @@ pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, Lite
 }
 
 /// Creates a builder for a tensor of a case.
-pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, LiteralError> {
+pub(crate) fn tensor_builder(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, LiteralError> {
     bounded_count(&shape)?;
     Ok(TensorBuilder::unlimited(element, shape)?)
 }
@@ -118,7 +118,7 @@ impl Literal {
             None => self.shape()?,
         };
         let items = self.flat();
-        let buffer = room(element, shape)?;
+        let buffer = tensor_builder(element, shape)?;
         let tensor = match element.kind() {
             Kind::String => {
                 let strings: Option<Vec<Arc<str>>> = items.iter().map(|item| item.text()).collect();

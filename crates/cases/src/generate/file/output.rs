@@ -126,12 +126,12 @@ impl OutputFile {
         axes: &[AlternativeAxis],
         choices: &[usize],
     ) -> Result<Option<ValueFile>, AlternativeError> {
-        let of = |axes| Beside { axes, choices };
-        let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
-            of(axes).find(self.values.as_ref())?,
-            of(axes).find(self.shape.as_ref())?,
-            of(axes).find(self.sequence.as_ref())?,
-            of(axes).find(self.map.as_ref())?,
+        let chosen = |axes| ChosenAlternatives { axes, choices };
+        let (Selection::Chosen(values), Selection::Chosen(shape), Selection::Chosen(sequence), Selection::Chosen(map)) = (
+            chosen(axes).find(self.values.as_ref())?,
+            chosen(axes).find(self.shape.as_ref())?,
+            chosen(axes).find(self.sequence.as_ref())?,
+            chosen(axes).find(self.map.as_ref())?,
         ) else {
             return Ok(None);
         };
@@ -151,7 +151,7 @@ impl OutputFile {
     }
 
     /// Returns true if the file alone decides the expectation for the alternatives of a case, not our kernels.
-    pub(crate) fn says_something(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
+    pub(crate) fn decides_expectation(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
         let is_written = self.written(axes, choices).is_ok_and(|written| written.is_some());
         is_written
             || self.same_as.is_some()
@@ -162,34 +162,34 @@ impl OutputFile {
 }
 
 /// The alternatives of a case, by which those of an output are chosen.
-struct Beside<'a> {
+struct ChosenAlternatives<'a> {
     axes: &'a [AlternativeAxis],
     choices: &'a [usize],
 }
 
 /// Result of the search for the alternative of an output.
-enum Found<T> {
+enum Selection<T> {
     /// The alternative, or `None` if the file has no such key.
-    Here(Option<T>),
+    Chosen(Option<T>),
     /// No alternative of the output is for the case.
-    Elsewhere,
+    Excluded,
 }
 
-impl Beside<'_> {
-    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, AlternativeError> {
-        let Some(choice) = choice else { return Ok(Found::Here(None)) };
+impl ChosenAlternatives<'_> {
+    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Selection<&'b T>, AlternativeError> {
+        let Some(choice) = choice else { return Ok(Selection::Chosen(None)) };
         let Some(named) = choice.named() else {
             // Listed alternatives correspond to those of the first axis, in order.
             let mut first = std::iter::once(self.choices.first().copied().unwrap_or(0));
-            return choice.pick(&mut first).map(|value| Found::Here(Some(value)));
+            return choice.pick(&mut first).map(|value| Selection::Chosen(Some(value)));
         };
-        let mut found = Found::Elsewhere;
+        let mut found = Selection::Excluded;
         for (name, value) in &named.0 {
             if self.is_called(name)? {
-                if matches!(found, Found::Here(_)) {
+                if matches!(found, Selection::Chosen(_)) {
                     return Err(AlternativeError::Several(name.clone()));
                 }
-                found = Found::Here(Some(value));
+                found = Selection::Chosen(Some(value));
             }
         }
         Ok(found)
@@ -206,14 +206,14 @@ impl Beside<'_> {
 
     fn is_at(&self, part: &str) -> Result<bool, AlternativeError> {
         let (axis, label) = part.split_once('=').map_or((None, part), |(axis, label)| (Some(axis), label));
-        let mut here = Vec::new();
+        let mut matches = Vec::new();
         for (candidate, pick) in self.axes.iter().zip(self.choices) {
-            let is_asked = axis.is_none_or(|axis| axis == candidate.name);
-            if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_asked) {
-                here.push(at == *pick);
+            let is_on_axis = axis.is_none_or(|axis| axis == candidate.name);
+            if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_on_axis) {
+                matches.push(at == *pick);
             }
         }
-        match here.as_slice() {
+        match matches.as_slice() {
             [] => Err(AlternativeError::Unknown { name: part.to_owned(), known: self.known() }),
             [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(*first),
             _ => Err(AlternativeError::Ambiguous(part.to_owned())),
@@ -277,7 +277,7 @@ mod tests {
         let kinds: Vec<bool> =
             output.any_of.unwrap().iter().map(|one| matches!(one, Alternative::Literal(_))).collect();
         assert_eq!(kinds, [true, true, false]);
-        let wrong = serde_yaml::from_str::<OutputFile>("{any_of: [{sequences: []}]}").unwrap_err();
-        assert!(wrong.to_string().contains("sequences"), "{wrong}");
+        let error = serde_yaml::from_str::<OutputFile>("{any_of: [{sequences: []}]}").unwrap_err();
+        assert!(error.to_string().contains("sequences"), "{error}");
     }
 }

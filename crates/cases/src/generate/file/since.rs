@@ -75,8 +75,8 @@ mod tests {
         };
         assert_eq!(covered("18"), [18, 19, 20]);
         assert_eq!(covered("[[1, 3], [7, 7], [19]]"), [1, 2, 3, 7, 19, 20]);
-        for wrong in ["[[3, 1]]", "[[]]", "[[1, 2, 3]]", "[13]", "'13'"] {
-            assert!(serde_yaml::from_str::<Since>(wrong).is_err(), "{wrong}");
+        for invalid in ["[[3, 1]]", "[[]]", "[[1, 2, 3]]", "[13]", "'13'"] {
+            assert!(serde_yaml::from_str::<Since>(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn refuse_anchors(source: YamlText<'_>) -> Result<(), Box<YamlError>>
 }
 
 /// Moves the cases and refusals of the constraints after those of the file, and shared parts into the cases.
-pub(crate) fn write_out(
+pub(crate) fn expand_shorthands(
     source: YamlText<'_>,
     mut file: OperatorFile,
     groups: &TypeGroups,
@@ -75,7 +75,7 @@ pub(crate) fn write_out(
     for case in &mut file.cases {
         check_use(source, case)?;
         check_since(case.since.as_ref(), case.until)
-            .and_then(|()| give(case, &file.given))
+            .and_then(|()| insert_given(case, &file.given))
             .and_then(|()| Ok(resolve(case, groups)?))
             .map_err(|error| source.error_at_case(&case.name, error.to_string(), None))?;
     }
@@ -153,36 +153,36 @@ fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), Expansio
 }
 
 /// Adds the entries of the blocks before those of the case. The case's own entry replaces one of the same name.
-fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), ExpansionError> {
+fn insert_given(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), ExpansionError> {
     let mut given = GivenFile::default();
     for name in &case.given.0 {
         let Some(block) = blocks.get(name) else {
             let known = blocks.keys().map(str::to_owned).collect();
             return Err(ExpansionError::UnknownBlock { name: name.clone(), known });
         };
-        add(&mut given.names, &block.names);
-        add(&mut given.inputs, &block.inputs);
-        add(&mut given.captured, &block.captured);
-        add(&mut given.set, &block.set);
-        add(&mut given.only, &block.only);
-        add(&mut given.except, &block.except);
-        add(&mut given.outputs, &block.outputs);
+        merge(&mut given.names, &block.names);
+        merge(&mut given.inputs, &block.inputs);
+        merge(&mut given.captured, &block.captured);
+        merge(&mut given.set, &block.set);
+        merge(&mut given.only, &block.only);
+        merge(&mut given.except, &block.except);
+        merge(&mut given.outputs, &block.outputs);
         given.nodes = block.nodes.clone().or(given.nodes);
         given.accuracy = block.accuracy.clone().or(given.accuracy);
     }
-    put_before(&mut case.names, given.names);
-    put_before(&mut case.inputs, given.inputs);
-    put_before(&mut case.captured, given.captured);
-    put_before(&mut case.set, given.set);
-    put_before(&mut case.only, given.only);
-    put_before(&mut case.except, given.except);
-    put_before(&mut case.outputs, given.outputs);
+    prepend(&mut case.names, given.names);
+    prepend(&mut case.inputs, given.inputs);
+    prepend(&mut case.captured, given.captured);
+    prepend(&mut case.set, given.set);
+    prepend(&mut case.only, given.only);
+    prepend(&mut case.except, given.except);
+    prepend(&mut case.outputs, given.outputs);
     case.nodes = case.nodes.take().or(given.nodes);
     case.accuracy = case.accuracy.take().or(given.accuracy);
     Ok(())
 }
 
-fn add<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
+fn merge<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
     for (name, value) in &more.0 {
         match all.0.iter_mut().find(|(other, _)| other == name) {
             Some((_, old)) => *old = value.clone(),
@@ -191,9 +191,9 @@ fn add<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
     }
 }
 
-fn put_before<V: Clone>(own: &mut Ordered<V>, mut given: Ordered<V>) {
+fn prepend<V: Clone>(own: &mut Ordered<V>, mut given: Ordered<V>) {
     if !given.0.is_empty() {
-        add(&mut given, own);
+        merge(&mut given, own);
         *own = given;
     }
 }

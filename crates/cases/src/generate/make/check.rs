@@ -43,7 +43,7 @@ pub(crate) fn checked(
     draft: &NodeDraft,
 ) -> Result<Expected, CheckError> {
     let rule = match check {
-        CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(needed(expected)?.clone())),
+        CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(required_value(expected)?.clone())),
         CheckFile::Rule(rule) => rule,
     };
     let input = |name: &str| {
@@ -74,12 +74,12 @@ pub(crate) fn checked(
     }
 }
 
-fn needed(expected: Option<&Value>) -> Result<&Value, CheckError> {
+fn required_value(expected: Option<&Value>) -> Result<&Value, CheckError> {
     expected.ok_or(CheckError::NoValue)
 }
 
 fn tensor(expected: Option<&Value>) -> Result<Tensor, CheckError> {
-    needed(expected)?.as_tensor().cloned().ok_or(CheckError::NoTensor)
+    required_value(expected)?.as_tensor().cloned().ok_or(CheckError::NoTensor)
 }
 
 fn bounded(expected: Tensor, distance: f64) -> Result<Expected, CheckError> {

@@ -10,7 +10,7 @@ use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Spe
 use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
-use crate::generate::file::written_out::{refuse_anchors, write_out};
+use crate::generate::file::written_out::{expand_shorthands, refuse_anchors};
 use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::error::FitError;
@@ -60,14 +60,14 @@ pub enum GenerateError {
 #[derive(Debug)]
 pub struct OperatorCatalog {
     root: String,
-    files: BTreeMap<String, Slot>,
+    files: BTreeMap<String, OperatorEntry>,
     shared: (String, OnceLock<Result<Recipes, GenerateError>>),
     types: (String, OnceLock<Result<TypeGroups, GenerateError>>),
 }
 
 /// The op.yaml of an operator.
 #[derive(Debug)]
-struct Slot {
+struct OperatorEntry {
     text: String,
     file: OnceLock<Result<OperatorFile, GenerateError>>,
     is_whole: OnceLock<Result<(), GenerateError>>,
@@ -97,7 +97,7 @@ impl OperatorCatalog {
             } else if path == TYPES {
                 operators.types.0 = text;
             } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, Slot { text, file: OnceLock::new(), is_whole: OnceLock::new() });
+                operators.files.insert(path, OperatorEntry { text, file: OnceLock::new(), is_whole: OnceLock::new() });
             }
         }
         operators
@@ -105,17 +105,17 @@ impl OperatorCatalog {
 
     /// Returns the texts of all files, in the order of their paths.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
+        self.files.values().map(|entry| entry.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
     }
 
     /// Returns true if an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
-        self.files.contains_key(&key(version))
+        self.files.contains_key(&relative_path(version))
     }
 
     /// Returns the op.yaml of an operator, with the cases of its recipes, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let Slot { text, file, .. } = self.slot(version)?;
+        let OperatorEntry { text, file, .. } = self.entry(version)?;
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
     }
 
@@ -130,11 +130,11 @@ impl OperatorCatalog {
             check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
             Ok(traps::check(source, file, &newest_first)?)
         };
-        self.slot(version)?.is_whole.get_or_init(check).clone()
+        self.entry(version)?.is_whole.get_or_init(check).clone()
     }
 
-    fn slot(&self, version: &OperatorVersion) -> Result<&Slot, GenerateError> {
-        self.files.get(&key(version)).ok_or_else(|| self.missing(version))
+    fn entry(&self, version: &OperatorVersion) -> Result<&OperatorEntry, GenerateError> {
+        self.files.get(&relative_path(version)).ok_or_else(|| self.missing(version))
     }
 
     fn missing(&self, version: &OperatorVersion) -> GenerateError {
@@ -157,7 +157,7 @@ impl OperatorCatalog {
         let source = YamlText { path: &self.display(version), text };
         let newest_first = newest_first(version)?;
         refuse_anchors(source)?;
-        let mut file = write_out(source, read_operator(source)?, self.groups()?)?;
+        let mut file = expand_shorthands(source, read_operator(source)?, self.groups()?)?;
         if let Some(newest) = newest_first.first() {
             file = self.recipes()?.expand(source, file, newest)?;
         }
@@ -187,11 +187,11 @@ impl OperatorCatalog {
 
     /// Returns the path of an operator's op.yaml for messages.
     pub(super) fn display(&self, version: &OperatorVersion) -> String {
-        format!("{}/{}", self.root, key(version))
+        format!("{}/{}", self.root, relative_path(version))
     }
 }
 
-fn key(version: &OperatorVersion) -> String {
+fn relative_path(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
 }
 

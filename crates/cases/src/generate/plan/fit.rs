@@ -184,16 +184,16 @@ impl<'a> CaseAtVersion<'a> {
     /// Returns the type parameters that the case's inputs have or its bindings decide, by the version's names.
     pub(crate) fn type_parameters(&self) -> BTreeSet<String> {
         let names = self.type_names();
-        let of_version = |name: &str| names.of_version(name).map(str::to_owned);
+        let in_version = |name: &str| names.in_version(name).map(str::to_owned);
         let of_inputs = self.given_inputs().filter_map(|at| match &self.spec.inputs.get(at)?.kind {
             FormalType::Parameter(name) => Some(name.clone()),
             FormalType::Literal(_) => None,
         });
         let named = self.case.inputs.0.iter().flat_map(|(_, input)| input.values().0);
         let named = named.filter_map(|value| value.r#type.as_deref().filter(|_| self.case.nodes.is_some()));
-        let named = named.filter_map(of_version);
+        let named = named.filter_map(in_version);
         let named = named.filter(|name| self.spec.types.contains_key(name));
-        let bound = self.case.bind.keys().filter_map(of_version).filter(|name| self.spec.types.contains_key(name));
+        let bound = self.case.bind.keys().filter_map(in_version).filter(|name| self.spec.types.contains_key(name));
         of_inputs.chain(named).chain(bound).collect()
     }
 

@@ -22,7 +22,7 @@ struct Mistake<'a> {
 }
 
 impl<'a> Mistake<'a> {
-    fn of_case(message: String, help: &str) -> Mistake<'a> {
+    fn in_case(message: String, help: &str) -> Mistake<'a> {
         Mistake { place: None, word: None, message, help: help.to_owned() }
     }
 
@@ -36,11 +36,11 @@ pub(crate) fn check(source: YamlText<'_>, op: &str, case: &CaseFile) -> Result<(
     let nodes = case.nodes.as_deref().map(read_untyped);
     let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
     let text = source.text;
-    let of_case = source.places(&case.name).next().unwrap_or((1, 1));
-    let of_nodes = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
-    let shown = of_nodes.map_or_else(
-        || word.and_then(|word| find_below(text, of_case, word)).unwrap_or(of_case),
-        |place| in_file(text, of_case, place),
+    let case_place = source.places(&case.name).next().unwrap_or((1, 1));
+    let nodes_place = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
+    let shown = nodes_place.map_or_else(
+        || word.and_then(|word| find_below(text, case_place, word)).unwrap_or(case_place),
+        |place| in_file(text, case_place, place),
     );
     Err(source.error(shown, message, Some(help)))
 }
@@ -67,11 +67,11 @@ fn mistake<'a>(
     let (nodes, under_test) = match (nodes, &case.under_test) {
         (None, None) => return None,
         (None, Some(_)) => {
-            return Some(Mistake::of_case("under_test goes with nodes".to_owned(), "write the nodes, or leave it out"));
+            return Some(Mistake::in_case("under_test goes with nodes".to_owned(), "write the nodes, or leave it out"));
         }
         (Some(_), None) => {
             let help = format!("write `under_test: {op}`");
-            return Some(Mistake::of_case("the nodes do not say which operator is under test".to_owned(), &help));
+            return Some(Mistake::in_case("the nodes do not say which operator is under test".to_owned(), &help));
         }
         (Some(Err(TextError { line, column, rule })), _) => {
             let help =
@@ -91,7 +91,7 @@ fn mistake<'a>(
     }
     if !case.set.0.is_empty() || !case.bind.0.is_empty() {
         let help = "write attributes in the nodes, and give settings that are inputs under `inputs`";
-        return Some(Mistake::of_case("`set` and `bind` are for a case of one node".to_owned(), help));
+        return Some(Mistake::in_case("`set` and `bind` are for a case of one node".to_owned(), help));
     }
     let is_known = |node: &&NodeProto| Specs::embedded().versions(node.domain(), node.op_type()).next().is_some();
     if let Some(node) = nodes.iter().find(|node| !is_known(node)) {
@@ -115,7 +115,7 @@ fn mistake<'a>(
     }
     if wanted().next().is_none() {
         let help = "name outputs of nodes under `outputs`, or under `request`";
-        return Some(Mistake::of_case("a case of several nodes names no output".to_owned(), help));
+        return Some(Mistake::in_case("a case of several nodes names no output".to_owned(), help));
     }
     None
 }

@@ -32,10 +32,10 @@ pub(crate) fn refusals(
     version: &VersionContext<'_>,
     cases: &[PlannedCase<'_>],
 ) -> Result<Vec<PlannedRefusal>, GenerateError> {
-    let of_signature = SignatureRefusals::of(version.spec, cases).into_iter();
+    let of_signature = SignatureRefusals::find(version.spec, cases).into_iter();
     let mut refusals: Vec<PlannedRefusal> =
         of_signature.filter_map(|refusal| broken_signature(version, cases, refusal)).collect();
-    add_written(version, cases, &mut refusals)?;
+    add_refusals_of_file(version, cases, &mut refusals)?;
     let prefix = format!("{}/refuse", version.spec.version.qualified());
     let mut ids = HashSet::new();
     for refusal in &mut refusals {
@@ -64,7 +64,7 @@ fn broken_signature(
 }
 
 /// Adds the refusals of op.yaml.
-fn add_written(
+fn add_refusals_of_file(
     version: &VersionContext<'_>,
     cases: &[PlannedCase<'_>],
     refusals: &mut Vec<PlannedRefusal>,

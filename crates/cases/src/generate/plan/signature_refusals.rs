@@ -29,7 +29,7 @@ pub(crate) struct SignatureRefusals<'a> {
 
 impl<'a> SignatureRefusals<'a> {
     /// Finds all refusals.
-    pub(crate) fn of(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
+    pub(crate) fn find(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
         // Only a case of a single node can be a control.
         let first = cases.iter().position(|planned| planned.case.nodes.is_none());
         let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
@@ -51,12 +51,12 @@ impl SignatureRefusals<'_> {
     }
 
     /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
-    fn giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
+    fn first_case_giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
         self.cases.iter().enumerate().find_map(|(control, planned)| {
             let mut given: Vec<usize> = planned.case_at_version.given_inputs().collect();
             given.sort_unstable();
-            let is_of = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
-            given.into_iter().find(is_of).map(|at| (control, at))
+            let is_of_kind = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
+            given.into_iter().find(is_of_kind).map(|at| (control, at))
         })
     }
 
@@ -68,7 +68,8 @@ impl SignatureRefusals<'_> {
                 self.literal_type(formal);
                 continue;
             };
-            let Some((control, at)) = self.giving(&formal.kind).filter(|_| !seen.contains(&parameter)) else {
+            let Some((control, at)) = self.first_case_giving(&formal.kind).filter(|_| !seen.contains(&parameter))
+            else {
                 continue;
             };
             seen.push(parameter);
@@ -76,7 +77,7 @@ impl SignatureRefusals<'_> {
             let is_tensor = |value_type: &ValueType| matches!(value_type, ValueType::Tensor(_));
             let has_tensors = self.spec.allowed(&formal.kind).iter().any(is_tensor);
             let tensor = (!has_tensors).then_some(ValueType::Tensor(ElementType::Float));
-            for value_type in outside(self.spec, parameter, given).into_iter().chain(tensor) {
+            for value_type in disallowed_types(self.spec, parameter, given).into_iter().chain(tensor) {
                 let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                 let violation = Violation::Type { at, value_type };
                 self.add(format!("{parameter}={label}"), rule, control, violation);
@@ -104,7 +105,7 @@ impl SignatureRefusals<'_> {
             let names = planned.case_at_version.type_names();
             for (parameter, how) in &planned.case.bind.0 {
                 let (Some(attribute), Some(parameter)) =
-                    (how.strip_prefix("attribute "), names.of_version(parameter).map(str::to_owned))
+                    (how.strip_prefix("attribute "), names.in_version(parameter).map(str::to_owned))
                 else {
                     continue;
                 };
@@ -113,7 +114,7 @@ impl SignatureRefusals<'_> {
                 if seen.contains(&parameter) || is_of_input {
                     continue;
                 }
-                for value_type in outside(self.spec, &parameter, planned.instance.types.get(&parameter)) {
+                for value_type in disallowed_types(self.spec, &parameter, planned.instance.types.get(&parameter)) {
                     let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
@@ -205,7 +206,7 @@ impl SignatureRefusals<'_> {
 
 /// Returns types that the parameter does not allow, of the same kind as the given one: one that no version allows, and
 /// one that only a later version allows.
-fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
+fn disallowed_types(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
     let specs = Specs::embedded();
     let version = &spec.version;
     let types = |spec: &OpSpec| spec.types.get(parameter).cloned().unwrap_or_default();
@@ -216,7 +217,10 @@ fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<Val
         .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
         .collect();
     let candidates = || {
-        ElementType::ALL.into_iter().filter_map(|element| alike(given, element)).filter(|other| !here.contains(other))
+        ElementType::ALL
+            .into_iter()
+            .filter_map(|element| with_element_type(given, element))
+            .filter(|other| !here.contains(other))
     };
     let never = candidates().find(|value_type| !others.iter().any(|other| types(other).contains(value_type)));
     let later = candidates().find(|value_type| {
@@ -226,12 +230,12 @@ fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<Val
 }
 
 /// Returns the type with another element type, or `None` if the type has no single element type.
-fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
+fn with_element_type(given: &ValueType, element: ElementType) -> Option<ValueType> {
     Some(match given {
         ValueType::Tensor(_) => ValueType::Tensor(element),
         ValueType::SparseTensor(_) => ValueType::SparseTensor(element),
-        ValueType::Sequence(inner) => ValueType::Sequence(Box::new(alike(inner, element)?)),
-        ValueType::Optional(inner) => ValueType::Optional(Box::new(alike(inner, element)?)),
+        ValueType::Sequence(inner) => ValueType::Sequence(Box::new(with_element_type(inner, element)?)),
+        ValueType::Optional(inner) => ValueType::Optional(Box::new(with_element_type(inner, element)?)),
         ValueType::Map(..) => return None,
     })
 }
@@ -240,7 +244,7 @@ fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
 fn other_attributes(spec: &OpSpec) -> Vec<String> {
     let specs = Specs::embedded();
     let version = &spec.version;
-    let of = |is_later: bool| {
+    let only_in = |is_later: bool| {
         specs
             .versions(&version.domain, &version.name)
             .filter(|since| if is_later { *since > version.since } else { *since < version.since })
@@ -249,7 +253,7 @@ fn other_attributes(spec: &OpSpec) -> Vec<String> {
             .find(|name| !spec.attributes.contains_key(*name))
             .cloned()
     };
-    let (later, earlier) = (of(true), of(false));
+    let (later, earlier) = (only_in(true), only_in(false));
     let earlier = earlier.filter(|name| later.as_ref() != Some(name));
     later.into_iter().chain(earlier).collect()
 }

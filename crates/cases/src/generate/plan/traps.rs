@@ -37,7 +37,7 @@ fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<
         let help = format!("since and until leave none of the versions {sinces:?}");
         return Err(mistake("since", format!("the trap is for no version of {}", file.op), help));
     }
-    let mut told = BTreeSet::new();
+    let mut shown = BTreeSet::new();
     for name in &trap.cases {
         let Some(case) = file.cases.iter().find(|case| case.name == *name) else {
             let help = "a trap names cases of the file, or of the recipes that it uses".to_owned();
@@ -53,9 +53,9 @@ fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<
             let help = "correct since and until of the trap, or remove the name".to_owned();
             return Err(mistake(name, format!("the case '{name}' is of no version of the trap"), help));
         }
-        told.extend(made);
+        shown.extend(made);
     }
-    match covered.iter().find(|spec| !told.contains(&spec.version.since)) {
+    match covered.iter().find(|spec| !shown.contains(&spec.version.since)) {
         None => Ok(()),
         Some(spec) => {
             let help = "name a case of that version, or correct since and until".to_owned();

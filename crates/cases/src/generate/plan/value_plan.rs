@@ -174,7 +174,7 @@ impl ValueBuilder<'_> {
             (None, _) => None,
         };
         let literal = literal.or(all.as_ref());
-        self.of_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
+        self.plan_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
     }
 
     fn dimension(&self, size: &Size) -> Result<usize, ValueError> {
@@ -183,7 +183,7 @@ impl ValueBuilder<'_> {
     }
 
     /// Plans a value of any type. Sequences hold two tensors of the shape and fill, unless their items are given.
-    fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
+    fn plan_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
         match value_type {
             ValueType::Tensor(element) => self.tensor(*element, source),
             ValueType::SparseTensor(element) => sparse(*element, source),
@@ -193,7 +193,7 @@ impl ValueBuilder<'_> {
                 Ok(Some(ValuePlan::Written(Value::Optional(empty))))
             }
             ValueType::Optional(item_type) => {
-                let item = self.of_type(item_type, source)?;
+                let item = self.plan_type(item_type, source)?;
                 Ok(item.map(|item| ValuePlan::Optional((**item_type).clone(), Box::new(item))))
             }
             ValueType::Map(key_type, item_type) => match &source.file.map {
@@ -209,7 +209,7 @@ impl ValueBuilder<'_> {
                 let item = |file| self.plan(file, Some(item_type), &mut std::iter::empty());
                 files.iter().map(item).collect::<Result<_, ValueError>>()?
             }
-            None => self.of_type(item_type, source)?.map(|item| vec![item.clone(), item]),
+            None => self.plan_type(item_type, source)?.map(|item| vec![item.clone(), item]),
         };
         Ok(items.map(|items| ValuePlan::Sequence(item_type.clone(), items)))
     }
