@@ -39,13 +39,13 @@ pub fn missing_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> 
     let inputs = request.inputs.iter().map(|input| Cow::Owned(input.value.value_type()));
     let outputs = request.outputs.iter().map(|output| Cow::Borrowed(&output.value_type));
     let missing = inputs.chain(outputs).find(|value_type| !has(value_type))?;
-    Some(Response::unsupported(missing.to_string(), format!("no {missing} goes in or out")))
+    Some(Response::unsupported(missing.to_string(), format!("{missing} is not supported as an input or output")))
 }
 
 /// Returns the answer `unsupported` for the first operator name that the runtime does not have, in all versions.
 ///
 /// It is for a runtime that looks up operators by name only. A node that calls anything but an operator of ONNX is an
-/// error at load. A model that cannot be read has no answer here.
+/// error at load. Returns `None` for a model that cannot be read.
 pub fn missing_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Response> {
     let model = decode::model(model.clone()).ok()?;
     let node = nodes(&model).into_iter().find(|node| !has(node.op_type()))?;

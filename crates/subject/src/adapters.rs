@@ -27,7 +27,7 @@ pub struct Adapters {
 impl Adapters {
     /// Returns the installed adapters: in the folder of `ONNX_CONFORMANCE_ADAPTERS`; next to the program; and in
     /// `share/onnx-conformance/adapters`, if a package manager installs the program in `bin`. Adapters in `adapters` of
-    /// the current folder may be anybody's, and are started only by path.
+    /// the current folder are not trusted, and are started only by path.
     pub fn installed() -> Adapters {
         // A package manager may link to the program from elsewhere.
         let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();

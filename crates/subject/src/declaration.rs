@@ -113,7 +113,10 @@ impl fmt::Display for Accepted {
 /// The opsets of a domain, or the IR versions: the newest, or the oldest and the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "opsets are a number, the newest, or a pair of numbers, the oldest and the newest")]
+#[serde(
+    untagged,
+    expecting = "write opsets as a number, the newest, or as a pair of numbers, the oldest and the newest"
+)]
 pub enum Opsets {
     /// Every opset up to this one.
     UpTo(u32),
@@ -220,8 +223,8 @@ fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
     let others: Vec<String> = others.chars().map(|c| format!("'{c}'")).collect();
     let shown: String = text.chars().take(MAX_WORD).collect();
     Some(format!(
-        "the {kind} '{}' names no file: begin it with a letter or a digit, go on with letters, digits and {}, and use at most \
-         {MAX_WORD} of them",
+        "the {kind} '{}' cannot be part of a file name: begin it with a letter or a digit, continue with letters, digits and {}, \
+         and use at most {MAX_WORD} characters",
         shown.escape_debug(),
         others.join(", ")
     ))

@@ -81,7 +81,7 @@ impl RequestFiles {
         self.is_removed = removed.is_ok();
         removed.map_err(|error| {
             let rule = format!("the folder of the request cannot be removed: {error}");
-            problem(rule, "leave what is there as it is, and write nothing but the outputs that are asked for")
+            problem(rule, "keep the files of the request unchanged, and write only the requested outputs")
         })
     }
 
@@ -130,8 +130,8 @@ impl RequestFiles {
         match found.filter_map(Result::ok).map(|entry| entry.path()).find(|path| !known.contains(path.as_path())) {
             None => Ok(values),
             Some(path) => Err(problem(
-                format!("{} was written, which was not asked for", file_name(&path)),
-                "write each output to its `path`, and nothing else beside it",
+                format!("{} was written but not requested", file_name(&path)),
+                "write each output to its `path`, and nothing else",
             )),
         }
     }
@@ -157,7 +157,7 @@ fn outputs(home: &Path, outputs: &[Output]) -> Vec<(Output, PathBuf)> {
 }
 
 fn text(path: &Path) -> io::Result<String> {
-    let rule = || io::Error::other(format!("the path {} is not UTF-8; set TMPDIR to one that is", path.display()));
+    let rule = || io::Error::other(format!("the path {} is not UTF-8; set TMPDIR to a path in UTF-8", path.display()));
     path.to_str().map(str::to_owned).ok_or_else(rule)
 }
 
@@ -195,9 +195,9 @@ fn problem(rule: String, fix: &str) -> Problem {
 fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     let (name, declared) = (&output.name, &output.value_type);
     let place = format!("output '{name}' ({})", file_name(path));
-    let fix = "write every output that is asked for to its `path` before the answer";
+    let fix = "write every requested output to its `path` before the answer";
     let unreadable = |error: io::Error| problem(format!("{place} cannot be read: {error}"), fix);
-    let irregular = || problem(format!("{place} is no regular file"), fix);
+    let irregular = || problem(format!("{place} is not a regular file"), fix);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
         Ok(_) => return Err(irregular()),
@@ -215,8 +215,8 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     // A file that is much larger than expected is neither read nor decoded.
     let limit = output.bytes.saturating_mul(LIMIT_FACTOR).saturating_add(BASE_LIMIT);
     let too_large = |size: u64| {
-        let rule = format!("{place} has {size} bytes, and at most {limit} are read of this output");
-        problem(rule, "write the value alone, as the runtime gave it")
+        let rule = format!("{place} has {size} bytes, over the limit of {limit} bytes for this output");
+        problem(rule, "write only the value, as the runtime returned it")
     };
     if found.len() > limit {
         return Err(too_large(found.len()));
@@ -232,19 +232,19 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     let limit = MAX_DECODED.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
     decoded_size(kind, &bytes, limit, &Deadline::never()).map_err(|error| {
         problem(
-            format!("{place} holds a {message} that is too large: {error}"),
-            "write the value as the runtime gave it",
+            format!("{place} contains a {message} that is too large: {error}"),
+            "write the value as the runtime returned it",
         )
     })?;
     let value = decode::value(bytes.clone(), declared).map_err(|error| {
-        let fix = format!("write it as {message}, which is what {declared} calls for");
-        problem(format!("{place} holds no {message}: {error}"), &fix)
+        let fix = format!("write it as {message}, the message for {declared}");
+        problem(format!("{place} is not a valid {message}: {error}"), &fix)
     })?;
     match message_name(bytes, declared) {
         found if found.is_empty() || found == *name => Ok(value),
         found => Err(problem(
-            format!("{place} holds a value by the name '{found}'"),
-            "write outputs in the order in which they are asked for; leave the name out, or write the output's",
+            format!("{place} contains a value named '{found}'"),
+            "write the outputs in the requested order; omit the name, or use that of the output",
         )),
     }
 }
@@ -294,7 +294,7 @@ mod tests {
         let mut bytes = start.encode_to_vec();
         let item = bytes[bytes.len() - 2..].to_vec();
         bytes.extend(item.iter().cycle().take(8 << 20));
-        assert!(rule(&bytes, sequence).contains("holds a SequenceProto that is too large"));
+        assert!(rule(&bytes, sequence).contains("contains a SequenceProto that is too large"));
     }
 
     #[cfg(unix)]

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 64;
 const BYTES_PER_ENTRY: u64 = 1 << 10;
 
 /// Remedy for too many files in a folder.
-const FIX: &str = "write each output to its `path`, and nothing else beside it";
+const FIX: &str = "write each output to its `path`, and nothing else";
 
 /// The folder of a run, and the names of the request folders in it.
 pub(super) struct ExchangeFolder {
@@ -135,7 +135,7 @@ impl Contents {
             }
             self.depth = self.depth.max(depth);
             if depth > bounds.depth {
-                let rule = format!("folders nest more than {} deep in the folder of the request", bounds.depth);
+                let rule = format!("folders in the folder of the request are nested more than {} deep", bounds.depth);
                 return Err(Problem::new(&[], rule, FIX));
             }
             let entries = match fs::read_dir(&path) {
@@ -145,8 +145,7 @@ impl Contents {
             for entry in entries.filter_map(Result::ok) {
                 self.entries += 1;
                 if self.entries > bounds.entries {
-                    let rule =
-                        format!("more than {} files and folders are in the folder of the request", bounds.entries);
+                    let rule = format!("the folder of the request has more than {} files and folders", bounds.entries);
                     return Err(Problem::new(&[], rule, FIX));
                 }
                 open.push((entry.path(), depth + 1));
@@ -159,7 +158,7 @@ impl Contents {
 /// Creates the error for a folder that an adapter has made unreadable.
 fn unreadable(path: &Path, error: &io::Error) -> Problem {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Problem::new(&[], format!("{name} in the folder of the request cannot be looked into: {error}"), FIX)
+    Problem::new(&[], format!("{name} in the folder of the request cannot be read: {error}"), FIX)
 }
 
 #[cfg(test)]
@@ -194,12 +193,12 @@ mod tests {
         assert!(exchange.added("1", &given).unwrap() < 100_000 || cfg!(not(unix)));
         let deep = folder.join("b/".repeat(MAX_DEPTH + 1));
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(rule(&given), "folders nest more than 64 deep in the folder of the request");
+        assert_eq!(rule(&given), "folders in the folder of the request are nested more than 64 deep");
         let given = exchange.given("1").unwrap();
         assert!(exchange.added("1", &given).is_ok());
         for number in 0..=MAX_ADDED_ENTRIES {
             fs::write(deep.join(number.to_string()), "").unwrap();
         }
-        assert_eq!(rule(&given), "more than 10066 files and folders are in the folder of the request");
+        assert_eq!(rule(&given), "the folder of the request has more than 10066 files and folders");
     }
 }

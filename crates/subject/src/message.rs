@@ -130,11 +130,11 @@ impl TryFrom<Fields> for Answer {
     fn try_from(fields: Fields) -> Result<Answer, Self::Error> {
         let result = match (fields.ok, fields.unsupported, fields.error) {
             (Some(true), None, None) => Answered::Ok,
-            (Some(false), None, None) => return Err("`ok` can only be true; what failed is an `error`"),
+            (Some(false), None, None) => return Err("`ok` can only be true; report a failure as `error`"),
             (None, Some(unsupported), None) => Answered::Unsupported(unsupported),
             (None, None, Some(failure)) => Answered::Error(failure),
-            (None, None, None) => return Err("none of `ok`, `unsupported` and `error` is there"),
-            _ => return Err("more than one of `ok`, `unsupported` and `error` is there"),
+            (None, None, None) => return Err("none of `ok`, `unsupported` and `error` is present"),
+            _ => return Err("more than one of `ok`, `unsupported` and `error` is present"),
         };
         Ok(Answer { seq: fields.seq, result })
     }
@@ -243,8 +243,8 @@ impl Problem {
 /// Parses a line as the expected message.
 pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
     if serde_json::from_slice::<IgnoredAny>(line).is_err() {
-        let fix = "write only answers to standard output, each whole and on one line; standard error is free";
-        return Err(Problem::new(line, "the line is no JSON", fix));
+        let fix = "write only answers to standard output, each complete and on one line; standard error is free";
+        return Err(Problem::new(line, "the line is not JSON", fix));
     }
     deserialize_object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
         // A message is a single line, so its line number is omitted.
@@ -282,11 +282,11 @@ fn deserialize_present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 /// Returns a warning about a valid answer that should be improved, with its remedy.
 pub fn advice(answer: &Answer) -> Option<(&'static str, &'static str)> {
-    const WORDS: &str = "give the runtime's own words, which people read and expectations match";
+    const WORDS: &str = "pass on the message of the runtime, which users read and expectations match";
     match &answer.result {
         Answered::Ok => None,
         Answered::Unsupported(unsupported) if unsupported.what.parse::<MissingFeature>().is_err() => Some((
-            "`what` has none of the forms of docs/protocol.md",
+            "`what` is not in a form that docs/protocol.md defines",
             "write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like",
         )),
         Answered::Unsupported(Unsupported { message, .. }) | Answered::Error(Failure { message, .. }) => {
@@ -318,7 +318,7 @@ mod tests {
         assert!(rule(r#"{"seq":7,"ok":null}"#).contains("null"));
         assert!(rule(r#"{"seq":7,"ok":true,"ok":true}"#).contains("duplicate field `ok`"));
         assert!(rule(r#"{"ok":true}"#).contains("missing field `seq`"));
-        assert_eq!(rule(r#"{"seq":7,"ok":tr"#), "the line is no JSON");
+        assert_eq!(rule(r#"{"seq":7,"ok":tr"#), "the line is not JSON");
         let problem = read::<Answer>(&[0xff; 5000]).unwrap_err();
         assert!(problem.line.len() < 10_000 && problem.line.ends_with(" ..."), "{problem}");
     }

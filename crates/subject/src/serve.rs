@@ -26,7 +26,7 @@ pub fn serve(runtime: &impl Runtime) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed.
-            let _ = writeln!(io::stderr(), "the harness cannot be served: {error}");
+            let _ = writeln!(io::stderr(), "cannot serve the harness: {error}");
             ExitCode::FAILURE
         }
     }

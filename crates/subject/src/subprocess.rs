@@ -90,7 +90,7 @@ pub enum StartError {
         message: String,
     },
     /// The folder for files cannot be created.
-    #[error("no folder for the files of cases can be made: {0}")]
+    #[error("cannot create a folder for the files of cases: {0}")]
     Files(io::Error),
     /// The run was stopped.
     #[error("stopped before the runtime had started")]
@@ -216,12 +216,12 @@ impl Subprocess {
             let mark = format!("{}", 1 + self.starts.fetch_add(1, Ordering::Relaxed));
             match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
                 Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
-                Ok(_) => "it says of itself other than the first process did".clone_into(&mut last),
+                Ok(_) => "its declaration differs from that of the first process".clone_into(&mut last),
                 Err(WorkerExit::Stopped) => return Err(WorkerExit::Stopped),
                 Err(death) => last = death.to_string(),
             }
         }
-        Err(self.give_up(format!("{} cannot be started again: {last}", self.launch.program.display())))
+        Err(self.give_up(format!("cannot restart {}: {last}", self.launch.program.display())))
     }
 
     /// Ends the run, since no further case can run.
@@ -237,7 +237,7 @@ impl Subprocess {
         }
         let deaths = self.deaths.fetch_add(1, Ordering::Relaxed) + 1;
         if deaths >= self.options.restarts.max(1) {
-            self.give_up(format!("{deaths} processes in a row ended without an answer, the last so: {death}"));
+            self.give_up(format!("{deaths} processes in a row ended without an answer, the last one: {death}"));
         }
         if let WorkerExit::Violation(problem, _) = death {
             self.report(problem);
@@ -303,7 +303,7 @@ fn group(id: &str) -> &str {
 
 /// Formats a problem on separate lines.
 fn format_problem(problem: &Problem) -> String {
-    let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
+    let mut text = format!("protocol: {}\n    fix: {}", problem.rule, problem.fix);
     if !problem.line.is_empty() {
         let _ = write!(text, "\n    line: {}", problem.line);
     }
@@ -351,13 +351,14 @@ impl Host for Subprocess {
         let exchange = Arc::clone(&self.exchange());
         if let Err(error) = exchange.remove() {
             let path = exchange.path().display();
-            violations
-                .push(format!("{path}: the adapter left what cannot be removed ({error}); remove the folder by hand"));
+            violations.push(format!(
+                "{path}: the adapter left files that cannot be removed ({error}); remove the folder by hand"
+            ));
         }
         match self.problems.load(Ordering::Relaxed) {
             0 => {}
-            1 => violations.push("1 message is not as it should be".to_owned()),
-            problems => violations.push(format!("{problems} messages are not as they should be")),
+            1 => violations.push("1 message should be corrected".to_owned()),
+            problems => violations.push(format!("{problems} messages should be corrected")),
         }
         violations
     }

@@ -220,7 +220,7 @@ impl Worker {
             return Ok(());
         };
         self.process.end();
-        let mut message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        let mut message = format!("more than {} MB of memory were used", limit / 1_000_000);
         if files > limit / 2 {
             let _ = write!(message, ", {} MB of them by files of the request", files / 1_000_000);
         }
@@ -232,7 +232,7 @@ impl Worker {
         let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
         let unfinished = self.lines.unfinished();
         if unfinished > 0 {
-            let _ = write!(message, "; {unfinished} bytes of a line came, without its end");
+            let _ = write!(message, "; received {unfinished} bytes of an incomplete line");
         }
         WorkerExit::Timeout(self.with_stderr(message))
     }
@@ -295,14 +295,14 @@ impl std::fmt::Display for WorkerExit {
 }
 
 fn unrequested(line: &[u8]) -> Problem {
-    let fix = "answer each request once, after it has come and with its own `seq`, and write no other line";
-    Problem::new(line, "a line came that answers no request that is due", fix)
+    let fix = "answer each request once, after it was sent and with its `seq`, and write no other line";
+    Problem::new(line, "received a line that does not answer a pending request", fix)
 }
 
 fn second_line(line: &[u8]) -> Problem {
-    Problem::new(line, "more than one line came for one request", "answer each request with one line")
+    Problem::new(line, "received more than one line for one request", "answer each request with one line")
 }
 
 fn too_long(line: &[u8]) -> Problem {
-    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline; values go to files")
+    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline, and write values to files")
 }

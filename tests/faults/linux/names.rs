@@ -44,7 +44,7 @@ fn strange_json_is_a_protocol_error() {
         (r#"{"seq":-SEQ,"ok":true}"#, "invalid"),
         (r#"{"seq":SEQ.0,"ok":true}"#, "invalid type: floating point"),
         (r#"{"seq":99999999999999999999999,"ok":true}"#, "invalid type: floating point"),
-        (r#"{"seq":NaN,"ok":true}"#, "the line is no JSON"),
+        (r#"{"seq":NaN,"ok":true}"#, "the line is not JSON"),
         (r#"{"seq":SEQ,"seq":SEQ,"ok":true}"#, "duplicate field `seq`"),
         (r"[SEQ,true]", "expected an object"),
         (r#"{"seq":SEQ,"error":{"phase":"run","message":"a","message":"b"}}"#, "duplicate field `message`"),

@@ -45,7 +45,7 @@ impl Case {
         Case::new(id, Bytes::new(), Vec::new())
     }
 
-    /// Creates a required case with nothing said of it besides its model and data.
+    /// Creates a required case with a model and data only.
     pub fn new(id: impl Into<String>, model: Bytes, data: Vec<DataSet>) -> Case {
         Case {
             id: id.into(),
@@ -200,11 +200,13 @@ impl UpstreamOverride {
     pub const fn reason(self) -> &'static str {
         match self {
             UpstreamOverride::Draws => "stored draws of a random operator: type, shape and mean",
-            UpstreamOverride::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
+            UpstreamOverride::Dropout => {
+                "dropout in training: kept elements are scaled, and the number of dropped ones is within chance"
+            }
             UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
             UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
             UpstreamOverride::Mended => {
-                "a test that a later release mended: the outputs stored there for the same inputs"
+                "a test that a later release fixed: the outputs stored there for the same inputs"
             }
             UpstreamOverride::Restored => "values stored in another element type: the type that the model declares",
             UpstreamOverride::Ambiguous => "a test that stores one of several results that the text allows",
@@ -245,7 +247,7 @@ pub enum RefusalClass {
     /// The model: its types, shapes, attributes and form.
     #[serde(rename = "refusal/static")]
     Static,
-    /// The values of inputs alone, which a runtime may never look at.
+    /// The values of inputs only, which a runtime may never inspect.
     #[serde(rename = "refusal/value")]
     Value,
 }

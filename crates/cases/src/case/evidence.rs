@@ -36,7 +36,7 @@ pub struct OutputEvidence {
 }
 
 impl Evidence {
-    /// Returns the evidence that agreement with a runtime is, or `None` if the runtime does not count.
+    /// Returns the evidence that an agreeing runtime provides, or `None` if the runtime does not count.
     pub fn of_runtime(name: &str) -> Option<Evidence> {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),

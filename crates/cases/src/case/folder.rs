@@ -105,7 +105,7 @@ impl TestFiles<'_> {
 
 /// Reads a test folder as the case of an id. The accuracy applies to floating types; all others are exact.
 ///
-/// A file `model.onnx` that holds no model is a case, too. The reaction of a runtime is an outcome, but never a pass.
+/// A file `model.onnx` that is not a model is a case, too. The reaction of a runtime is an outcome, but never a pass.
 pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
     let case = read_test(id, TestFiles::Folder(folder), accuracy, feed)?;
     Ok(Case { folder: Some(folder.to_owned()), ..case })
@@ -171,7 +171,7 @@ fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
     let set = |number: usize| format!("test_data_set_{number}");
     let count = (0..usize::MAX).find(|number| !files.has_folder(&set(*number))).unwrap_or(0);
     let sets: Vec<String> = (0..count).map(set).collect();
-    let missing = || folder_error(&files.place(""), "there is no test_data_set_0 beside model.onnx");
+    let missing = || folder_error(&files.place(""), "there is no test_data_set_0 next to model.onnx");
     if sets.is_empty() { Err(missing()) } else { Ok(sets) }
 }
 
@@ -197,7 +197,7 @@ fn read_values(
     if files.has(&next) {
         return Err(folder_error(
             &files.place(&next),
-            format!("the model has {} {kind}s, so no file of this number belongs here", parameters.len()),
+            format!("the model has {} {kind}s, so this file is surplus", parameters.len()),
         ));
     }
     if kind == "output" && values.len() != parameters.len() {
@@ -223,7 +223,12 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
         Some(onnx::type_proto::Value::TensorType(tensor)) if tensor.elem_type() == ElementType::Float.code() => {
             tensor.shape.clone().unwrap_or_default().dim
         }
-        _ => return Err(folder_error(path, format!("input '{}' is no float tensor, so it has no ramp", info.name()))),
+        _ => {
+            return Err(folder_error(
+                path,
+                format!("input '{}' is not a float tensor, so it cannot be filled with a ramp", info.name()),
+            ));
+        }
     };
     let size = |dim: &onnx::tensor_shape_proto::Dimension| match dim.value {
         Some(Dim::DimValue(size)) => usize::try_from(size).unwrap_or(0),

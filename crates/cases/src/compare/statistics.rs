@@ -17,7 +17,7 @@ const DEVIATIONS: f64 = 6.0;
 pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (expected, drawn) = (sample.floats(), actual.floats());
     if let Some(value) = drawn.iter().find(|value| !value.is_finite()) {
-        return Err(different(DifferenceKind::Values(Distance::Far), format!("a drawn element is {value}")));
+        return Err(different(DifferenceKind::Values(Distance::Far), format!("an element is {value}")));
     }
     let ((want, want_variance), (got, got_variance)) = (moments(&expected), moments(&drawn));
     // Few elements may all be equal by chance, and their variance is then 0: an eighth is added.
@@ -25,8 +25,9 @@ pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     if (want - got).abs() <= allowed {
         return Ok(());
     }
-    let message =
-        format!("the mean of the stored draw is {want}, of this one {got}; chance allows {allowed} between them");
+    let message = format!(
+        "the mean of the stored sample is {want}, that of the output {got}; chance allows a difference of {allowed}"
+    );
     Err(different(DifferenceKind::Values(Distance::Far), message))
 }
 
@@ -73,7 +74,7 @@ fn check_dropped(dropped_count: usize, all: usize, ratio: f64) -> Result<(), Dif
         return Ok(());
     }
     let message = format!(
-        "{dropped_count} of {all} elements are dropped at a ratio of {ratio}; chance allows {allowed} more or less than {mean}"
+        "{dropped_count} of {all} elements are dropped at a ratio of {ratio}; chance allows {mean} plus or minus {allowed}"
     );
     Err(far_off(message))
 }
@@ -152,7 +153,7 @@ pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
         }
         Distribution::Uniform { low, high } => {
             if let Some(value) = values.iter().find(|value| !(*low..=*high).contains(*value)) {
-                return Err(far_off(format!("a drawn element is {value}, which is not from {low} to {high}")));
+                return Err(far_off(format!("an element is {value}, outside {low} to {high}")));
             }
             let width = high - low;
             check_moments(&values, (low + high) / 2.0, width * width / 12.0, 0.8)?;
@@ -171,22 +172,20 @@ fn far_off(message: String) -> Difference {
 /// the squared variance: 2 for a normal distribution, 0.8 for a uniform one.
 fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Result<(), Difference> {
     if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-        return Err(far_off(format!("a drawn element is {value}")));
+        return Err(far_off(format!("an element is {value}")));
     }
     let count = values.len().max(1) as f64;
     let (got, _) = moments(values);
     let allowed = DEVIATIONS * libm::sqrt(variance / count) + ROUNDING * (mean.abs() + libm::sqrt(variance));
     if (got - mean).abs() > allowed {
-        return Err(far_off(format!(
-            "the mean of the draw is {got}, not {mean}; chance allows {allowed} between them"
-        )));
+        return Err(far_off(format!("the mean is {got}, expected {mean}; chance allows a difference of {allowed}")));
     }
     let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
     let allowed = variance * (DEVIATIONS * libm::sqrt(spread / count) + ROUNDING);
     // The sum of few squares is far from normal, and six deviations would be too strict.
     if values.len() >= MIN_DRAWS_FOR_VARIANCE && (squares - variance).abs() > allowed {
         let message =
-            format!("the variance of the draw is {squares}, not {variance}; chance allows {allowed} between them");
+            format!("the variance is {squares}, expected {variance}; chance allows a difference of {allowed}");
         return Err(far_off(message));
     }
     Ok(())
@@ -210,7 +209,7 @@ fn check_shape(values: &[f64], below: impl Fn(f64) -> f64) -> Result<(), Differe
     for (at, value) in sorted.iter().enumerate() {
         let (share, probability) = (at as f64 / count, below(*value));
         if (share - probability).abs() > allowed {
-            let message = format!("{share} of the elements are below {value}, where {probability} is expected");
+            let message = format!("a fraction of {share} of the elements is below {value}, expected {probability}");
             return Err(far_off(message));
         }
     }
@@ -251,7 +250,7 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
         return Ok(());
     }
     Err(far_off(format!(
-        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {allowed} more or less than {mean}"
+        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {mean} plus or minus {allowed}"
     )))
 }
 
@@ -259,7 +258,7 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
 fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (rows, classes) = match weights.shape() {
         [rows, classes] => (*rows, *classes),
-        shape => return Err(far_off(format!("weights of shape {shape:?} have no rows of classes"))),
+        shape => return Err(far_off(format!("weights of shape {shape:?} are not rows of classes"))),
     };
     let (weights, values) = (weights.floats(), actual.floats());
     let draws = values.len().checked_div(rows).unwrap_or(0);
@@ -268,7 +267,7 @@ fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference
         for value in values.iter().skip(row * draws).take(draws) {
             let class = (0..classes).find(|class| *class as f64 == *value);
             let Some(count) = class.and_then(|class| counts.get_mut(class)) else {
-                return Err(far_off(format!("a drawn class is {value}, and there are {classes}")));
+                return Err(far_off(format!("an element is {value}, which is not one of {classes} classes")));
             };
             *count += 1;
         }

@@ -458,7 +458,7 @@ fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
     }
     assert_eq!(
         message(mask(81)),
-        "81 of 100 elements are dropped at a ratio of 0.5; chance allows 30 more or less than 50"
+        "81 of 100 elements are dropped at a ratio of 0.5; chance allows 50 plus or minus 30"
     );
     let source = floats(ElementType::Float, &[3.0; 100]);
     let dropped = |fallen: usize, kept: f64| {
@@ -482,5 +482,5 @@ fn drawn_means_may_be_on_their_bound_but_not_past_it() {
         assert_eq!(statistics::same_mean(&sample, &actual).is_ok(), agrees, "{value}");
     }
     let text = message(statistics::same_mean(&sample, &floats(ElementType::Double, &[2.0; 8])));
-    assert!(text.contains("is 1, of this one 2; chance allows 0.75"), "{text}");
+    assert!(text.contains("is 1, that of the output 2; chance allows a difference of 0.75"), "{text}");
 }

@@ -74,7 +74,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
             (Some(expected), Some(actual)) => compare(expected, actual, accuracy),
             (want, _) => {
                 let (want, got) = if want.is_some() { ("present", "absent") } else { ("absent", "present") };
-                Err(different(DifferenceKind::Shape, format!("expected the optional {want}, got it {got}")))
+                Err(different(DifferenceKind::Shape, format!("the optional is {got}, expected {want}")))
             }
         },
         (Value::Map(expected), Value::Map(actual)) => {

@@ -1,4 +1,4 @@
-//! `defects.yaml`: vendored tests that a correct implementation may fail as they are stored, each with the reason.
+//! `defects.yaml`: defective vendored tests, which a correct implementation may fail, each with the reason.
 
 use std::collections::BTreeMap;
 
@@ -53,14 +53,14 @@ impl Defects {
         for defect in list {
             let Defect { test, from, to, .. } = &defect;
             if release_key(from) > release_key(to) {
-                return Err(file_error(format!("{test}: the first release, {from}, comes after the last, {to}")));
+                return Err(file_error(format!("{test}: the first release, {from}, is later than the last, {to}")));
             }
             let ways = [defect.outputs_of.is_some(), defect.stored_as.is_some(), defect.level.is_some()];
             if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
-                return Err(file_error(format!("{test}: write one of outputs_of, stored_as and level")));
+                return Err(file_error(format!("{test}: write only one of outputs_of, stored_as and level")));
             }
             if defect.level == Some(Level::Required) {
-                return Err(file_error(format!("{test}: the level of a test that is listed is recommended or open")));
+                return Err(file_error(format!("{test}: the level of a listed test must be recommended or open")));
             }
             let others = defects.by_test.entry(test.clone()).or_default();
             if let Some(other) = others.iter().find(|other| other.has(from) || defect.has(&other.from)) {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(defects.of("1.10.1", "node/b"), None);
         assert_eq!(defects.of("1.11.0", "node/a"), None);
         for (text, expected) in [
-            (entry("1.10.0", "1.9.0"), "comes after"),
+            (entry("1.10.0", "1.9.0"), "is later than"),
             (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),
             (format!("{}{}", entry("1.9.0", "1.9.0"), entry("1.2.2", "1.10.0")), "overlap"),
             (entry("1.9.0", "1.9.0").replace("because", "why"), "why"),

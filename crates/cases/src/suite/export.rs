@@ -307,7 +307,7 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
 fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
     let (source, size) = open_regular(from).map_err(io(from))?;
     if size > MAX_BINARY {
-        return Err(file_error(from, format!("is larger than the {MAX_BINARY} bytes that are copied")));
+        return Err(file_error(from, format!("is larger than the limit of {MAX_BINARY} bytes")));
     }
     // The file may grow meanwhile.
     let mut source = source.take(MAX_BINARY);
@@ -370,7 +370,7 @@ impl Exported {
         if head.format != FORMAT {
             return Err(file_error(
                 &path,
-                format!("has format {}, and this program reads format {FORMAT}", head.format),
+                format!("has format {}, but this program reads format {FORMAT}", head.format),
             ));
         }
         let mut entries = BTreeMap::new();
@@ -400,7 +400,10 @@ impl Exported {
 
     fn read(&self, entry: &Entry) -> Result<Case, SuiteError> {
         if entry.folder.split('/').any(|part| part == "..") || Path::new(&entry.folder).is_absolute() {
-            return Err(file_error(&self.root.join(MANIFEST), format!("{}: the folder leaves the suite", entry.id)));
+            return Err(file_error(
+                &self.root.join(MANIFEST),
+                format!("{}: the folder is outside the suite", entry.id),
+            ));
         }
         let home = self.root.join(&entry.folder);
         let is_read = |name: &&String| *name == "model.onnx" || name.starts_with("test_data_set_");
@@ -415,7 +418,7 @@ impl Exported {
                 return Err(file_error(
                     &path,
                     format!(
-                        "is not what was exported: its sha256 differs; export the case again, or take out {MANIFEST}"
+                        "was changed after the export: its sha256 differs; export the case again, or remove {MANIFEST}"
                     ),
                 ));
             }
@@ -466,7 +469,7 @@ fn data_set(
         let stored = |part: Part, declared: &ValueType| value(&file_name(number, part), declared);
         let tensor = |part: Part, declared: &ValueType| match stored(part, declared)? {
             Value::Tensor(tensor) => Ok(tensor),
-            _ => Err(file_error(folder, format!("{} holds {declared}, not a tensor", file_name(number, part)))),
+            _ => Err(file_error(folder, format!("{} contains {declared}, not a tensor", file_name(number, part)))),
         };
         Ok(ExpectedOutput { name: output.name.clone(), expected: output.rule.try_map(stored, tensor)? })
     });

@@ -35,7 +35,7 @@ impl Filter {
         for pattern in patterns.iter().map(AsRef::as_ref) {
             let unwanted = pattern.strip_prefix('!');
             if unwanted.unwrap_or(pattern).trim_end_matches('/').is_empty() {
-                return Err(FilterError { pattern: pattern.to_owned(), reason: "it names no case".to_owned() });
+                return Err(FilterError { pattern: pattern.to_owned(), reason: "it selects no case".to_owned() });
             }
             if let Some(pattern) = unwanted {
                 filter.unwanted.add(pattern)?;
@@ -219,7 +219,7 @@ mod tests {
         assert!(Filter::new(&["a[b"]).is_err());
         for empty in ["", "/", "!", "!/"] {
             let error = Filter::new(&["a", empty]).unwrap_err().to_string();
-            assert!(error.contains("it names no case"), "{empty}: {error}");
+            assert!(error.contains("it selects no case"), "{empty}: {error}");
         }
     }
 

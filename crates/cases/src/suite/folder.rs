@@ -39,7 +39,7 @@ impl FolderSuite {
         }
         if folders.is_empty() {
             let rule =
-                "no folder here holds a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
+                "no folder here contains a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
         Ok(FolderSuite { folders, memory: None })

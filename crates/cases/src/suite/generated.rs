@@ -135,7 +135,7 @@ impl Source for Generated {
             return Ok(());
         }
         let path = path_of(&format!("{}/{}", version.domain, version.name));
-        let rule = format!("the cases of {version} are others; if that is meant, run `cargo xtask gen`");
+        let rule = format!("the cases of {version} have changed; if that is intended, run `cargo xtask gen`");
         Err(SuiteError::File { path: path.into(), rule })
     }
 }

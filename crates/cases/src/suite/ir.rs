@@ -61,8 +61,8 @@ impl IrCases {
             return Ok(folder.path().to_owned());
         }
         let folder = write_data().map_err(|error| {
-            let hint = "it is for temporary files; set TMPDIR to a folder that can be written, or name `testdata` of a \
-                        checkout by --testdata";
+            let hint = "temporary files are written here; set TMPDIR to a writable folder, or pass `testdata` of a checkout \
+                        with --testdata";
             let error = io::Error::new(error.kind(), format!("{error}; {hint}"));
             SuiteError::Io { path: std::env::temp_dir(), error }
         })?;
@@ -71,7 +71,8 @@ impl IrCases {
 
     fn file(group: &CaseGroup) -> Result<IrFile, SuiteError> {
         let found = embedded_ir().find(|(name, _)| *name == group.name);
-        let missing = || SuiteError::File { path: (&group.name).into(), rule: "there is no such file of cases".into() };
+        let missing =
+            || SuiteError::File { path: (&group.name).into(), rule: "this file of cases does not exist".into() };
         let (name, text) = found.ok_or_else(missing)?;
         Ok(read_ir(&name, text)?)
     }

@@ -129,14 +129,14 @@ impl SuiteError {
         if size <= memory {
             return Ok(());
         }
-        let message = format!("the model and its data have {size} bytes, and the limit is {memory} bytes");
+        let message = format!("the model and its data have {size} bytes, over the limit of {memory} bytes");
         Err(SuiteError::TooLarge { case: Box::new(case()), message })
     }
 
     /// Creates the error for a folder that cannot be walked.
     pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
         let path = error.path().unwrap_or(folder).to_owned();
-        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link leads back to it"));
+        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link forms a cycle"));
         SuiteError::Io { path, error }
     }
 }

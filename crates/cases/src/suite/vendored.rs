@@ -45,7 +45,7 @@ impl VendoredCases {
     /// Returns the tests of the newest embedded release.
     pub fn newest() -> Result<VendoredCases, SuiteError> {
         let releases = Releases::embedded()?;
-        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "holds no release".to_owned() };
+        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "contains no release".to_owned() };
         VendoredCases::all(&releases)?.pop().ok_or_else(missing)
     }
 
@@ -117,7 +117,8 @@ impl VendoredCases {
             Some(release) => {
                 let later = self.releases.find(release).map(|number| self.read(number, &case.id, test)).transpose()?;
                 let missing = || {
-                    let rule = format!("there is no ONNX {release} that has {test}, whose outputs defects.yaml names");
+                    let rule =
+                        format!("defects.yaml refers to the outputs of {test} in ONNX {release}, which does not exist");
                     SuiteError::File { path: self.place(test), rule }
                 };
                 Some(later.flatten().ok_or_else(missing)?)

@@ -48,7 +48,7 @@ impl RunFolder {
                 Lock::Taken => {}
             }
         }
-        Err(io::Error::other(format!("in {} no folder stays in its place", place.display())))
+        Err(io::Error::other(format!("other processes take or remove every new folder in {}", place.display())))
     }
 
     /// Returns the path of the folder.

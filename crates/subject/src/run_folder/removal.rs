@@ -40,7 +40,7 @@ mod implementation {
             }
             _ => openat(CWD, c".", FOLDER, Mode::empty())?,
         };
-        let name = path.file_name().ok_or_else(|| io::Error::other("the path names no entry of a folder"))?;
+        let name = path.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
         let name = CString::new(name.as_encoded_bytes())?;
         let entry = Entry { parent: parent.as_fd(), name: &name };
         if !entry.is_folder(FileType::Unknown) {
@@ -245,7 +245,7 @@ mod implementation {
             if Instant::now() <= self.until {
                 return Ok(());
             }
-            Err(io::Error::new(io::ErrorKind::TimedOut, "it holds more than can be removed in the time"))
+            Err(io::Error::new(io::ErrorKind::TimedOut, "it contains more than could be removed within the time limit"))
         }
     }
 }

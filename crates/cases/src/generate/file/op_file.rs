@@ -331,7 +331,7 @@ pub enum TypesRule {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no setting is written so; it is a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
+    expecting = "not a setting; write a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
 )]
 pub enum Setting {
     /// Written out.
@@ -440,8 +440,8 @@ pub(crate) fn read_operator(source: YamlText<'_>) -> Result<OperatorFile, Box<Ya
     let file: OperatorFile = yaml::read(path, text)?;
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
         let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);
-        let message = format!("this folder is not the one of {}", file.op);
-        let help = format!("correct the line, or move the file to the folder {}", file.op);
+        let message = format!("the folder does not have the name of the operator {}", file.op);
+        let help = format!("correct the line, or move the file to a folder named {}", file.op);
         return Err(source.error((line, "op: ".len() + 1), message, Some(help)));
     }
     Ok(file)

@@ -266,7 +266,11 @@ mod tests {
 
     #[test]
     fn a_name_that_is_none_or_two_is_refused() {
-        check("{values: {each: {off: 5}}}", [0, 0, 0], Err("no alternative of the case is called 'off'"));
+        check(
+            "{values: {each: {off: 5}}}",
+            [0, 0, 0],
+            Err("an output has the alternative 'off', but the case does not"),
+        );
         check("{values: {each: {'0': 5}}}", [0, 0, 1], Err("several inputs or settings have an alternative '0'"));
         check("{values: {each: {odd: 5, 'axis=0': 6}}}", [0, 1, 0], Err("two alternatives"));
     }

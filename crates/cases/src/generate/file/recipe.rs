@@ -81,7 +81,7 @@ impl Recipes {
             }
             if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
                 let message = format!("the recipe '{name}' uses another recipe");
-                let help = Some("write its cases out, or have operators use both".to_owned());
+                let help = Some("copy its cases, or let operators use both recipes".to_owned());
                 let name = case.uses.first().map_or("", String::as_str);
                 return Err(source.error(place_of_use(source.text, name), message, help));
             }
@@ -124,7 +124,7 @@ impl Recipes {
     /// Points at a case of a recipe, with the fix for its mistake.
     pub(crate) fn point_at_case(&self, case: &str, help: Option<String>) -> Box<YamlError> {
         let source = YamlText { path: &self.path, text: &self.text };
-        source.error_at_case(case, format!("its case '{case}' stands here"), help)
+        source.error_at_case(case, format!("its case '{case}' is defined here"), help)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::generate::file::ordered::Ordered;
 use crate::generate::file::words::Words;
 use crate::generate::file::yaml_text::YamlText;
 
-/// Error: a word that stands for no type.
+/// Error: a word that is neither a type nor a group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{word}' is neither a type nor a group; the groups are {}", .groups.join(", "))]
 pub(crate) struct UnknownType {
@@ -49,7 +49,7 @@ impl TypeList {
         self.types.contains(value_type)
     }
 
-    /// Replaces the words by the types that they stand for.
+    /// Replaces the words by their types.
     pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), UnknownType> {
         self.types =
             self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, UnknownType>>()?.concat();
@@ -75,16 +75,16 @@ impl TypeGroups {
                 source.error(place, message, Some(help.to_owned()))
             };
             if name.parse::<ElementType>().is_ok() {
-                return Err(at(format!("'{name}' is an element type"), "give the group a name of its own"));
+                return Err(at(format!("'{name}' is an element type"), "give the group another name"));
             }
             list.resolve(&known)
-                .map_err(|error| at(error.to_string(), "a group names types, and groups that are above it"))?;
+                .map_err(|error| at(error.to_string(), "a group lists types, and groups defined above it"))?;
             known.groups.push((name, list.types));
         }
         Ok(known)
     }
 
-    /// Returns the types that a word stands for.
+    /// Returns the types of a word.
     fn types(&self, word: &str) -> Result<Vec<ValueType>, UnknownType> {
         if let Some((_, types)) = self.groups.iter().find(|(name, _)| name == word) {
             return Ok(types.clone());

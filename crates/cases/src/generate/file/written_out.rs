@@ -18,10 +18,10 @@ use crate::generate::file::yaml_text::YamlText;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ExpansionError {
     /// `until` is given with ranges of versions.
-    #[error("ranges of `since` have ends, and `until` stands beside them")]
+    #[error("`until` cannot be combined with ranges in `since`, which have their own ends")]
     UntilWithRanges,
     /// A case uses a block of `given` that does not exist.
-    #[error("nothing is given as '{name}'; `given` has {}", .known.join(", "))]
+    #[error("`given` has no '{name}', only {}", .known.join(", "))]
     UnknownBlock {
         /// The name of the block.
         name: String,
@@ -29,7 +29,7 @@ pub(crate) enum ExpansionError {
         known: Vec<String>,
     },
     /// The operator does not have the parameter at a position that a recipe names.
-    #[error("{version} has no {kind} for '{name}' of the recipe")]
+    #[error("{version} has no {kind} at the position '{name}' of the recipe")]
     NoParameter {
         /// The newest version of the operator.
         version: OperatorVersion,
@@ -48,8 +48,8 @@ pub(crate) fn refuse_anchors(source: YamlText<'_>) -> Result<(), Box<YamlError>>
     match first_anchor(source.text) {
         None => Ok(()),
         Some(place) => {
-            let message = "an anchor or alias of YAML is not read here".to_owned();
-            let help = "write what cases share under `given`, and `given: NAME` in the cases".to_owned();
+            let message = "YAML anchors and aliases are not supported here".to_owned();
+            let help = "write shared parts under `given`, and `given: NAME` in the cases".to_owned();
             Err(source.error(place, message, Some(help)))
         }
     }
@@ -91,8 +91,8 @@ pub(crate) fn expand_shorthands(
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
     if let Some(name) = file.given.keys().find(|name| !is_used(name)) {
         let place = (line_of(source.text, name).unwrap_or(1), 1);
-        let help = Some("remove it, or write `given` in a case".to_owned());
-        return Err(source.error(place, format!("no case is given '{name}'"), help));
+        let help = Some("remove it, or name it under `given` in a case".to_owned());
+        return Err(source.error(place, format!("no case uses '{name}' of `given`"), help));
     }
     Ok(file)
 }
@@ -119,11 +119,10 @@ fn check_use(source: YamlText<'_>, case: &CaseFile) -> Result<(), Box<YamlError>
     };
     let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
     match case.uses.is_empty() {
-        true if case.name.is_empty() => at("a case has no name".to_owned(), "give it `name`, or let it `use` recipes"),
-        false if *case != empty => at(
-            format!("a case that uses '{name}' has something of its own"),
-            "nothing stands beside `use`; write a case of its own",
-        ),
+        true if case.name.is_empty() => at("a case has no name".to_owned(), "add `name`, or `use` with recipes"),
+        false if *case != empty => {
+            at(format!("a case that uses '{name}' has other keys"), "`use` must be the only key; write a separate case")
+        }
         _ => Ok(()),
     }
 }
@@ -137,8 +136,8 @@ fn check_names<'a>(
     for name in names {
         if !seen.insert(name) {
             let place = source.places(name).last().unwrap_or((1, 1));
-            let help = "a name becomes part of ids; give each its own".to_owned();
-            return Err(source.error(place, format!("another {kind} is called '{name}'"), Some(help)));
+            let help = "names become part of ids, so each must be unique".to_owned();
+            return Err(source.error(place, format!("duplicate {kind} '{name}'"), Some(help)));
         }
     }
     Ok(())

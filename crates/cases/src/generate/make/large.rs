@@ -18,7 +18,7 @@ impl SmallIntegers {
     /// Largest value, which people still read with ease.
     const LARGEST: i64 = 8;
 
-    /// Returns the integers of which any sum of `count` is exact.
+    /// Returns integers whose sums of `count` terms are exact in any order.
     pub(crate) fn addends(element: ElementType, count: i64) -> SmallIntegers {
         let (whole, count) = (SmallIntegers::whole_numbers(element), count.max(1));
         let most = (whole / count).clamp(1, SmallIntegers::LARGEST);
@@ -26,7 +26,7 @@ impl SmallIntegers {
         SmallIntegers { most, one_in: (2 * count * most / whole).max(1) }
     }
 
-    /// Returns the integers of which any sum of `count` products of two is exact.
+    /// Returns integers whose sums of `count` products of two are exact in any order.
     pub(crate) fn factors(element: ElementType, count: i64) -> SmallIntegers {
         let (whole, count) = (SmallIntegers::whole_numbers(element), count.max(1));
         let most = (whole / count).isqrt().clamp(1, SmallIntegers::LARGEST);

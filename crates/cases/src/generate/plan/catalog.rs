@@ -33,7 +33,7 @@ pub enum GenerateError {
     #[diagnostic(transparent)]
     Spec(#[from] LookupError),
     /// The operator has no op.yaml.
-    #[error("{path} is missing; `cargo xtask new-op` writes a first one")]
+    #[error("{path} is missing; `cargo xtask new-op` creates it")]
     Missing {
         /// The file that is missing.
         path: String,
@@ -47,7 +47,7 @@ pub enum GenerateError {
     #[diagnostic(transparent)]
     Recipe(#[from] Box<RecipeError>),
     /// The built-in executor refuses a case that should run.
-    #[error("{id}: a case that should run does not: {reason}")]
+    #[error("{id}: a case that must run is refused: {reason}")]
     Refused {
         /// The case.
         id: String,
@@ -229,8 +229,8 @@ fn put_first(source: YamlText<'_>, file: &mut OperatorFile) -> Result<(), Genera
     let rank = |name: &str| file.first.iter().position(|first| first == name).unwrap_or(file.first.len());
     if let Some(name) = file.first.iter().find(|name| !file.cases.iter().any(|case| case.name == **name)) {
         let line = source.text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
-        let help = Some("`first` names cases of the file, or of the recipes that it uses".to_owned());
-        let message = format!("there is no case '{name}' to be the first");
+        let help = Some("it lists cases of the file, or of the recipes that it uses".to_owned());
+        let message = format!("`first` names the case '{name}', which does not exist");
         return Err(source.error((line, 1), message, help).into());
     }
     let mut cases: Vec<(usize, CaseFile)> = Vec::new();
@@ -246,8 +246,8 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     file.cases.iter().try_for_each(|case| nodes::check(places.source, &file.op, case))?;
     let mut seen = BTreeSet::new();
     if let Some(case) = file.cases.iter().find(|case| !seen.insert(&case.name)) {
-        let help = "a name becomes part of ids; give each its own".to_owned();
-        let message = format!("another case is called '{}'", case.name);
+        let help = "names become part of ids, so each must be unique".to_owned();
+        let message = format!("duplicate case '{}'", case.name);
         let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
         let place = places.source.places(&case.name).last();
         return match place.filter(|_| !is_shared) {
@@ -267,8 +267,8 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     }
     for refusal in &file.refuse {
         if !file.cases.iter().any(|case| case.name == refusal.control) {
-            let message = format!("there is no case '{}' to be the control", refusal.control);
-            let help = "a control is a case that differs in the violation alone, and runs".to_owned();
+            let message = format!("the control '{}' does not exist", refusal.control);
+            let help = "a control is a case that runs and differs only in the violation".to_owned();
             return Err(places.at(&refusal.name, message, Some(help)));
         }
     }
@@ -283,18 +283,18 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
             newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
         let reason = if versions.is_empty() {
             let sinces: Vec<u32> = newest_first.iter().rev().map(|spec| spec.version.since).collect();
-            Some(format!("since and until leave none of the versions {sinces:?}"))
+            Some(format!("since and until exclude all versions: {sinces:?}"))
         } else {
             reason_not_applicable(file, case, &versions).map(|reason| reason.to_string())
         };
         if let Some(reason) = reason {
-            let message = format!("the case '{}' fits no version of {}", case.name, file.op);
+            let message = format!("the case '{}' applies to no version of {}", case.name, file.op);
             return Err(places.at(&case.name, message, Some(reason)));
         }
     }
     for refusal in &file.refuse {
         if let Some(reason) = refusal_fit::reason_not_applicable(file, refusal, newest_first) {
-            let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
+            let message = format!("the refusal '{}' applies to no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason.to_string())));
         }
     }
@@ -317,8 +317,8 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
             }
         }
         if let Some((_, name)) = left.iter().flatten().next() {
-            let message = format!("no type holds the values of '{name}'");
-            let help = "it makes no case in any version; correct the values, or the types it is for";
+            let message = format!("no type can represent the values of '{name}'");
+            let help = "no version has a case of it; correct the values or the types";
             return Err(at(message, Some(help.to_owned())));
         }
     }

@@ -1,4 +1,4 @@
-//! Refusals from the signature of a version, each with the first case that gives the broken part as its control.
+//! Refusals from the signature of a version, each with the first case that has the violated part as its control.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence, Specs};
@@ -50,7 +50,7 @@ impl SignatureRefusals<'_> {
         self.refusals.push(SignatureRefusal { id, rule, control, violation });
     }
 
-    /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
+    /// Returns the first case that has a formal input of a type parameter, and the position of that input.
     fn first_case_giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
         self.cases.iter().enumerate().find_map(|(control, planned)| {
             let mut given: Vec<usize> = planned.case_at_version.given_inputs().collect();

@@ -34,24 +34,24 @@ fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<
     let covered: Vec<&OpSpec> = specs.iter().copied().filter(|spec| trap.covers(spec.version.since)).collect();
     if covered.is_empty() {
         let sinces: BTreeSet<u32> = specs.iter().map(|spec| spec.version.since).collect();
-        let help = format!("since and until leave none of the versions {sinces:?}");
-        return Err(mistake("since", format!("the trap is for no version of {}", file.op), help));
+        let help = format!("since and until exclude all versions: {sinces:?}");
+        return Err(mistake("since", format!("the trap applies to no version of {}", file.op), help));
     }
     let mut shown = BTreeSet::new();
     for name in &trap.cases {
         let Some(case) = file.cases.iter().find(|case| case.name == *name) else {
-            let help = "a trap names cases of the file, or of the recipes that it uses".to_owned();
-            return Err(mistake(name, format!("there is no case '{name}' to show the trap"), help));
+            let help = "it lists cases of the file, or of the recipes that it uses".to_owned();
+            return Err(mistake(name, format!("the trap names the case '{name}', which does not exist"), help));
         };
         if !case.outputs.0.iter().any(|(_, output)| output.is_by_hand()) {
             let help = "write its outputs under `outputs`, or name a case that has them".to_owned();
-            return Err(mistake(name, format!("the case '{name}' has no outputs by hand"), help));
+            return Err(mistake(name, format!("the case '{name}' has no outputs written by hand"), help));
         }
         let made: Vec<u32> =
             covered.iter().filter(|spec| is_made(file, case, spec)).map(|spec| spec.version.since).collect();
         if made.is_empty() {
             let help = "correct since and until of the trap, or remove the name".to_owned();
-            return Err(mistake(name, format!("the case '{name}' is of no version of the trap"), help));
+            return Err(mistake(name, format!("the case '{name}' applies to no version of the trap"), help));
         }
         shown.extend(made);
     }

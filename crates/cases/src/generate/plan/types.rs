@@ -16,7 +16,7 @@ use crate::generate::file::type_list::TypeList;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CaseTypesError {
     /// A list of types is for something other than a type parameter.
-    #[error("{key} names '{name}', which is no type parameter")]
+    #[error("{key} names '{name}', which is not a type parameter")]
     Parameter {
         /// The key of the lists: `only` or `except`.
         key: &'static str,
@@ -24,7 +24,7 @@ pub(crate) enum CaseTypesError {
         name: String,
     },
     /// A condition has neither `==` nor `!=`.
-    #[error("'{0}' is no condition; write bits(T1) == bits(T2), or T1 != T2")]
+    #[error("'{0}' is not a condition; write bits(T1) == bits(T2), or T1 != T2")]
     Condition(String),
     /// A side of a condition is invalid.
     #[error("'{0}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")]

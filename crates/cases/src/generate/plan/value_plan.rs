@@ -20,7 +20,7 @@ use crate::generate::plan::types::Assignment;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ValueError {
     /// The type is unknown.
-    #[error("no type is known for an input; give it `type`")]
+    #[error("the type of an input is unknown; add `type`")]
     NoType,
     /// A tensor has neither a shape nor elements.
     #[error("an input has neither a shape nor values")]
@@ -29,10 +29,10 @@ pub(crate) enum ValueError {
     #[error("a sparse tensor needs its shape")]
     NoSparseShape,
     /// A literal value has no elements.
-    #[error("a value that no fill makes needs its elements; write them under `values`")]
+    #[error("a value without a fill needs its elements under `values`")]
     NoElements,
     /// A map has no entries.
-    #[error("a map needs its keys and values written out under `map`")]
+    #[error("a map needs its keys and values under `map`")]
     NoEntries,
     /// A map has another number of keys than of values.
     #[error("a map has {keys} keys and {values} values")]
@@ -43,7 +43,7 @@ pub(crate) enum ValueError {
         values: usize,
     },
     /// A size is negative.
-    #[error("'{size}' is {value}, which is no dimension")]
+    #[error("'{size}' is {value}, which is not a dimension")]
     Dimension {
         /// The size as written.
         size: Size,
@@ -51,7 +51,7 @@ pub(crate) enum ValueError {
         value: i64,
     },
     /// Elements are given twice.
-    #[error("`all` stands beside a shape alone, without `fill` and `values`")]
+    #[error("`all` needs only a shape; remove `fill` and `values`")]
     AllWithElements,
     /// The number of equal elements is unknown.
     #[error("`all` needs a shape")]

@@ -29,7 +29,7 @@ pub enum PackError {
     #[error("line {0} is neither 'block OFFSET LENGTH SIZE' nor 'SHA256 SIZE'")]
     Line(usize),
     /// The sizes of a block's objects do not add up to that of the block.
-    #[error("the objects of block {0} do not add up to its size")]
+    #[error("the sizes of the objects of block {0} do not add up to its own")]
     Sum(usize),
     /// A block begins or ends beyond the file.
     #[error("block {0} is cut off: it ends beyond the file")]
@@ -147,7 +147,7 @@ impl Pack {
         let corrupt = |reason: String| PackError::Corrupt { block: number, reason };
         read.map_err(|error| corrupt(error.to_string()))?;
         if contents.len() != block.size {
-            return Err(corrupt(format!("it holds {} bytes or more, not {}", contents.len(), block.size)));
+            return Err(corrupt(format!("it has {} bytes or more, expected {}", contents.len(), block.size)));
         }
         for object in &self.objects[block.objects.clone()] {
             let actual = sha256(&contents[object.start..object.start + object.size]);

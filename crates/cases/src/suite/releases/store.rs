@@ -127,7 +127,7 @@ impl Releases {
         });
         if list.is_empty() || !in_order {
             return Err(file_error(
-                "lists no release, or releases out of order; order them by number, each once".to_owned(),
+                "has no releases, or they are out of order; sort them by number, without duplicates".to_owned(),
             ));
         }
         let entries = list.iter().map(|_| Entry { index: OnceLock::new(), file: OnceLock::new() }).collect();
@@ -154,15 +154,13 @@ impl Releases {
             return Ok(index);
         }
         let name = format!("{}/index.txt", release.release);
-        let line = |line: usize| self.file_error(&name, &format!("line {line} is none of an index"));
+        let line = |line: usize| self.file_error(&name, &format!("line {line} is malformed"));
         let index = ReleaseIndex::parse(&self.home.text(&name)?).map_err(line)?;
         for (group, &recorded) in &release.cases {
             let of_group = |test: &&String| test.split_once('/').is_some_and(|(name, _)| name == group);
             let found = index.tests.keys().filter(of_group).count();
             if found != recorded {
-                return Err(
-                    self.file_error(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded"))
-                );
+                return Err(self.file_error(&name, &format!("lists {found} tests of {group}, expected {recorded}")));
             }
         }
         Ok(entry.index.get_or_init(|| index))
@@ -191,7 +189,7 @@ impl Releases {
                     return Ok(Some(FullTest { origin, files }));
                 }
                 let release = self.list.get(number).map_or("", |release| &release.release);
-                let rule = format!("{name} is said to stand in {earlier}, which does not have it in full");
+                let rule = format!("{name} refers to {earlier}, which does not store it");
                 Err(self.file_error(&format!("{release}/index.txt"), &rule))
             }
         }
@@ -208,7 +206,7 @@ impl Releases {
     pub fn read(&self, digits: &str) -> Result<Bytes, SuiteError> {
         let objects = self.objects()?;
         let Some(&(number, at)) = objects.places.get(digits) else {
-            let rule = format!("no pack of any release has the object {digits}; {REMEDY}");
+            let rule = format!("the object {digits} is in no pack; {REMEDY}");
             return Err(SuiteError::File { path: self.home.path(""), rule });
         };
         let release = self.list.get(number).map_or("", |release| &release.release);
@@ -221,7 +219,7 @@ impl Releases {
     }
 
     fn file(&self, number: usize, name: &str) -> Result<&Bytes, SuiteError> {
-        let entry = self.entries.get(number).ok_or_else(|| self.file_error(name, "is of no release"))?;
+        let entry = self.entries.get(number).ok_or_else(|| self.file_error(name, "belongs to no release"))?;
         if let Some(file) = entry.file.get() {
             return Ok(file);
         }
@@ -243,7 +241,7 @@ impl Releases {
             let pack = Pack::parse(&text).map_err(|error| self.file_error(&name, &error.to_string()))?;
             for (at, object) in pack.objects().iter().enumerate() {
                 if objects.places.insert(short(&object.sha256).to_owned(), (number, at)).is_some() {
-                    return Err(self.file_error(&name, &format!("object {} is in a pack already", object.sha256)));
+                    return Err(self.file_error(&name, &format!("duplicate object {}", object.sha256)));
                 }
             }
             objects.packs.insert(number, pack);
