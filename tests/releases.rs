@@ -216,7 +216,7 @@ fn a_folder_of_releases_that_is_damaged_is_refused() {
             let releases = Releases::of_folder(home.path())?;
             let mut cases = VendoredCases::all(&releases)?;
             let first = cases.swap_remove(0);
-            for unit in first.units()? {
+            for unit in first.groups()? {
                 first.load(&unit, &|_| true)?;
             }
             Ok::<(), SuiteError>(())

@@ -480,7 +480,7 @@ fn data_set(
 }
 
 impl Source for Exported {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(self.entries.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 

@@ -65,7 +65,7 @@ fn id(folder: &Path, home: &Path) -> String {
 }
 
 impl Source for FolderSuite {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(self.folders.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 

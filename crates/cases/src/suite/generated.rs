@@ -90,7 +90,7 @@ impl From<GenerateError> for SuiteError {
 }
 
 impl Source for Generated {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let files = self.files();
         let versions = Specs::embedded().all().filter(|version| files.operators.has(version) && can_be_made(version));
         Ok(versions.map(|version| CaseGroup { name: version.qualified() }).collect())

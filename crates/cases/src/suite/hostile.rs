@@ -40,7 +40,7 @@ impl HostileCases {
 }
 
 impl Source for HostileCases {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(topics().iter().map(|topic| CaseGroup { name: format!("{}/{}", HostileCases::GROUP, topic.name) }).collect())
     }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn every_attack_is_made_twice_the_same() {
         let mut ids = BTreeSet::new();
-        for group in HostileCases.units().unwrap() {
+        for group in HostileCases.groups().unwrap() {
             let cases = HostileCases.load(&group, &|_| true).unwrap();
             assert_eq!(digest(&cases), digest(&HostileCases.load(&group, &|_| true).unwrap()), "{}", group.name);
             let topic = HostileCases::topic(&group.name).unwrap();

@@ -79,7 +79,7 @@ impl IrCases {
 }
 
 impl Source for IrCases {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
     }
 

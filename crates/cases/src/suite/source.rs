@@ -20,7 +20,7 @@ pub struct CaseGroup {
 /// A source of cases.
 pub trait Source: Sync {
     /// Returns the groups in order, without reading any case.
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError>;
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError>;
 
     /// Returns the group of this name, without listing all groups.
     fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;

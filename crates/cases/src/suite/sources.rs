@@ -86,7 +86,7 @@ impl Suite {
     }
 
     /// Returns every group that is selected by default, with its source, in order.
-    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+    pub fn groups(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         self.groups_for(&Filter::default())
     }
 
@@ -98,7 +98,7 @@ impl Suite {
         };
         let mut groups = Vec::new();
         for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
-            let of_source = source.units()?.into_iter().filter(|group| filter.may_choose_from(&group.name));
+            let of_source = source.groups()?.into_iter().filter(|group| filter.may_choose_from(&group.name));
             groups.extend(of_source.map(|group| (source, group)));
         }
         Ok(groups)

@@ -138,7 +138,7 @@ impl Source for VendoredCases {
         self.number + 1 == self.releases.all().len()
     }
 
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let tests = self.releases.index(self.number)?.tests.keys();
         Ok(tests.map(|test| CaseGroup { name: format!("{}/{test}", self.prefix) }).collect())
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_vendored_case_is_found_by_its_name() {
         let cases = VendoredCases::newest().unwrap();
-        let groups = cases.units().unwrap();
+        let groups = cases.groups().unwrap();
         assert!(groups.iter().all(|group| cases.unit(&group.name).unwrap().as_ref() == Some(group)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
             assert_eq!(cases.unit(name).unwrap(), None, "{name}");

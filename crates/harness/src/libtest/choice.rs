@@ -47,7 +47,7 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
         },
         text => {
             let units: Vec<_> = if filter.is_everything() {
-                suite.units()?
+                suite.groups()?
             } else {
                 suite.choose(filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect()
             };
