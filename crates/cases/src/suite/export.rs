@@ -484,7 +484,7 @@ impl Source for Exported {
         Ok(self.entries.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(self.entries.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 

@@ -69,7 +69,7 @@ impl Source for FolderSuite {
         Ok(self.folders.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(self.folders.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 

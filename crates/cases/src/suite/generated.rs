@@ -96,7 +96,7 @@ impl Source for Generated {
         Ok(versions.map(|version| CaseGroup { name: version.qualified() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         let known = |version: &OperatorVersion| {
             let mut versions = Specs::embedded().versions(&version.domain, &version.name);
             version.qualified() == name

@@ -44,7 +44,7 @@ impl Source for HostileCases {
         Ok(topics().iter().map(|topic| CaseGroup { name: format!("{}/{}", HostileCases::GROUP, topic.name) }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(Self::topic(name).map(|_| CaseGroup { name: name.to_owned() }))
     }
 

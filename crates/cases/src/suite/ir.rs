@@ -83,7 +83,7 @@ impl Source for IrCases {
         Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
     }
 

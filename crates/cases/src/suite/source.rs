@@ -23,7 +23,7 @@ pub trait Source: Sync {
     fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError>;
 
     /// Returns the group of this name, without listing all groups.
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
 
     /// Returns the ids of a group's cases, sorted, without making them.
     fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError>;

@@ -105,7 +105,7 @@ impl Suite {
     }
 
     /// Returns the group of this name with its source, without listing all groups.
-    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+    pub fn find_group(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let found = self.place(name)?;
         Ok(found.and_then(|(at, group)| Some((self.sources.get(at)?.as_ref(), group))))
     }
@@ -113,7 +113,7 @@ impl Suite {
     /// Returns the group of this name with the index of its source.
     fn place(&self, name: &str) -> Result<Option<(usize, CaseGroup)>, SuiteError> {
         for (at, source) in self.sources.iter().enumerate() {
-            if let Some(group) = source.unit(name)? {
+            if let Some(group) = source.find_group(name)? {
                 return Ok(Some((at, group)));
             }
         }

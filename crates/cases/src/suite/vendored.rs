@@ -143,7 +143,7 @@ impl Source for VendoredCases {
         Ok(tests.map(|test| CaseGroup { name: format!("{}/{test}", self.prefix) }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         let Some(test) = self.test_of(name) else { return Ok(None) };
         let is_there = self.releases.index(self.number)?.tests.contains_key(test);
         Ok(is_there.then(|| CaseGroup { name: name.to_owned() }))
@@ -198,9 +198,9 @@ mod tests {
     fn a_vendored_case_is_found_by_its_name() {
         let cases = VendoredCases::newest().unwrap();
         let groups = cases.groups().unwrap();
-        assert!(groups.iter().all(|group| cases.unit(&group.name).unwrap().as_ref() == Some(group)));
+        assert!(groups.iter().all(|group| cases.find_group(&group.name).unwrap().as_ref() == Some(group)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
-            assert_eq!(cases.unit(name).unwrap(), None, "{name}");
+            assert_eq!(cases.find_group(name).unwrap(), None, "{name}");
         }
     }
 
