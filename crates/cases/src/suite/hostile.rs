@@ -69,7 +69,7 @@ impl Source for HostileCases {
         Ok(fingerprint())
     }
 
-    fn group(&self) -> Option<&str> {
+    fn common_prefix(&self) -> Option<&str> {
         Some(HostileCases::GROUP)
     }
 }

@@ -35,7 +35,7 @@ pub trait Source: Sync {
     fn fingerprint(&self) -> Result<String, SuiteError>;
 
     /// Returns the common prefix of all ids, if there is one. A filter that selects nothing below it skips the groups.
-    fn group(&self) -> Option<&str> {
+    fn common_prefix(&self) -> Option<&str> {
         None
     }
 

@@ -93,7 +93,7 @@ impl Suite {
     /// Returns the groups from which a filter may select cases, in order.
     fn groups_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
-            let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
+            let names_it = || source.common_prefix().is_none_or(|group| filter.may_choose_from(group));
             if filter.names_none() { source.is_default() } else { names_it() }
         };
         let mut groups = Vec::new();

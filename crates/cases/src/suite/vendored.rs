@@ -130,7 +130,7 @@ impl VendoredCases {
 }
 
 impl Source for VendoredCases {
-    fn group(&self) -> Option<&str> {
+    fn common_prefix(&self) -> Option<&str> {
         Some(&self.prefix)
     }
 
