@@ -216,7 +216,7 @@ impl Arguments {
     fn filter(&self, patterns: &[String]) -> anyhow::Result<(Filter, Variant)> {
         let (mut plain, mut named) = (Vec::new(), self.variant);
         for pattern in patterns {
-            let (base, variant) = Variant::of_id(pattern);
+            let (base, variant) = Variant::split_id(pattern);
             if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
                 bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
             }

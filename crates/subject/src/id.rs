@@ -22,7 +22,7 @@ pub struct CaseId<'a> {
 impl<'a> CaseId<'a> {
     /// Splits an id into path and variant.
     pub fn parse(id: &'a str) -> CaseId<'a> {
-        let (path, variant) = Variant::of_id(id);
+        let (path, variant) = Variant::split_id(id);
         CaseId { path, variant }
     }
 

@@ -156,8 +156,8 @@ impl Expectations {
         if !self.scope.is_empty() && !self.exact {
             return Err(HeaderFault::ScopeWithoutExact);
         }
-        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::of_id(pattern).1 != Variant::Runtime) {
-            return Err(HeaderFault::ScopeOfVariant(Variant::of_id(pattern).0.to_owned()));
+        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::split_id(pattern).1 != Variant::Runtime) {
+            return Err(HeaderFault::ScopeOfVariant(Variant::split_id(pattern).0.to_owned()));
         }
         Filter::new(&self.scope).map(drop).map_err(HeaderFault::Scope)
     }
