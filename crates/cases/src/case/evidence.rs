@@ -37,7 +37,7 @@ pub struct OutputEvidence {
 
 impl Evidence {
     /// Returns the evidence that an agreeing runtime provides, or `None` if the runtime does not count.
-    pub fn of_runtime(name: &str) -> Option<Evidence> {
+    pub fn from_runtime(name: &str) -> Option<Evidence> {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),
             "onnx-reference" => Some(Evidence::OnnxReference),
