@@ -180,7 +180,7 @@ fn what_is_exported_are_the_releases_own_files() {
             writeln!(text, "{digest}  {file}").unwrap();
         }
         assert_eq!(sha256(text.as_bytes()), releases.all()[number].files, "{name}");
-        let read = Suite::of_folder(&folder).unwrap();
+        let read = Suite::from_folder(&folder).unwrap();
         let filter = Filter::new(&[format!("onnx-{name}/{{node,simple}}/**")]).unwrap();
         let plan = plan(&read, &filter, Variant::Runtime).unwrap();
         assert!(plan.selected > 100);

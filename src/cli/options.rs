@@ -152,7 +152,7 @@ impl Sources {
     /// Opens the selected suite.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
-            return Ok(Suite::of_folder(folder)?);
+            return Ok(Suite::from_folder(folder)?);
         }
         let generated = match &self.specs {
             Some(folder) => Generated::new(read_operators(folder)?),

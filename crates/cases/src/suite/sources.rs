@@ -35,7 +35,7 @@ impl Suite {
     }
 
     /// Opens a folder of test folders. Manifests in it, or in a folder below, are used.
-    pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
+    pub fn from_folder(folder: &Path) -> Result<Suite, SuiteError> {
         if folder.join(MANIFEST).is_file() {
             return Ok(Suite::new(vec![Box::new(Exported::open(folder)?)]));
         }
