@@ -213,7 +213,7 @@ fn a_folder_of_releases_that_is_damaged_is_refused() {
             std::fs::write(&path, if file == name { change(bytes) } else { bytes }).unwrap();
         }
         let read = || {
-            let releases = Releases::of_folder(home.path())?;
+            let releases = Releases::from_folder(home.path())?;
             let mut cases = VendoredCases::all(&releases)?;
             let first = cases.swap_remove(0);
             for unit in first.groups()? {

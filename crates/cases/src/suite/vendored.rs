@@ -206,6 +206,6 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_no_release_is_an_error() {
-        assert!(Releases::of_folder(Path::new("no/such/folder")).is_err());
+        assert!(Releases::from_folder(Path::new("no/such/folder")).is_err());
     }
 }

@@ -106,13 +106,13 @@ impl Releases {
     /// Returns the releases in `onnx` below a folder, such as `testdata` of a checkout, or the embedded ones.
     pub fn below(testdata: Option<&Path>) -> Result<Arc<Releases>, SuiteError> {
         match testdata {
-            Some(folder) => Releases::of_folder(&folder.join("onnx")),
+            Some(folder) => Releases::from_folder(&folder.join("onnx")),
             None => Releases::embedded(),
         }
     }
 
     /// Returns the releases in a folder, such as `testdata/onnx` of a checkout.
-    pub fn of_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
+    pub fn from_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
         Releases::open(Home::Folder(folder.to_owned())).map(Arc::new)
     }
 
