@@ -47,7 +47,7 @@ pub struct VersionRecord {
 
 impl OperatorRecord {
     /// Creates the record of an operator, such as `ai.onnx/Abs`, without versions.
-    pub fn of_no_version(operator: &str) -> OperatorRecord {
+    pub fn new(operator: &str) -> OperatorRecord {
         OperatorRecord { source: digest_of_sources(operator), versions: BTreeMap::new() }
     }
 
@@ -312,7 +312,7 @@ pub fn stale_records() -> Vec<String> {
 
 fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, GenerateError> {
     let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-    let mut record = OperatorRecord::of_no_version(operator);
+    let mut record = OperatorRecord::new(operator);
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
         files.check_whole(&version)?;
