@@ -91,7 +91,7 @@ fn every_defect_is_one() {
             }
         }
         let others = (0..releases.all().len()).filter(|number| !numbers.contains(number));
-        for other in others.filter(|other| defects.of(&releases.all()[*other].release, &defect.test).is_none()) {
+        for other in others.filter(|other| defects.find(&releases.all()[*other].release, &defect.test).is_none()) {
             if releases.test(other, &defect.test).unwrap().is_some_and(|test| origins.contains(&test.origin)) {
                 wrong.push(format!("{}: is the same in {}", defect.test, releases.all()[other].release));
             }

@@ -72,7 +72,7 @@ impl Defects {
     }
 
     /// Returns the defect of a test in a release.
-    pub fn of(&self, release: &str, test: &str) -> Option<&Defect> {
+    pub fn find(&self, release: &str, test: &str) -> Option<&Defect> {
         self.by_test.get(test)?.iter().find(|defect| defect.has(release))
     }
 
@@ -161,9 +161,9 @@ mod tests {
     fn what_is_wrong_in_the_file_is_named() {
         let entry = |from: &str, to: &str| format!("- {{test: node/a, from: {from}, to: {to}, because: b}}\n");
         let defects = Defects::parse(&format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.10.0", "1.10.2"))).unwrap();
-        assert_eq!(defects.of("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));
-        assert_eq!(defects.of("1.10.1", "node/b"), None);
-        assert_eq!(defects.of("1.11.0", "node/a"), None);
+        assert_eq!(defects.find("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));
+        assert_eq!(defects.find("1.10.1", "node/b"), None);
+        assert_eq!(defects.find("1.11.0", "node/a"), None);
         for (text, expected) in [
             (entry("1.10.0", "1.9.0"), "is later than"),
             (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),

@@ -111,7 +111,7 @@ impl VendoredCases {
     }
 
     fn apply_defect(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
-        let Some(defect) = self.defects.of(self.release(), test) else { return Ok(()) };
+        let Some(defect) = self.defects.find(self.release(), test) else { return Ok(()) };
         let later = match &defect.outputs_of {
             None => None,
             Some(release) => {
@@ -157,7 +157,7 @@ impl Source for VendoredCases {
         let Some(test) = self.test_of(&group.name) else { return Ok(None) };
         let Some(FullTest { origin, .. }) = self.releases.test(self.number, test)? else { return Ok(None) };
         let Tolerance { rtol, atol } = self.tolerance(test);
-        let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
+        let defect = self.defects.find(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
         Ok(Some(format!("{origin} {test} {rtol} {atol} {defect}")))
     }
 
@@ -173,7 +173,7 @@ impl Source for VendoredCases {
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let Some(test) = self.test_of(&group.name).filter(|_| wanted(&group.name)) else { return Ok(Vec::new()) };
         let read = match self.read(self.number, &group.name, test) {
-            Err(SuiteError::Case(_)) if self.defects.of(self.release(), test).is_some_and(Defect::is_open) => {
+            Err(SuiteError::Case(_)) if self.defects.find(self.release(), test).is_some_and(Defect::is_open) => {
                 self.unreadable(&group.name, test)?
             }
             read => read?,
