@@ -23,7 +23,7 @@ const PLAIN_OPSET: u32 = 13;
 const OLDEST_IR: u32 = 3;
 
 /// Returns the files that a runtime accepts, found by probing, unless it declares them itself.
-pub fn found_of(host: &dyn Host) -> Option<Accepted> {
+pub fn probe_if_undeclared(host: &dyn Host) -> Option<Accepted> {
     let declaration = host.declaration();
     let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
     if declaration.name == Builtin::NAME || says_all { None } else { accepted(host) }

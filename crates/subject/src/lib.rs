@@ -73,7 +73,7 @@ pub use worker::Limits;
 
 // Used by the program and the harness to start runtimes.
 #[doc(hidden)]
-pub use accepted::{accepted, found_of};
+pub use accepted::{accepted, probe_if_undeclared};
 #[doc(hidden)]
 pub use adapters::Adapters;
 #[doc(hidden)]
