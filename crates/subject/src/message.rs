@@ -17,7 +17,7 @@ pub const PROTOCOL: u32 = 1;
 pub const LONGEST_LINE: usize = 1 << 20;
 
 /// Largest number of characters of a foreign message that are kept and shown.
-pub const LONGEST_MESSAGE: usize = 2_000;
+pub const MAX_MESSAGE: usize = 2_000;
 
 /// A message of the harness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,7 +231,7 @@ fn line_suffix(line: &str) -> String {
 impl Problem {
     /// Creates a problem with a line.
     pub fn new(line: &[u8], rule: impl Into<String>, fix: impl Into<String>) -> Problem {
-        let start = line.get(..LONGEST_MESSAGE).unwrap_or(line);
+        let start = line.get(..MAX_MESSAGE).unwrap_or(line);
         let mut text = String::from_utf8_lossy(start).escape_debug().to_string().replace("\\\"", "\"");
         if start.len() < line.len() {
             text += " ...";
