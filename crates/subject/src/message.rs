@@ -14,7 +14,7 @@ use crate::{Declaration, MissingFeature, Phase};
 pub const PROTOCOL: u32 = 1;
 
 /// Longest line in bytes.
-pub const LONGEST_LINE: usize = 1 << 20;
+pub const MAX_LINE: usize = 1 << 20;
 
 /// Largest number of characters of a foreign message that are kept and shown.
 pub const MAX_MESSAGE: usize = 2_000;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::message::LONGEST_LINE;
+use crate::message::MAX_LINE;
 
 /// Bytes kept from the end of standard error.
 const TAIL: usize = 64 << 10;
@@ -92,7 +92,7 @@ fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &Atomi
         }
         line.extend_from_slice(rest);
         unfinished.store(line.len(), Ordering::Relaxed);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE {
             let _ = sender.send(Line::TooLong(line));
             return;
         }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn an_endless_line_is_given_up() {
         let lines: Vec<Line> = reader(std::io::repeat(b'x')).lines.iter().collect();
-        assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < LONGEST_LINE + 2 * CHUNK));
+        assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < MAX_LINE + 2 * CHUNK));
     }
 
     #[test]
