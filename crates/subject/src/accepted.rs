@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_runtime_that_hangs_or_runs_nothing() {
+    fn a_runtime_that_hangs_or_runs_nothing_has_no_probed_versions() {
         assert_eq!(accepted(&UpTo { opset: 21, ir: 10, hangs: true }), None);
         assert_eq!(accepted(&UpTo { opset: 0, ir: 10, hangs: false }), None);
     }

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_go_there_and_back() {
+    fn elements_are_converted_and_read_back() {
         let values = [1.0_f32, -0.0, f32::INFINITY];
         let tensor = tensor_of(ElementType::Float, vec![3], values, f32::to_le_bytes).unwrap();
         assert_eq!(elements(&tensor, f32::from_le_bytes), values);

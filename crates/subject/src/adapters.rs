@@ -70,7 +70,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn adapters_are_found_beside_the_program_and_where_it_is_installed() {
+    fn adapters_are_found_next_to_the_program_and_in_its_installation() {
         let root = tempfile::TempDir::new().unwrap();
         let programs = root.path().join("bin");
         let shared = root.path().join("share/onnx-conformance/adapters/mine");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_python_is_the_one_that_is_named_or_the_one_beside_the_program() {
+    fn the_python_is_the_given_one_or_the_one_next_to_the_program() {
         let root = tempfile::TempDir::new().unwrap();
         let python = |named: Option<&str>| Adapters::from_settings(root.path(), None, named.map(OsString::from)).python;
         assert!(!python(None).is_absolute());

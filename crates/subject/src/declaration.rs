@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_word_and_names_no_folder_above() {
+    fn a_name_is_one_word_and_never_a_parent_folder() {
         let long = "a".repeat(101);
         for name in ["onnxruntime", "a", "9", "onnx.reference", "a-b_c.d", "a..", &long[1..]] {
             assert!(is_name(name), "{name}");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_fills_in_what_is_not_said() {
+    fn probed_versions_fill_in_undeclared_ones() {
         let accepted = Accepted {
             ir: Opsets::Between(3, 9),
             opsets: BTreeMap::from([("ai.onnx".to_owned(), Opsets::Between(1, 20))]),

@@ -299,7 +299,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_takes_the_place_of_a_file_is_neither_waited_for_nor_followed() {
+    fn a_pipe_is_not_waited_for_and_a_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();

@@ -167,7 +167,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_an_adapter_leaves_is_counted_and_removed() {
+    fn stray_files_of_an_adapter_are_counted_and_removed() {
         let exchange = ExchangeFolder::new(1).unwrap();
         let folder = exchange.begin("1").unwrap();
         let other = exchange.begin("2").unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_take_no_room_and_folders_have_bounds() {
+    fn holes_take_no_space_and_folders_have_limits() {
         let exchange = ExchangeFolder::new(1).unwrap();
         let folder = exchange.begin("1").unwrap();
         let given = exchange.given("1").unwrap();

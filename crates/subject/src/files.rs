@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_or_too_large_is_refused() {
+    fn irregular_and_large_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "12345").unwrap();

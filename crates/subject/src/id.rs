@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_taken_apart_and_put_together() {
+    fn an_id_is_split_and_joined() {
         check("ai.onnx/Sum-13/x/T=float", "ai.onnx/Sum-13", "x/T=float", Variant::Runtime);
         check("ai.onnx.ml/Scaler-1/x@constants", "ai.onnx.ml/Scaler-1", "x", Variant::Constants);
         check("onnx-1.23.2/node/test_abs", "onnx-1.23.2/node", "test_abs", Variant::Runtime);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_version_is_no_case_and_still_names_itself() {
+    fn an_operator_version_alone_is_parsed() {
         let id = CaseId::parse("ai.onnx/Sum-13");
         assert_eq!(id.version().unwrap().qualified(), "ai.onnx/Sum-13");
         assert_eq!(id.folders().collect::<Vec<_>>(), ["ai.onnx"]);

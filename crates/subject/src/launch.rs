@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_goes_to_an_adapter_that_has_such() {
+    fn a_provider_is_passed_to_an_adapter_with_providers() {
         let root = tempfile::TempDir::new().unwrap();
         let folder = root.path().join("adapters/mine");
         fs::create_dir_all(&folder).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_starts_no_program_that_is_started_by_its_path() {
+    fn an_adapter_started_by_path_is_not_started_by_name() {
         let root = tempfile::TempDir::new().unwrap();
         let folder = root.path().join("adapters/mine");
         fs::create_dir_all(&folder).unwrap();

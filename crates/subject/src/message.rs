@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn a_violation_is_described() {
         assert!(rule(r#"{"seq":7,"ok":true,"extra":1}"#).contains("unknown field `extra`"));
         assert!(rule(r#"{"seq":7,"ok":null}"#).contains("null"));
         assert!(rule(r#"{"seq":7,"ok":true,"ok":true}"#).contains("duplicate field `ok`"));

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_refused() {
+    fn an_unknown_form_is_refused() {
         for text in [
             "",
             "Abs",

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_apart_and_what_follows_is_told() {
+    fn lines_are_split_and_surplus_bytes_are_reported() {
         let lines = lines(b"one\ntwo\nhalf");
         assert!(
             matches!(&lines[..], [Line::Whole(one, true), Line::Whole(two, true), Line::End(half)]
@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_given_up() {
+    fn reading_an_endless_line_is_abandoned() {
         let lines: Vec<Line> = reader(std::io::repeat(b'x')).lines.iter().collect();
         assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < MAX_LINE + 2 * CHUNK));
     }
 
     #[test]
-    fn both_ends_of_much_are_kept() {
+    fn both_ends_of_long_output_are_kept() {
         let much = b"much\n".iter().cycle().take(500_000).copied();
         let all = b"first\n".iter().copied().chain(much).chain(*b"last").collect::<Vec<u8>>();
         let tail = drain(std::io::Cursor::new(all));

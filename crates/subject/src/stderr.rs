@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_and_the_end_of_much_are_shown() {
+    fn the_beginning_and_the_end_of_long_output_are_shown() {
         let lines: Vec<String> = (0..100).map(|line| format!("line {line}\n")).collect();
         assert_eq!(summarize(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
         assert_eq!(summarize(&"x".repeat(1000)).len(), MAX_LINE_CHARACTERS);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_runs_is_masked() {
+    fn varying_details_are_masked() {
         assert_eq!(VARYING.len(), 8);
         for (text, expected) in [
             ("free(): invalid pointer: 0x00007f12ab34cd56", "free(): invalid pointer: 0x?"),

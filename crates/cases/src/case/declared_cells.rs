@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_names_nothing() {
+    fn bytes_that_are_not_a_model_name_no_cells() {
         assert!(named_cells(&Bytes::from_static(b"\xff\xff"), Specs::embedded()).is_empty());
     }
 }

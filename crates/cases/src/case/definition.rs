@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_judged_needs_no_evidence() {
+    fn outputs_that_are_not_judged_need_no_evidence() {
         let mut open = Case { level: Level::Open, ..case() };
         open.confirm(Evidence::Tract);
         assert!(open.evidence.is_empty() && open.evidence_text().is_none() && open.confirmed_by().is_empty());

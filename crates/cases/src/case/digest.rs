@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_of_either_sign_are_told_apart() {
+    fn zeros_of_either_sign_have_different_digests() {
         let digest_of = |value| digest(&[case("a", value, 0.0, Accuracy::Exact)]);
         assert_ne!(digest_of(0.0), digest_of(-0.0));
     }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_far() {
+    fn nan_and_infinities_are_far() {
         let float = ElementType::Float;
         assert_eq!(distance(float, &[f64::NAN, 2.0], &[0.0, 2.0]), Distance::Far);
         assert_eq!(distance(float, &[1.0, 2.0], &[f64::NAN, 2.0]), Distance::Far);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantized_number_may_be_rounded_and_a_position_not() {
+    fn quantized_numbers_may_be_rounded_but_positions_may_not() {
         assert_eq!(distance(ElementType::Uint8, &[5.0, 9.0], &[6.0, 9.0]), Distance::LastBits);
         assert_eq!(distance(ElementType::Int8, &[5.0, 900.0 / 9.0], &[3.0, 100.0]), Distance::Far);
         assert_eq!(distance(ElementType::Int64, &[5.0], &[6.0]), Distance::Far);

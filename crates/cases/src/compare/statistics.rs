@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_scaled() {
+    fn kept_elements_are_scaled() {
         let source = floats(&[1.0, 2.0, 3.0, 4.0]);
         assert!(dropped(&source, 0.5, &floats(&[2.0, 0.0, 6.0, 0.0])).is_ok());
         assert!(dropped(&source, 0.5, &floats(&[1.0, 0.0, 6.0, 0.0])).is_err());

@@ -176,7 +176,7 @@ fn bounds_of_elements_are_each_their_own() {
 }
 
 #[test]
-fn bounds_do_not_reach_what_is_no_number() {
+fn bounds_do_not_apply_to_nan_and_infinities() {
     let expected = floats(ElementType::Float, &[1.0, f64::NAN, f64::INFINITY]);
     let bound = floats(ElementType::Double, &[1.0; 3]);
     let check =
@@ -195,7 +195,7 @@ fn bounds_do_not_reach_what_is_no_number() {
 }
 
 #[test]
-fn nan_is_nan_alone_by_every_rule() {
+fn nan_only_equals_nan_under_every_rule() {
     let rules = [
         Accuracy::Exact,
         Accuracy::ExactZeroSign,
@@ -243,7 +243,7 @@ fn rounding_may_reach_infinity_but_not_leave_it() {
 }
 
 #[test]
-fn zeros_are_equal_unless_their_sign_counts() {
+fn zeros_are_equal_unless_the_sign_is_compared() {
     for element in [
         ElementType::Float,
         ElementType::Double,
@@ -396,7 +396,7 @@ fn sparse_tensors_have_the_same_places() {
 }
 
 #[test]
-fn type_and_shape_come_before_values() {
+fn type_and_shape_are_compared_before_values() {
     let kind = |a: Tensor, b: Tensor| compare(&Value::Tensor(a), &Value::Tensor(b), &Accuracy::Exact).unwrap_err().kind;
     let (float, double) = (floats(ElementType::Float, &[1.0]), floats(ElementType::Double, &[1.0]));
     assert_eq!(kind(float.clone(), double), DifferenceKind::Type);
@@ -406,7 +406,7 @@ fn type_and_shape_come_before_values() {
 }
 
 #[test]
-fn a_mismatch_says_where_what_how_far_and_by_which_bound() {
+fn a_mismatch_shows_position_values_distance_and_bound() {
     let expected = Tensor::of_floats(ElementType::Float, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
     // 2 is off by 4 steps, 3 by 2 steps; a step there is 2^-22.
     let step = libm::exp2(-22.0);
@@ -436,7 +436,7 @@ fn a_mismatch_says_where_what_how_far_and_by_which_bound() {
 }
 
 #[test]
-fn a_mismatch_of_other_types_says_where_and_what() {
+fn a_mismatch_of_any_type_shows_position_and_values() {
     let text = |a: Tensor, b: Tensor| message(compare(&Value::Tensor(a), &Value::Tensor(b), &Accuracy::Exact));
     let shown = text(integers(ElementType::Int64, &[1, 100_000]), integers(ElementType::Int64, &[1, 100_050]));
     assert_eq!(shown, "1 of 2 elements differ (exact); at [1] expected 100000, got 100050");

@@ -220,7 +220,7 @@ fn values_that_no_type_holds_are_shown() {
 }
 
 #[test]
-fn a_type_that_comes_with_none_that_holds_the_values_takes_another_place() {
+fn a_type_from_rows_that_do_not_fit_is_put_into_a_row_that_does() {
     let text = "\
 op: Pow
 summary: The power.
@@ -280,7 +280,7 @@ fn refusals(operator: &str, since: u32, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_signature_tells_what_is_refused() {
+fn refusals_follow_from_the_signature() {
     let sum = "cases: [{name: one, inputs: {data_0: [{shape: [2]}, {shape: [2]}]}}]";
     assert_eq!(
         refusals("Sum", 8, sum),
@@ -305,7 +305,7 @@ fn the_signature_tells_what_is_refused() {
 }
 
 #[test]
-fn an_input_that_the_first_case_leaves_out_is_broken_where_it_is_given() {
+fn an_input_missing_in_the_first_case_is_violated_in_a_case_that_has_it() {
     let erase = "cases:\n  - {name: plain, inputs: {input_sequence: {shape: [2]}}}\n  - {name: at, inputs: {input_sequence: {shape: [2]}, position: {values: 0}}}";
     let refused = refusals("SequenceErase", 11, erase);
     assert!(refused.contains(&"I=float".to_owned()), "{refused:?}");
@@ -385,7 +385,7 @@ fn a_recipe_that_does_not_suit_is_shown_where_it_is_used() {
 }
 
 #[test]
-fn a_use_has_nothing_of_its_own() {
+fn a_use_has_no_other_keys() {
     let text = SUM.replacen("- name: same\n", "- use: [pair]\n", 1);
     let shown = report(&with_recipes(&text, RECIPES).unwrap_err());
     assert!(shown.contains("a case that uses 'pair' has other keys"), "{shown}");
@@ -442,7 +442,7 @@ fn rules(text: &str) -> Vec<(String, Option<RuleRef>)> {
 }
 
 #[test]
-fn a_constraint_holds_its_cases_and_refusals() {
+fn a_constraint_contains_its_cases_and_refusals() {
     let made = rules(
         "\
 cases:
@@ -483,7 +483,7 @@ cases:
 }
 
 #[test]
-fn what_is_given_stands_before_what_a_case_has() {
+fn given_entries_precede_those_of_the_case() {
     let text = "\
 given:
   pair: {inputs: {data_0: [{shape: [2]}, {shape: [2]}]}, only: {T: float}}

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_in_the_file_is_named() {
+    fn a_mistake_in_the_file_is_named() {
         let entry = |from: &str, to: &str| format!("- {{test: node/a, from: {from}, to: {to}, because: b}}\n");
         let defects = Defects::parse(&format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.10.0", "1.10.2"))).unwrap();
         assert_eq!(defects.find("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));

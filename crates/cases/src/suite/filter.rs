@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_left_out_only_where_no_id_of_it_can_match() {
+    fn a_group_is_skipped_only_if_none_of_its_ids_can_match() {
         let filter = Filter::new(&["ai.onnx/Sum-13/b*", "ai.onnx/{Abs,Add}-*", "!ai.onnx/Sum-13/**"]).unwrap();
         for (group, expected) in [
             ("ai.onnx/Sum-13", true),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_glob_is_refused() {
+    fn an_invalid_glob_is_refused() {
         assert!(Filter::new(&["a[b"]).is_err());
         for empty in ["", "/", "!", "!/"] {
             let error = Filter::new(&["a", empty]).unwrap_err().to_string();

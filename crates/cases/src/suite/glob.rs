@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compiled_is_refused_at_once() {
+    fn a_glob_that_does_not_compile_is_refused_when_parsed() {
         let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
         let rows = [
             (nested(300), "has more than 64 braces"),

@@ -114,7 +114,7 @@ mod tests {
     use crate::case::digest;
 
     #[test]
-    fn every_attack_is_made_twice_the_same() {
+    fn every_attack_is_deterministic() {
         let mut ids = BTreeSet::new();
         for group in HostileCases.groups().unwrap() {
             let cases = HostileCases.load(&group, &|_| true).unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_should_not_reach_is_there() {
+    fn files_that_a_model_must_not_reach_exist() {
         let group = CaseGroup { name: "hostile/external".to_owned() };
         let cases = HostileCases.load(&group, &|id| id.ends_with("/parent") || id.ends_with("/link")).unwrap();
         for case in cases {

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_written_record_reads_back() {
         let many: Vec<String> = (0..40).map(|number| format!("many/T={number}")).collect();
         let mut first = recorded(&["literal", "whole/T=float", "whole/T=int8"]);
         let facts = first.cases["literal"].clone();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_index() {
+    fn a_truncated_index_is_refused() {
         let index = OperatorRecord { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
         assert_eq!(OperatorRecord::parse(text.strip_suffix("1 2 /b/ c\n").unwrap()), None);

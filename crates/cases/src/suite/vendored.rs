@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_release_is_an_error() {
+    fn a_folder_without_releases_is_an_error() {
         assert!(Releases::from_folder(Path::new("no/such/folder")).is_err());
     }
 }

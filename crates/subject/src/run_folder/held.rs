@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_goes_with_its_value() {
+    fn a_folder_is_removed_when_its_value_is_dropped() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::new_in(place.path()).unwrap();
         let path = folder.path().to_owned();

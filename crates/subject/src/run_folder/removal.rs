@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn many_entries_and_those_of_every_kind_go() {
+    fn many_entries_of_every_kind_are_removed() {
         check(|folder| {
             for number in 0..500 {
                 fs::create_dir_all(folder.join(format!("{number}/a/b"))).unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_to_its_owner_is_opened() {
+    fn protected_entries_are_removed() {
         check(|folder| {
             fs::create_dir_all(folder.join("a/b/c")).unwrap();
             fs::write(folder.join("a/b/file"), "").unwrap();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_removal_ends_in_its_time() {
+    fn the_removal_ends_at_its_deadline() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("folder");
         fs::create_dir_all(folder.join("a/b")).unwrap();

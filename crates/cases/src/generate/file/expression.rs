@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn an_invalid_expression_is_refused() {
         for text in ["", "1 +", "X", "(1", "1 2", "1/0", "9223372036854775807 + 1"] {
             assert!(value(text).is_err(), "{text}");
         }

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_cannot_hold_the_values_is_left_out() {
+    fn a_type_that_cannot_hold_the_values_is_omitted() {
         let rows = [
             ("[1, -1]", ElementType::Int8, true),
             ("[1, -1]", ElementType::Uint8, false),

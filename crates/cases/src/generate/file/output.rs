@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_stands_beside_the_alternative_of_its_name() {
+    fn an_output_belongs_to_the_alternative_of_its_name() {
         check("{values: 7}", [1, 1, 1], Ok(Some(7)));
         check("{values: {each: [3, 4]}}", [1, 0, 0], Ok(Some(4)));
         check("{values: {each: {odd: 5, even: 6}}}", [0, 1, 0], Ok(Some(5)));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_or_two_is_refused() {
+    fn an_unknown_or_ambiguous_name_is_refused() {
         check(
             "{values: {each: {off: 5}}}",
             [0, 0, 0],

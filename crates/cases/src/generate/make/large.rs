@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_element_tells_its_place_and_fits_no_narrower_type() {
+    fn every_element_encodes_its_position_and_fits_no_narrower_type() {
         for (element, period, narrower) in [
             (ElementType::Int4, 13, None),
             (ElementType::Uint8, 251, None),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_the_lengths_that_are_asked_for() {
+    fn texts_have_the_requested_lengths() {
         let mut random = Random::new("texts");
         let texts: Vec<Arc<str>> = (15..300).map(|length| long_text(length, &mut random)).collect();
         assert!(texts.iter().zip(15..).all(|(text, length)| text.len() == length));

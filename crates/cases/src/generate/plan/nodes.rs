@@ -208,7 +208,7 @@ cases:
     }
 
     #[test]
-    fn a_mistake_is_shown_where_it_stands() {
+    fn a_mistake_is_shown_at_its_position() {
         assert_eq!(mistake("op:", "op:"), None);
         let rows = [
             ("= Gather (unique, inverse)", "= Gather unique", "", 9, 21),

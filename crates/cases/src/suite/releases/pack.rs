@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_read_back() {
+    fn a_pack_reads_back() {
         let (text, file) = packed();
         assert_eq!(text.matches("block ").count(), 3);
         let read = read_all(&text, &file).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_that_does_not_fit_names_object_and_block() {
+    fn a_wrong_digest_is_reported_with_object_and_block() {
         let (text, file) = packed();
         let (digest, other) = (sha256(b"last"), sha256(b"least"));
         let error = read_all(&text.replace(&digest, &other), &file).unwrap_err();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_says_something_else_is_refused() {
+    fn an_inconsistent_table_is_refused() {
         let (text, file) = packed();
         let last = format!("{} 4", sha256(b"last"));
         for (changed, expected) in [
