@@ -67,7 +67,7 @@ impl Filter {
     }
 
     /// Returns true if the whole group of this name is selected.
-    pub fn touches(&self, group: &str) -> bool {
+    pub fn selects_group(&self, group: &str) -> bool {
         self.is_everything() || self.matches(group) || self.matches(&format!("{group}/x"))
     }
 
