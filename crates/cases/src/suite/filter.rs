@@ -72,7 +72,7 @@ impl Filter {
     }
 
     /// Returns true if some case of the group of this name may be selected. Otherwise the group need not be read.
-    pub fn may_choose_from(&self, group: &str) -> bool {
+    pub fn may_select_from(&self, group: &str) -> bool {
         let meets = |within: &String| is_in(group, within) || is_in(within, group);
         let is_within = self.within.is_empty() || self.within.iter().any(meets);
         is_within && (self.wanted.is_empty() || self.wanted.may_match_from(group))
@@ -189,10 +189,10 @@ mod tests {
             ("ai.onnx/Sub-13", true),
             ("onnx-1.23.2/node/test_sum", false),
         ] {
-            assert_eq!(filter.may_choose_from(group), expected, "{group}");
+            assert_eq!(filter.may_select_from(group), expected, "{group}");
         }
-        assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_choose_from("ai.onnx/Sub-13"));
-        assert!(Filter::new(&["!a"]).unwrap().may_choose_from("a"));
+        assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_select_from("ai.onnx/Sub-13"));
+        assert!(Filter::new(&["!a"]).unwrap().may_select_from("a"));
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         let filter = Filter::new(&ids).unwrap();
         let all = (0..20_000).map(|at| format!("d/Op-{}/case_{at}", at % 700));
         assert_eq!(all.filter(|id| filter.matches(id)).count(), 10_000);
-        assert!(filter.may_choose_from("d/Op-699") && !filter.may_choose_from("d/Op-700"));
+        assert!(filter.may_select_from("d/Op-699") && !filter.may_select_from("d/Op-700"));
         assert!(!filter.matches("d/Op-1") && !filter.matches("d/Op-1/case_1x") && filter.matches("d/Op-1/case_1/x"));
         assert!(filter.chooses_all_of("d/Op-1/case_1/*") && !filter.chooses_all_of("d/Op-1/*"));
     }

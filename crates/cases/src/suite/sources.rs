@@ -93,12 +93,12 @@ impl Suite {
     /// Returns the groups from which a filter may select cases, in order.
     fn groups_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
-            let names_it = || source.common_prefix().is_none_or(|group| filter.may_choose_from(group));
+            let names_it = || source.common_prefix().is_none_or(|group| filter.may_select_from(group));
             if filter.names_none() { source.is_default() } else { names_it() }
         };
         let mut groups = Vec::new();
         for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
-            let of_source = source.groups()?.into_iter().filter(|group| filter.may_choose_from(&group.name));
+            let of_source = source.groups()?.into_iter().filter(|group| filter.may_select_from(&group.name));
             groups.extend(of_source.map(|group| (source, group)));
         }
         Ok(groups)

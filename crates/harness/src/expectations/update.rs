@@ -123,7 +123,7 @@ fn is_outside(entry: &Entry) -> bool {
 fn may_be_about(entry: &Entry, units: &[String]) -> bool {
     let Some(pattern) = &entry.cases else { return !units.is_empty() };
     let (pattern, _) = Variant::split_id(pattern);
-    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_choose_from(unit)))
+    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_select_from(unit)))
 }
 
 /// Decides the change of an entry from the results that belong to it.
