@@ -79,7 +79,7 @@ impl Filter {
     }
 
     /// Returns true if it is certain that every case that a pattern can match is selected.
-    pub fn chooses_all_of(&self, pattern: &str) -> bool {
+    pub fn selects_all_of(&self, pattern: &str) -> bool {
         let start = &pattern[..wildcard(pattern)];
         if self.names_none() && !may_be_default(start) {
             return false;
@@ -207,11 +207,11 @@ mod tests {
             ("a/b/c*", true),
             ("a/*", false),
         ] {
-            assert_eq!(filter.chooses_all_of(pattern), expected, "{pattern}");
+            assert_eq!(filter.selects_all_of(pattern), expected, "{pattern}");
         }
-        assert!(Filter::default().chooses_all_of("**"));
+        assert!(Filter::default().selects_all_of("**"));
         let filter = Filter::new(&["a", "!a/b*"]).unwrap();
-        assert!(!filter.chooses_all_of("a/*") && !filter.chooses_all_of("a/bc") && filter.chooses_all_of("a/c"));
+        assert!(!filter.selects_all_of("a/*") && !filter.selects_all_of("a/bc") && filter.selects_all_of("a/c"));
     }
 
     #[test]
@@ -231,6 +231,6 @@ mod tests {
         assert_eq!(all.filter(|id| filter.matches(id)).count(), 10_000);
         assert!(filter.may_select_from("d/Op-699") && !filter.may_select_from("d/Op-700"));
         assert!(!filter.matches("d/Op-1") && !filter.matches("d/Op-1/case_1x") && filter.matches("d/Op-1/case_1/x"));
-        assert!(filter.chooses_all_of("d/Op-1/case_1/*") && !filter.chooses_all_of("d/Op-1/*"));
+        assert!(filter.selects_all_of("d/Op-1/case_1/*") && !filter.selects_all_of("d/Op-1/*"));
     }
 }

@@ -157,7 +157,7 @@ impl Scope<'_> {
         match &entry.cases {
             Some(pattern) => {
                 let (pattern, variant) = Variant::split_id(pattern);
-                variant == self.variant && filter.chooses_all_of(pattern)
+                variant == self.variant && filter.selects_all_of(pattern)
             }
             None => self.variant == Variant::Runtime && filter.is_everything(),
         }
