@@ -62,7 +62,7 @@ impl Filter {
 
     /// Returns true if neither a pattern nor a group selects cases, so that the default cases of the suite are
     /// selected.
-    pub fn names_none(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         self.wanted.is_empty() && self.within.is_empty()
     }
 
@@ -81,7 +81,7 @@ impl Filter {
     /// Returns true if it is certain that every case that a pattern can match is selected.
     pub fn selects_all_of(&self, pattern: &str) -> bool {
         let start = &pattern[..wildcard(pattern)];
-        if self.names_none() && !may_be_default(start) {
+        if self.is_default() && !may_be_default(start) {
             return false;
         }
         if !is_glob(pattern) && self.matches(pattern) {
@@ -94,7 +94,7 @@ impl Filter {
 
     /// Returns true if every case is selected.
     pub fn is_everything(&self) -> bool {
-        self.names_none() && self.unwanted.is_empty()
+        self.is_default() && self.unwanted.is_empty()
     }
 }
 

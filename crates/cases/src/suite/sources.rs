@@ -94,7 +94,7 @@ impl Suite {
     fn groups_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
             let names_it = || source.common_prefix().is_none_or(|group| filter.may_select_from(group));
-            if filter.names_none() { source.is_default() } else { names_it() }
+            if filter.is_default() { source.is_default() } else { names_it() }
         };
         let mut groups = Vec::new();
         for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
