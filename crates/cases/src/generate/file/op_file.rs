@@ -240,8 +240,8 @@ pub struct CaseFile {
     pub captured: Ordered<ValueFile>,
     /// Inputs of a second run of the same model, which replace those of the first. The model then has named dimensions
     /// instead of sizes.
-    #[serde(default)]
-    pub again: Ordered<InputFile>,
+    #[serde(default, rename = "again")]
+    pub second_inputs: Ordered<InputFile>,
     /// Parameters that are attributes in some versions and inputs in others, and other attributes.
     #[serde(default)]
     pub set: Ordered<OneOrEach<Setting>>,
@@ -286,7 +286,7 @@ impl CaseFile {
     /// Returns the case with the inputs of its second run.
     pub(crate) fn second_run(&self) -> CaseFile {
         let mut second = self.clone();
-        second.inputs.replace(&self.again);
+        second.inputs.replace(&self.second_inputs);
         second
     }
 

@@ -23,8 +23,8 @@ pub struct OutputFile {
     /// The items of a sequence, or of one in an optional.
     pub sequence: Option<OneOrEach<Vec<ValueFile>>>,
     /// True for an optional without a value.
-    #[serde(default)]
-    pub none: bool,
+    #[serde(default, rename = "none")]
+    pub is_absent: bool,
     /// The entries of a map.
     pub map: Option<OneOrEach<MapFile>>,
     /// The indices of the elements of a sparse tensor; `values` has the elements.
@@ -117,7 +117,7 @@ impl OutputFile {
     /// Returns true if the output is derived by hand for any alternative of the case.
     pub(crate) fn is_by_hand(&self) -> bool {
         let is_tensor = self.values.is_some() || self.all.is_some() || self.any_of.is_some();
-        is_tensor || self.sequence.is_some() || self.map.is_some() || self.none
+        is_tensor || self.sequence.is_some() || self.map.is_some() || self.is_absent
     }
 
     /// Returns the output by hand for the alternatives of a case, or `None` if there is none.
@@ -135,7 +135,7 @@ impl OutputFile {
         ) else {
             return Ok(None);
         };
-        if values.is_none() && self.all.is_none() && sequence.is_none() && map.is_none() && !self.none {
+        if values.is_none() && self.all.is_none() && sequence.is_none() && map.is_none() && !self.is_absent {
             return Ok(None);
         }
         Ok(Some(ValueFile {
@@ -143,7 +143,7 @@ impl OutputFile {
             values: values.cloned().map(OneOrEach::One),
             all: self.all.clone(),
             sequence: sequence.cloned(),
-            none: self.none,
+            is_absent: self.is_absent,
             map: map.cloned(),
             sparse: self.sparse.clone(),
             ..ValueFile::default()

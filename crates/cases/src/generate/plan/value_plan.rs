@@ -188,7 +188,7 @@ impl ValueBuilder<'_> {
             ValueType::Tensor(element) => self.tensor(*element, source),
             ValueType::SparseTensor(element) => sparse(*element, source),
             ValueType::Sequence(item_type) => self.sequence(item_type, source),
-            ValueType::Optional(item_type) if source.file.none => {
+            ValueType::Optional(item_type) if source.file.is_absent => {
                 let empty = Optional { item_type: (**item_type).clone(), item: None };
                 Ok(Some(ValuePlan::Written(Value::Optional(empty))))
             }
