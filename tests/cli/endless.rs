@@ -34,7 +34,7 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
     for file in [pipe.as_str(), "/dev/zero"] {
         call(&["list", "--from", file]).expect(4, "is not a regular file");
     }
-    call(&["list", "--from", &folder.write("line", "x".repeat(5 << 20))]).expect(4, "line:1: has a line of more than");
+    call(&["list", "--from", &folder.write("line", "x".repeat(5 << 20))]).expect(4, "line:1: has a line longer than");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) const TESTS: Tests = &[
     ("a_long_message_is_kept_in_part", a_long_message_is_kept_in_part),
 ];
 
-const RULE: &str = "begin it with a letter or a digit, go on with letters, digits and";
+const RULE: &str = "begin it with a letter or a digit, continue with letters, digits and";
 
 fn a_runtime_is_called_by_a_word() {
     for (name, version) in [("..", "1"), (".", "1"), ("../a", "1"), ("", "1"), ("-a", "1"), ("a", "../1"), ("a", "1 2")]

@@ -160,7 +160,9 @@ impl Releases {
             let of_group = |test: &&String| test.split_once('/').is_some_and(|(name, _)| name == group);
             let found = index.tests.keys().filter(of_group).count();
             if found != recorded {
-                return Err(self.file_error(&name, &format!("lists {found} tests of {group}, expected {recorded}")));
+                return Err(
+                    self.file_error(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded"))
+                );
             }
         }
         Ok(entry.index.get_or_init(|| index))
@@ -206,7 +208,7 @@ impl Releases {
     pub fn read(&self, digits: &str) -> Result<Bytes, SuiteError> {
         let objects = self.objects()?;
         let Some(&(number, at)) = objects.places.get(digits) else {
-            let rule = format!("the object {digits} is in no pack; {REMEDY}");
+            let rule = format!("no pack has the object {digits}; {REMEDY}");
             return Err(SuiteError::File { path: self.home.path(""), rule });
         };
         let release = self.list.get(number).map_or("", |release| &release.release);
