@@ -169,8 +169,11 @@ mod tests {
             (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),
             (format!("{}{}", entry("1.9.0", "1.9.0"), entry("1.2.2", "1.10.0")), "overlap"),
             (entry("1.9.0", "1.9.0").replace("because", "why"), "why"),
-            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "write one of"),
-            (entry("1.9.0", "1.9.0").replace("because", "level: recommended, stored_as: a, because"), "write one of"),
+            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "write only one of"),
+            (
+                entry("1.9.0", "1.9.0").replace("because", "level: recommended, stored_as: a, because"),
+                "write only one of",
+            ),
             (entry("1.9.0", "1.9.0").replace("because", "level: required, because"), "recommended or open"),
         ] {
             let error = Defects::parse(&text).unwrap_err().to_string();
