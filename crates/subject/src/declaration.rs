@@ -223,8 +223,8 @@ fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
     let others: Vec<String> = others.chars().map(|c| format!("'{c}'")).collect();
     let shown: String = text.chars().take(MAX_WORD).collect();
     Some(format!(
-        "the {kind} '{}' cannot be part of a file name: begin it with a letter or a digit, continue with letters, digits and {}, \
-         and use at most {MAX_WORD} characters",
+        "the {kind} '{}' cannot be part of a file name: begin it with a letter or a digit, continue with letters, \
+         digits and {}, and use at most {MAX_WORD} characters",
         shown.escape_debug(),
         others.join(", ")
     ))

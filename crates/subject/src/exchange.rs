@@ -25,8 +25,8 @@ use crate::{Output, Request};
 /// Constant part of the size limit of an output file, in bytes.
 const BASE_LIMIT: u64 = 16 << 20;
 
-/// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers need
-/// more space than others.
+/// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers
+/// need more space than others.
 const LIMIT_FACTOR: u64 = 16;
 
 /// Memory limit for a decoded output in bytes. A file of many small messages takes many times its size.

@@ -79,8 +79,8 @@ pub enum LaunchError {
     },
     /// An adapter that nobody has installed is requested by name.
     #[error(
-        "'{name}' is only an adapter of the current folder, whose programs are not started by name; use its path, `{path}`, if you \
-         trust it"
+        "'{name}' is only an adapter of the current folder, whose programs are not started by name; use its path, \
+         `{path}`, if you trust it"
     )]
     ByPath {
         /// The name.

@@ -37,7 +37,8 @@ pub struct OperatorName {
 /// Error: a text in an unknown form.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "'{0}' is not a missing feature in a known form; write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like"
+    "'{0}' is not a missing feature in a known form; write `operator ai.onnx/Abs-13`, \
+     `tensor(bfloat16) in ai.onnx/Abs-13` or the like"
 )]
 pub struct MissingFeatureError(String);
 

@@ -74,7 +74,8 @@ fn check_dropped(dropped_count: usize, all: usize, ratio: f64) -> Result<(), Dif
         return Ok(());
     }
     let message = format!(
-        "{dropped_count} of {all} elements are dropped at a ratio of {ratio}; chance allows {mean} plus or minus {allowed}"
+        "{dropped_count} of {all} elements are dropped at a ratio of {ratio}; chance allows {mean} plus or minus \
+         {allowed}"
     );
     Err(far_off(message))
 }
@@ -250,7 +251,8 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
         return Ok(());
     }
     Err(far_off(format!(
-        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {mean} plus or minus {allowed}"
+        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {mean} plus or minus \
+         {allowed}"
     )))
 }
 

@@ -95,7 +95,7 @@ pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, TensorError>
     nodes_at((7, 13), nodes, output)
 }
 
-/// Does the same with an IR version and an opset.
+/// Parses nodes as [`nodes`] does, at an IR version and an opset.
 pub(super) fn nodes_at(
     (ir, opset): (u32, u32),
     nodes: &str,
@@ -118,7 +118,7 @@ impl ValidModel {
         self.answered_as(|_| bytes)
     }
 
-    /// Does the same with changed bytes of the model.
+    /// A draft as above, with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
     pub(super) fn answered_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DraftResult {
         let model = change(self.model.encode_to_vec()).into();
@@ -132,14 +132,14 @@ impl ValidModel {
         self.refused_as(|_| model.encode_to_vec())
     }
 
-    /// Does the same with changed bytes of the model.
+    /// A draft as above, with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
     pub(super) fn refused_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DraftResult {
         let model = change(self.model.encode_to_vec()).into();
         Ok(Draft { model, inputs: self.inputs.clone(), answer: Answer::Refusal(Box::new(self)), files: None })
     }
 
-    /// A draft that a runtime must refuse: another model in the text syntax.
+    /// A draft that a runtime must refuse: a model with other nodes, in the text syntax.
     pub(super) fn refused_for(self, nodes: &str) -> DraftResult {
         let import = self.model.opset_import.first().map_or(13, OperatorSetIdProto::version);
         let output = self.model.graph.as_ref().and_then(|graph| graph.output.first()).map_or("y", |info| info.name());

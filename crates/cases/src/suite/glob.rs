@@ -23,7 +23,8 @@ pub struct FilterError {
     pub reason: String,
 }
 
-/// A glob over ids. Most globs have one of two simple forms, which need no glob engine: many globs are tried on each id.
+/// A glob over ids. Most globs have one of two simple forms, which need no glob engine, since many globs are tried on
+/// each id.
 #[derive(Debug)]
 pub struct PathGlob {
     /// The literal prefix of every id.

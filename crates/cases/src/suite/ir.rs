@@ -61,8 +61,8 @@ impl IrCases {
             return Ok(folder.path().to_owned());
         }
         let folder = write_data().map_err(|error| {
-            let hint = "temporary files are written here; set TMPDIR to a writable folder, or pass `testdata` of a checkout \
-                        with --testdata";
+            let hint = "temporary files are written here; set TMPDIR to a writable folder, or pass `testdata` of a \
+                        checkout with --testdata";
             let error = io::Error::new(error.kind(), format!("{error}; {hint}"));
             SuiteError::Io { path: std::env::temp_dir(), error }
         })?;

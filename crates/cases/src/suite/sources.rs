@@ -56,8 +56,8 @@ impl Suite {
         self
     }
 
-    /// Opens the project's suite with these cases from specs. The tests of releases, and the data of format cases, are the
-    /// embedded ones unless a folder is given.
+    /// Opens the project's suite with these cases from specs. The tests of releases and the data of format cases are
+    /// embedded, unless a folder is given.
     pub fn project(testdata: Option<&Path>, generated: Generated) -> Result<Suite, SuiteError> {
         Suite::with(&Releases::below(testdata)?, generated, testdata)
     }

@@ -126,8 +126,9 @@ impl OutputFile {
         axes: &[AlternativeAxis],
         choices: &[usize],
     ) -> Result<Option<ValueFile>, AlternativeError> {
+        use Selection::Chosen;
         let chosen = |axes| ChosenAlternatives { axes, choices };
-        let (Selection::Chosen(values), Selection::Chosen(shape), Selection::Chosen(sequence), Selection::Chosen(map)) = (
+        let (Chosen(values), Chosen(shape), Chosen(sequence), Chosen(map)) = (
             chosen(axes).find(self.values.as_ref())?,
             chosen(axes).find(self.shape.as_ref())?,
             chosen(axes).find(self.sequence.as_ref())?,

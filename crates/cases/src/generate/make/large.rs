@@ -35,7 +35,7 @@ impl SmallIntegers {
         SmallIntegers { most, one_in: if root * root == both { root.max(1) } else { root + 1 } }
     }
 
-    /// Returns the whole numbers that the type holds without a gap. Sums of integers are taken in 32 bits.
+    /// Returns the number up to which the type holds every integer. Sums of integers are computed in 32 bits.
     fn whole_numbers(element: ElementType) -> i64 {
         let bits = element.float_format().filter(|_| element.is_float()).map_or(31, |format| format.mantissa_bits + 1);
         1 << bits.min(53)
