@@ -62,7 +62,7 @@ fn outputs_are_what_was_asked_for() {
     check("output-missing", ProtocolError, "output 'y' (output_0.pb) was not written");
     check("output-too-many", ProtocolError, "output_1.pb was written but not requested");
     check("output-name", ProtocolError, "contains a value named 'z'");
-    check("output-garbage", ProtocolError, "holds no TensorProto");
+    check("output-garbage", ProtocolError, "is not a valid TensorProto");
     check("output-folder", ProtocolError, "is not a regular file");
     check("output-fifo", ProtocolError, "is not a regular file");
     check("output-link", ProtocolError, "is not a regular file");
