@@ -91,7 +91,7 @@ fn every_defect_is_one() {
             }
         }
         let others = (0..releases.all().len()).filter(|number| !numbers.contains(number));
-        for other in others.filter(|other| defects.of(&releases.all()[*other].release, &defect.test).is_none()) {
+        for other in others.filter(|other| defects.find(&releases.all()[*other].release, &defect.test).is_none()) {
             if releases.test(other, &defect.test).unwrap().is_some_and(|test| origins.contains(&test.origin)) {
                 wrong.push(format!("{}: is the same in {}", defect.test, releases.all()[other].release));
             }
@@ -180,7 +180,7 @@ fn what_is_exported_are_the_releases_own_files() {
             writeln!(text, "{digest}  {file}").unwrap();
         }
         assert_eq!(sha256(text.as_bytes()), releases.all()[number].files, "{name}");
-        let read = Suite::of_folder(&folder).unwrap();
+        let read = Suite::from_folder(&folder).unwrap();
         let filter = Filter::new(&[format!("onnx-{name}/{{node,simple}}/**")]).unwrap();
         let plan = plan(&read, &filter, Variant::Runtime).unwrap();
         assert!(plan.selected > 100);
@@ -213,10 +213,10 @@ fn a_folder_of_releases_that_is_damaged_is_refused() {
             std::fs::write(&path, if file == name { change(bytes) } else { bytes }).unwrap();
         }
         let read = || {
-            let releases = Releases::of_folder(home.path())?;
+            let releases = Releases::from_folder(home.path())?;
             let mut cases = VendoredCases::all(&releases)?;
             let first = cases.swap_remove(0);
-            for unit in first.units()? {
+            for unit in first.groups()? {
                 first.load(&unit, &|_| true)?;
             }
             Ok::<(), SuiteError>(())

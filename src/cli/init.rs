@@ -17,7 +17,7 @@ use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
-use onnx_conformance_subject::{Accepted, Declaration, found_of};
+use onnx_conformance_subject::{Accepted, Declaration, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -130,7 +130,7 @@ impl Arguments {
             Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
             runtime => runtime?,
         };
-        let accepted = self.source.suite.is_none().then(|| found_of(&*runtime)).flatten();
+        let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
         let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
         self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
         let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };

@@ -149,7 +149,7 @@ impl Arguments {
 
 /// Returns the filter of a run, for any variant.
 fn filter_of(header: &Header) -> anyhow::Result<Filter> {
-    let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
+    let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::split_id(filter).0).collect();
     Ok(Filter::new(&filters)?.within(header.selected.within.clone()))
 }
 

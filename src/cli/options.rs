@@ -141,7 +141,7 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
         }
         let pattern = line.trim();
         if !pattern.is_empty() && !pattern.starts_with('#') {
-            Filter::new(&[Variant::of_id(pattern).0]).with_context(|| format!("{name}:{number}"))?;
+            Filter::new(&[Variant::split_id(pattern).0]).with_context(|| format!("{name}:{number}"))?;
             patterns.push(pattern.to_owned());
         }
     }
@@ -152,7 +152,7 @@ impl Sources {
     /// Opens the selected suite.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
-            return Ok(Suite::of_folder(folder)?);
+            return Ok(Suite::from_folder(folder)?);
         }
         let generated = match &self.specs {
             Some(folder) => Generated::new(read_operators(folder)?),

@@ -16,7 +16,7 @@ use onnx_conformance_harness::shell::word;
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Accepted, Declaration, found_of};
+use onnx_conformance_subject::{Accepted, Declaration, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;
@@ -129,7 +129,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let sources = &arguments.selection.sources;
-    let accepted = sources.suite.is_none().then(|| found_of(&*runtime)).flatten();
+    let accepted = sources.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
     let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
     let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
     if patterns.is_empty() {
@@ -216,7 +216,7 @@ impl Arguments {
     fn filter(&self, patterns: &[String]) -> anyhow::Result<(Filter, Variant)> {
         let (mut plain, mut named) = (Vec::new(), self.variant);
         for pattern in patterns {
-            let (base, variant) = Variant::of_id(pattern);
+            let (base, variant) = Variant::split_id(pattern);
             if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
                 bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
             }

@@ -23,8 +23,8 @@ pub(crate) fn near_pattern(suite: &Suite, pattern: &str) -> Option<String> {
 }
 
 fn near(suite: &Suite, pattern: &str) -> Option<String> {
-    let units = suite.units().ok()?;
-    let plain = Variant::of_id(pattern).0.trim_end_matches("/**").trim_end_matches('/');
+    let units = suite.groups().ok()?;
+    let plain = Variant::split_id(pattern).0.trim_end_matches("/**").trim_end_matches('/');
     let mut parts = plain.splitn(3, '/');
     let unit: Vec<&str> = parts.by_ref().take(2).collect();
     let unit = unit.join("/");

@@ -138,10 +138,10 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
     let message = "provides 1099511627776 bytes, but the elements take 12";
     let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);
-    assert!(told.err.contains("data: is larger than the 2147483648 bytes that are copied"), "{told:?}");
+    assert!(told.err.contains("data: is larger than the limit of 2147483648 bytes"), "{told:?}");
     fs::remove_file(&data).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&data).status().unwrap().success());
-    call(&["run", "--suite", &folder.argument()]).expect(1, "external data 'data': is no regular file");
+    call(&["run", "--suite", &folder.argument()]).expect(1, "external data 'data': is not a regular file");
 }
 
 #[cfg(unix)]
@@ -151,7 +151,7 @@ fn an_input_is_a_regular_file() {
     let input = folder.path().join("case/test_data_set_0/input_0.pb");
     fs::remove_file(&input).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&input).status().unwrap().success());
-    call(&["run", "--suite", &folder.argument()]).expect(4, "input_0.pb: is no regular file");
+    call(&["run", "--suite", &folder.argument()]).expect(4, "input_0.pb: is not a regular file");
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
     let (huge, long) = (folder.file("huge"), folder.write("long", "x".repeat((2 << 20) + 1)));
     fs::File::create(&huge).unwrap().set_len(3 << 30).unwrap();
     let rows = [
-        (pipe.as_str(), "is no regular file"),
-        ("/dev/zero", "is no regular file"),
+        (pipe.as_str(), "is not a regular file"),
+        ("/dev/zero", "is not a regular file"),
         (&huge, "is larger than the 536870912 bytes that are read"),
         (&long, "line 1 has more than the 2097152 bytes that are read"),
     ];
@@ -32,9 +32,9 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
         call(&["run", "--suite", &suite, "--resume", file, "--results", &folder.file("new")]).expect(4, text);
     }
     for file in [pipe.as_str(), "/dev/zero"] {
-        call(&["list", "--from", file]).expect(4, "is no regular file");
+        call(&["list", "--from", file]).expect(4, "is not a regular file");
     }
-    call(&["list", "--from", &folder.write("line", "x".repeat(5 << 20))]).expect(4, "line:1: has a line of more than");
+    call(&["list", "--from", &folder.write("line", "x".repeat(5 << 20))]).expect(4, "line:1: has a line longer than");
 }
 
 #[test]

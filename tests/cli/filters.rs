@@ -44,7 +44,7 @@ fn a_file_of_filters_that_is_wrong_is_named_with_its_line() {
 #[test]
 fn an_empty_filter_is_bad_usage() {
     for empty in ["!", "", "/", "!/"] {
-        let called = call(&["run", "ai.onnx/Abs-13", empty]).expect(64, "names no case");
+        let called = call(&["run", "ai.onnx/Abs-13", empty]).expect(64, "selects no case");
         assert!(called.err.contains(&format!("'{empty}'")), "{called:?}");
     }
 }

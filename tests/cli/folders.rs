@@ -45,7 +45,7 @@ fn ids_of_folders_are_sorted() {
 #[test]
 fn a_folder_without_models_is_an_error() {
     let folder = Folder::new();
-    call(&["run", "--suite", &folder.argument()]).expect(4, "no folder here holds a model.onnx");
+    call(&["run", "--suite", &folder.argument()]).expect(4, "no folder here contains a model.onnx");
     call(&["run", "--suite", &folder.file("missing")]).expect(4, "missing");
 }
 
@@ -90,9 +90,9 @@ fn a_folder_whose_model_cannot_be_read_is_never_another_models_case() {
     call(&["run", "--suite", &suite, "root"]).expect(0, "1 cases, 1 pass");
     for (name, message) in [
         ("dangling", "dangling/model.onnx: No such file"),
-        ("folder", "folder/model.onnx: is no regular file"),
-        ("pipe", "pipe/model.onnx: is no regular file"),
-        ("device", "device/model.onnx: is no regular file"),
+        ("folder", "folder/model.onnx: is not a regular file"),
+        ("pipe", "pipe/model.onnx: is not a regular file"),
+        ("device", "device/model.onnx: is not a regular file"),
     ] {
         let called = call(&["run", "--suite", &suite, name]).expect(4, message);
         assert!(!called.out.contains("pass"), "{called:?}");

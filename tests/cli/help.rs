@@ -116,7 +116,7 @@ fn a_mistake_in_a_spec_is_shown_with_its_place() {
         "op: Sum\nsummary: The sum.\ncases:\n  - {name: all, inputs: {x: {shape: [2]}}}\n",
     );
     let called = call(&["list", "--specs", &folder.argument(), "ai.onnx/Sum-*"]).expect(4, "op.yaml:4");
-    for text in ["the case 'all' fits no version of Sum", "╰── here", "Sum-13 has no input 'x'"] {
+    for text in ["the case 'all' applies to no version of Sum", "╰── here", "Sum-13 has no input 'x'"] {
         assert!(called.err.contains(text), "no '{text}' in\n{}", called.err);
     }
     assert!(!called.err.contains('\u{1b}'), "{}", called.err);

@@ -206,8 +206,8 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
         finish(command)
     };
     let probe = |runtime: &str| call(&["check", "two.onnx", "--probe", "--runtime", runtime]);
-    probe("onnxruntime").expect(64, "name its path, `./adapters/onnxruntime`, if you trust it");
-    probe("onnxruntime:cuda").expect(64, "name its path, `./adapters/onnxruntime:cuda`, if you trust it");
+    probe("onnxruntime").expect(64, "use its path, `./adapters/onnxruntime`, if you trust it");
+    probe("onnxruntime:cuda").expect(64, "use its path, `./adapters/onnxruntime:cuda`, if you trust it");
     call(&["check", "two.onnx", "--runtime", "onnxruntime"]).expect_verdict("");
     call(&["trace", "ai.onnx/Relu-14/known_values/T=float"]).expect(0, "");
     assert!(!started.exists());

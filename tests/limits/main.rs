@@ -112,7 +112,7 @@ fn every_operator_ends_within_its_limits() {
     let _alone = alone();
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
     let (mut costs, mut faults) = (Vec::new(), Vec::new());
-    let driven: Vec<_> = suite.units().unwrap().into_iter().filter(|(_, unit)| is_driven(&unit.name)).collect();
+    let driven: Vec<_> = suite.groups().unwrap().into_iter().filter(|(_, unit)| is_driven(&unit.name)).collect();
     // Created in parallel, as many as fit into memory, and run one at a time.
     let made = driven.chunks(32).flat_map(|driven| {
         let made = driven.par_iter().map(|(source, unit)| representatives(source.load(unit, &|_| true).unwrap()));

@@ -121,7 +121,7 @@ impl Totals {
 fn others() -> Totals {
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
     let is_other = |name: &str| name.parse::<OperatorVersion>().is_err();
-    let units: Vec<_> = suite.units().unwrap().into_iter().filter(|(_, unit)| is_other(&unit.name)).collect();
+    let units: Vec<_> = suite.groups().unwrap().into_iter().filter(|(_, unit)| is_other(&unit.name)).collect();
     let meant = units.into_par_iter().filter(|(_, unit)| is_meant(&unit.name));
     let totals = meant.map(|(source, unit)| Totals::of(&source.load(&unit, &|_| true).unwrap()));
     totals.reduce(Totals::default, Totals::with)

@@ -8,7 +8,7 @@ use crate::{FOUND, Made, assert_none};
 pub(crate) fn stale(versions: &[Made]) -> Option<String> {
     let version = &versions.first()?.version;
     let operator = format!("{}/{}", version.domain, version.name);
-    let mut record = OperatorRecord::of_no_version(&operator);
+    let mut record = OperatorRecord::new(&operator);
     for made in versions {
         record.add(&made.version, &made.cases);
     }

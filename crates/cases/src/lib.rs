@@ -1,8 +1,8 @@
-//! The cases of the suite: models, inputs, and what is expected of them.
+//! The cases of the suite: models, inputs and expected outputs.
 //!
-//! Cases come from the specs of every operator version ([`generate`]), from the backend tests of ONNX's releases, from folders of a
-//! user ([`suite`]), and from code ([`hostile`]). A case is a [`Case`](case::Case); [`compare`] judges a value by the rule that a case
-//! gives for it.
+//! Sources of cases are the specs of every operator version ([`generate`]), the backend tests of ONNX's releases and
+//! folders of a user ([`suite`]), and code ([`hostile`]). Each is a [`Case`](case::Case). [`compare`] judges an output
+//! by the rule of the case.
 //!
 //! ```
 //! use onnx_conformance_cases::suite::{Filter, Generated, Suite};

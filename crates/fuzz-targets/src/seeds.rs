@@ -23,7 +23,7 @@ static VERSIONS: LazyLock<Vec<OperatorVersion>> =
 /// The vendored cases of every release; empty if they cannot be read.
 static VENDORED: LazyLock<Vec<(VendoredCases, Vec<CaseGroup>)>> = LazyLock::new(|| {
     let all = Releases::embedded().and_then(|releases| VendoredCases::all(&releases)).unwrap_or_default();
-    all.into_iter().filter_map(|cases| cases.units().ok().map(|groups| (cases, groups))).collect()
+    all.into_iter().filter_map(|cases| cases.groups().ok().map(|groups| (cases, groups))).collect()
 });
 
 fn project(name: &str) -> PathBuf {

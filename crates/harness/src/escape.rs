@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use onnx_conformance_subject::message::LONGEST_MESSAGE;
+use onnx_conformance_subject::message::MAX_MESSAGE;
 
 /// Maximum number of characters of a message in a report.
-pub const LONGEST: usize = LONGEST_MESSAGE;
+pub const LONGEST: usize = MAX_MESSAGE;
 
 /// Escapes multi-line text for a terminal or XML. Characters that move the cursor, change colours or reorder text, and
 /// noncharacters, are written as `\u{1b}`. XML 1.0 allows all remaining characters.

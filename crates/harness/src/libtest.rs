@@ -16,7 +16,7 @@ use libtest_mimic::{Arguments, Trial};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
 use onnx_conformance_subject::{
-    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, found_of, serve,
+    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, probe_if_undeclared, serve,
 };
 
 use crate::expectations::Doubts;
@@ -189,7 +189,7 @@ impl Harness {
             note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
         }
         let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
-        let accepted = found_of(&*host);
+        let accepted = probe_if_undeclared(&*host);
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
         let exists = self.expectations.exists();
         // A missing file has no expectations.

@@ -185,7 +185,7 @@ fn is_same_list(one: &[Change<'_>], other: &[Change<'_>]) -> bool {
 
 /// Returns results by id, or by the id without its variant if two variants are compared.
 fn by_id(results: &[CaseResult], are_variants: bool) -> BTreeMap<&str, &CaseResult> {
-    let id = |id| if are_variants { Variant::of_id(id).0 } else { id };
+    let id = |id| if are_variants { Variant::split_id(id).0 } else { id };
     results.iter().map(|result| (id(result.id.as_str()), result)).collect()
 }
 

@@ -23,7 +23,7 @@ const PLAIN_OPSET: u32 = 13;
 const OLDEST_IR: u32 = 3;
 
 /// Returns the files that a runtime accepts, found by probing, unless it declares them itself.
-pub fn found_of(host: &dyn Host) -> Option<Accepted> {
+pub fn probe_if_undeclared(host: &dyn Host) -> Option<Accepted> {
     let declaration = host.declaration();
     let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
     if declaration.name == Builtin::NAME || says_all { None } else { accepted(host) }
@@ -46,28 +46,28 @@ pub fn accepted(host: &dyn Host) -> Option<Accepted> {
             Probe { ir, imports }
         };
         let newest = Specs::embedded().newest_opset(domain).ok()?;
-        let taken = taken(1..=newest, |opset| probe(opset).runs(host))?;
-        opsets.extend(range(&taken).map(|range| (domain.to_owned(), range)));
+        let versions = accepted_versions(1..=newest, |opset| probe(opset).runs(host))?;
+        opsets.extend(range(&versions).map(|range| (domain.to_owned(), range)));
     }
     // Every IR version may import an old opset.
     let Opsets::Between(oldest, _) = *opsets.get(DEFAULT_DOMAIN)? else { return None };
     let imports = vec![(DEFAULT_DOMAIN, oldest.max(7))];
-    let taken = taken(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
-    Some(Accepted { ir: range(&taken)?, opsets })
+    let versions = accepted_versions(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
+    Some(Accepted { ir: range(&versions)?, opsets })
 }
 
 /// Returns the accepted versions, or `None` if the runtime died or hung on one.
-fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
-    let mut taken = Vec::new();
+fn accepted_versions(versions: RangeInclusive<u32>, is_accepted: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
+    let mut accepted = Vec::new();
     for version in versions {
-        taken.extend(takes(version)?.then_some(version));
+        accepted.extend(is_accepted(version)?.then_some(version));
     }
-    Some(taken)
+    Some(accepted)
 }
 
 /// Returns the range from the first to the last version.
-fn range(taken: &[u32]) -> Option<Opsets> {
-    taken.first().zip(taken.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
+fn range(versions: &[u32]) -> Option<Opsets> {
+    versions.first().zip(versions.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
 }
 
 /// A model that returns its input.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_runtime_that_hangs_or_runs_nothing() {
+    fn a_runtime_that_hangs_or_runs_nothing_has_no_probed_versions() {
         assert_eq!(accepted(&UpTo { opset: 21, ir: 10, hangs: true }), None);
         assert_eq!(accepted(&UpTo { opset: 0, ir: 10, hangs: false }), None);
     }

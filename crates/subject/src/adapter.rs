@@ -39,13 +39,13 @@ pub fn missing_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> 
     let inputs = request.inputs.iter().map(|input| Cow::Owned(input.value.value_type()));
     let outputs = request.outputs.iter().map(|output| Cow::Borrowed(&output.value_type));
     let missing = inputs.chain(outputs).find(|value_type| !has(value_type))?;
-    Some(Response::unsupported(missing.to_string(), format!("no {missing} goes in or out")))
+    Some(Response::unsupported(missing.to_string(), format!("{missing} is not supported as an input or output")))
 }
 
 /// Returns the answer `unsupported` for the first operator name that the runtime does not have, in all versions.
 ///
 /// It is for a runtime that looks up operators by name only. A node that calls anything but an operator of ONNX is an
-/// error at load. A model that cannot be read has no answer here.
+/// error at load. Returns `None` for a model that cannot be read.
 pub fn missing_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Response> {
     let model = decode::model(model.clone()).ok()?;
     let node = nodes(&model).into_iter().find(|node| !has(node.op_type()))?;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_go_there_and_back() {
+    fn elements_are_converted_and_read_back() {
         let values = [1.0_f32, -0.0, f32::INFINITY];
         let tensor = tensor_of(ElementType::Float, vec![3], values, f32::to_le_bytes).unwrap();
         assert_eq!(elements(&tensor, f32::from_le_bytes), values);

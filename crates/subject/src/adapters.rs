@@ -27,12 +27,12 @@ pub struct Adapters {
 impl Adapters {
     /// Returns the installed adapters: in the folder of `ONNX_CONFORMANCE_ADAPTERS`; next to the program; and in
     /// `share/onnx-conformance/adapters`, if a package manager installs the program in `bin`. Adapters in `adapters` of
-    /// the current folder may be anybody's, and are started only by path.
+    /// the current folder are not trusted, and are started only by path.
     pub fn installed() -> Adapters {
         // A package manager may link to the program from elsewhere.
         let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        Adapters::of(program.parent().unwrap_or(Path::new("")), set(FOLDER), set(PYTHON))
+        Adapters::from_settings(program.parent().unwrap_or(Path::new("")), set(FOLDER), set(PYTHON))
     }
 
     /// Returns the installed adapters, followed by those in `adapters` of the current folder.
@@ -42,12 +42,12 @@ impl Adapters {
         adapters
     }
 
-    fn of(programs: &Path, folder: Option<OsString>, python: Option<OsString>) -> Adapters {
-        let beside = [programs.join("adapters"), programs.join("../share/onnx-conformance/adapters")];
-        let folders = folder.map(PathBuf::from).into_iter().chain(beside).collect();
+    fn from_settings(programs: &Path, folder: Option<OsString>, python: Option<OsString>) -> Adapters {
+        let near_program = [programs.join("adapters"), programs.join("../share/onnx-conformance/adapters")];
+        let folders = folder.map(PathBuf::from).into_iter().chain(near_program).collect();
         let names = if cfg!(windows) { ["python.exe", "../python.exe"] } else { ["python3", "python"] };
-        let mut near = names.iter().map(|name| programs.join(name));
-        let python = python.map(PathBuf::from).or_else(|| near.find(|path| path.is_file()));
+        let mut candidates = names.iter().map(|name| programs.join(name));
+        let python = python.map(PathBuf::from).or_else(|| candidates.find(|path| path.is_file()));
         let system = if cfg!(windows) { "python" } else { "python3" };
         Adapters { folders, by_path: Some(HERE.into()), python: python.unwrap_or_else(|| system.into()) }
     }
@@ -70,23 +70,23 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn adapters_are_found_beside_the_program_and_where_it_is_installed() {
+    fn adapters_are_found_next_to_the_program_and_in_its_installation() {
         let root = tempfile::TempDir::new().unwrap();
         let programs = root.path().join("bin");
         let shared = root.path().join("share/onnx-conformance/adapters/mine");
         fs::create_dir_all(&programs).unwrap();
         fs::create_dir_all(&shared).unwrap();
         fs::write(shared.join("adapter.yaml"), "").unwrap();
-        let adapters = Adapters::of(&programs, Some("named".into()), None);
+        let adapters = Adapters::from_settings(&programs, Some("named".into()), None);
         assert_eq!((adapters.folders.len(), &adapters.folders[0]), (3, &PathBuf::from("named")));
         assert_eq!(adapters.by_path, Some(PathBuf::from("adapters")));
         let found = adapters.find("mine", "adapter.yaml").unwrap();
         assert_eq!(found.canonicalize().unwrap(), shared.canonicalize().unwrap());
         assert_eq!(adapters.find("other", "adapter.yaml"), None);
-        let beside = programs.join("adapters/mine");
-        fs::create_dir_all(&beside).unwrap();
-        fs::write(beside.join("adapter.yaml"), "").unwrap();
-        assert_eq!(adapters.find("mine", "adapter.yaml"), Some(beside));
+        let near_program = programs.join("adapters/mine");
+        fs::create_dir_all(&near_program).unwrap();
+        fs::write(near_program.join("adapter.yaml"), "").unwrap();
+        assert_eq!(adapters.find("mine", "adapter.yaml"), Some(near_program));
     }
 
     #[test]
@@ -101,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn the_python_is_the_one_that_is_named_or_the_one_beside_the_program() {
+    fn the_python_is_the_given_one_or_the_one_next_to_the_program() {
         let root = tempfile::TempDir::new().unwrap();
-        let python = |named: Option<&str>| Adapters::of(root.path(), None, named.map(OsString::from)).python;
+        let python = |named: Option<&str>| Adapters::from_settings(root.path(), None, named.map(OsString::from)).python;
         assert!(!python(None).is_absolute());
         let own = root.path().join(if cfg!(windows) { "python.exe" } else { "python3" });
         fs::write(&own, "").unwrap();

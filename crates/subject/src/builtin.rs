@@ -13,7 +13,7 @@ use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;
 
 use crate::folder_data::FolderData;
-use crate::in_process::catching;
+use crate::in_process::catch_panics;
 use crate::{Declaration, Ended, Host, Ran, Request, Response, Stop};
 
 /// The built-in executor.
@@ -133,6 +133,6 @@ impl Host for Builtin {
     }
 
     fn run(&self, request: &Request<'_>) -> Ran {
-        catching(|| self.run_model(request)).into()
+        catch_panics(|| self.run_model(request)).into()
     }
 }

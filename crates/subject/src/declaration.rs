@@ -22,28 +22,28 @@ pub struct Declaration {
     #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")))]
     pub version: String,
     /// The programming language of its API.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub language: Option<String>,
     /// The address for bug reports.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub issues: Option<String>,
     /// The opsets that it supports, by domain (`ai.onnx`, not the empty string). A domain that is left out is not
     /// supported.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Opsets>"))]
     pub opsets: Option<BTreeMap<String, Opsets>>,
     /// The IR versions that it supports: the newest, or the oldest and the newest.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Opsets"))]
     pub ir: Option<Opsets>,
     /// The element types that it supports, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<ElementName>"))]
     pub types: Option<Vec<ElementName>>,
     /// The variants in which it accepts cases.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<Variant>"))]
     pub variants: Option<Vec<Variant>>,
 }
@@ -113,7 +113,10 @@ impl fmt::Display for Accepted {
 /// The opsets of a domain, or the IR versions: the newest, or the oldest and the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "opsets are a number, the newest, or a pair of numbers, the oldest and the newest")]
+#[serde(
+    untagged,
+    expecting = "write opsets as a number, the newest, or as a pair of numbers, the oldest and the newest"
+)]
 pub enum Opsets {
     /// Every opset up to this one.
     UpTo(u32),
@@ -182,12 +185,14 @@ impl schemars::JsonSchema for ElementName {
 }
 
 /// Deserializes a field that is present. `null` is a value, not an absent field.
-pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn deserialize_present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 /// Longest name or version in characters, since it is part of a file name.
-const LONGEST_WORD: usize = 100;
+const MAX_WORD: usize = 100;
 
 /// Returns true if a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`. Such a
 /// name is a valid file name and never a parent folder.
@@ -208,7 +213,7 @@ pub fn version_problem(text: &str) -> Option<String> {
 fn is_word(text: &str, others: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
-        && text.len() <= LONGEST_WORD
+        && text.len() <= MAX_WORD
 }
 
 fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
@@ -216,10 +221,10 @@ fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
         return None;
     }
     let others: Vec<String> = others.chars().map(|c| format!("'{c}'")).collect();
-    let shown: String = text.chars().take(LONGEST_WORD).collect();
+    let shown: String = text.chars().take(MAX_WORD).collect();
     Some(format!(
-        "the {kind} '{}' names no file: begin it with a letter or a digit, go on with letters, digits and {}, and use at most \
-         {LONGEST_WORD} of them",
+        "the {kind} '{}' cannot be part of a file name: begin it with a letter or a digit, continue with letters, \
+         digits and {}, and use at most {MAX_WORD} characters",
         shown.escape_debug(),
         others.join(", ")
     ))
@@ -240,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_word_and_names_no_folder_above() {
+    fn a_name_is_one_word_and_never_a_parent_folder() {
         let long = "a".repeat(101);
         for name in ["onnxruntime", "a", "9", "onnx.reference", "a-b_c.d", "a..", &long[1..]] {
             assert!(is_name(name), "{name}");
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_fills_in_what_is_not_said() {
+    fn probed_versions_fill_in_undeclared_ones() {
         let accepted = Accepted {
             ir: Opsets::Between(3, 9),
             opsets: BTreeMap::from([("ai.onnx".to_owned(), Opsets::Between(1, 20))]),

@@ -23,21 +23,23 @@ use crate::platform::open_plain;
 use crate::{Output, Request};
 
 /// Constant part of the size limit of an output file, in bytes.
-const LARGEST: u64 = 16 << 20;
+const BASE_LIMIT: u64 = 16 << 20;
 
-/// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers need
-/// more space than others.
-const TIMES: u64 = 16;
+/// Proportional part of the size limit: file bytes allowed per byte of the expected value. Some encodings of numbers
+/// need more space than others.
+const LIMIT_FACTOR: u64 = 16;
 
 /// Memory limit for a decoded output in bytes. A file of many small messages takes many times its size.
-const DECODED: usize = 256 << 20;
+const MAX_DECODED: usize = 256 << 20;
 
 /// Time limit for emptying the folder of a request.
-const EMPTYING: Duration = Duration::from_secs(10);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The files of one request, removed when the value is dropped.
 pub(super) struct RequestFiles {
     exchange: Arc<ExchangeFolder>,
+    /// The number of the request.
+    pub(super) seq: u64,
     /// The name of the request's folder, which no adapter can predict.
     name: String,
     home: PathBuf,
@@ -58,7 +60,7 @@ impl RequestFiles {
         let home = exchange.begin(&name)?;
         let outputs = outputs(&home, request.outputs);
         let (exchange, given) = (Arc::clone(exchange), Contents::default());
-        let mut files = RequestFiles { exchange, name, home, outputs, given, is_removed: false };
+        let mut files = RequestFiles { exchange, seq, name, home, outputs, given, is_removed: false };
         fs::create_dir(files.home.join("out"))?;
         for (number, input) in request.inputs.iter().enumerate() {
             write_new(&files.input(number), &encode::value(&input.value, &input.name))?;
@@ -75,11 +77,11 @@ impl RequestFiles {
 
     /// Removes the folder. Files that cannot be removed while the adapter runs are removed after its end.
     pub(super) fn remove(&mut self) -> Result<(), Problem> {
-        let removed = self.exchange.end(&self.name, Instant::now() + EMPTYING);
+        let removed = self.exchange.end(&self.name, Instant::now() + REMOVAL_TIMEOUT);
         self.is_removed = removed.is_ok();
         removed.map_err(|error| {
             let rule = format!("the folder of the request cannot be removed: {error}");
-            problem(rule, "leave what is there as it is, and write nothing but the outputs that are asked for")
+            problem(rule, "keep the files of the request unchanged, and write only the requested outputs")
         })
     }
 
@@ -128,8 +130,8 @@ impl RequestFiles {
         match found.filter_map(Result::ok).map(|entry| entry.path()).find(|path| !known.contains(path.as_path())) {
             None => Ok(values),
             Some(path) => Err(problem(
-                format!("{} was written, which was not asked for", file_name(&path)),
-                "write each output to its `path`, and nothing else beside it",
+                format!("{} was written but not requested", file_name(&path)),
+                "write each output to its `path`, and nothing else",
             )),
         }
     }
@@ -155,7 +157,7 @@ fn outputs(home: &Path, outputs: &[Output]) -> Vec<(Output, PathBuf)> {
 }
 
 fn text(path: &Path) -> io::Result<String> {
-    let rule = || io::Error::other(format!("the path {} is not UTF-8; set TMPDIR to one that is", path.display()));
+    let rule = || io::Error::other(format!("the path {} is not UTF-8; set TMPDIR to a path in UTF-8", path.display()));
     path.to_str().map(str::to_owned).ok_or_else(rule)
 }
 
@@ -193,9 +195,9 @@ fn problem(rule: String, fix: &str) -> Problem {
 fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     let (name, declared) = (&output.name, &output.value_type);
     let place = format!("output '{name}' ({})", file_name(path));
-    let fix = "write every output that is asked for to its `path` before the answer";
+    let fix = "write every requested output to its `path` before the answer";
     let unreadable = |error: io::Error| problem(format!("{place} cannot be read: {error}"), fix);
-    let irregular = || problem(format!("{place} is no regular file"), fix);
+    let irregular = || problem(format!("{place} is not a regular file"), fix);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
         Ok(_) => return Err(irregular()),
@@ -211,38 +213,38 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
         return Err(irregular());
     }
     // A file that is much larger than expected is neither read nor decoded.
-    let most = output.bytes.saturating_mul(TIMES).saturating_add(LARGEST);
+    let limit = output.bytes.saturating_mul(LIMIT_FACTOR).saturating_add(BASE_LIMIT);
     let too_large = |size: u64| {
-        let rule = format!("{place} has {size} bytes, and at most {most} are read of this output");
-        problem(rule, "write the value alone, as the runtime gave it")
+        let rule = format!("{place} has {size} bytes, over the limit of {limit} bytes for this output");
+        problem(rule, "write only the value, as the runtime returned it")
     };
-    if found.len() > most {
+    if found.len() > limit {
         return Err(too_large(found.len()));
     }
     let mut bytes = Vec::new();
-    let size = file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
-    if size > most {
+    let size = file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
+    if size > limit {
         return Err(too_large(size));
     }
     let bytes = Bytes::from(bytes);
     let kind = kind(declared);
     let message = kind.message_name().unwrap_or("message");
-    let most = DECODED.saturating_add(usize::try_from(most).unwrap_or(usize::MAX));
-    decoded_size(kind, &bytes, most, &Deadline::never()).map_err(|error| {
+    let limit = MAX_DECODED.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+    decoded_size(kind, &bytes, limit, &Deadline::never()).map_err(|error| {
         problem(
-            format!("{place} holds a {message} that is too large: {error}"),
-            "write the value as the runtime gave it",
+            format!("{place} contains a {message} that is too large: {error}"),
+            "write the value as the runtime returned it",
         )
     })?;
     let value = decode::value(bytes.clone(), declared).map_err(|error| {
-        let fix = format!("write it as {message}, which is what {declared} calls for");
-        problem(format!("{place} holds no {message}: {error}"), &fix)
+        let fix = format!("write it as {message}, the message for {declared}");
+        problem(format!("{place} is not a valid {message}: {error}"), &fix)
     })?;
     match message_name(bytes, declared) {
         found if found.is_empty() || found == *name => Ok(value),
         found => Err(problem(
-            format!("{place} holds a value by the name '{found}'"),
-            "write outputs in the order in which they are asked for; leave the name out, or write the output's",
+            format!("{place} contains a value named '{found}'"),
+            "write the outputs in the requested order; omit the name, or use that of the output",
         )),
     }
 }
@@ -292,12 +294,12 @@ mod tests {
         let mut bytes = start.encode_to_vec();
         let item = bytes[bytes.len() - 2..].to_vec();
         bytes.extend(item.iter().cycle().take(8 << 20));
-        assert!(rule(&bytes, sequence).contains("holds a SequenceProto that is too large"));
+        assert!(rule(&bytes, sequence).contains("contains a SequenceProto that is too large"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn what_takes_the_place_of_a_file_is_neither_waited_for_nor_followed() {
+    fn a_pipe_is_not_waited_for_and_a_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();

@@ -12,19 +12,19 @@ use crate::platform::{bytes_of, memory_folder};
 use crate::run_folder::{RunFolder, remove};
 
 /// Space in bytes that a worker's files may need.
-const ROOM: u64 = 1 << 30;
+const SPACE_PER_WORKER: u64 = 1 << 30;
 
 /// Largest number of entries that an adapter may add to the folder of a request.
-const MAX_ENTRIES: u64 = 10_000;
+const MAX_ADDED_ENTRIES: u64 = 10_000;
 
 /// Deepest nesting of folders there.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Bytes counted for an entry besides its contents, for the metadata that the system keeps in memory.
-const ENTRY: u64 = 1 << 10;
+const BYTES_PER_ENTRY: u64 = 1 << 10;
 
 /// Remedy for too many files in a folder.
-const FIX: &str = "write each output to its `path`, and nothing else beside it";
+const FIX: &str = "write each output to its `path`, and nothing else";
 
 /// The folder of a run, and the names of the request folders in it.
 pub(super) struct ExchangeFolder {
@@ -35,8 +35,8 @@ pub(super) struct ExchangeFolder {
 impl ExchangeFolder {
     /// Creates the folder, in memory if there is space and `TMPDIR` is not set.
     pub(super) fn new(workers: usize) -> io::Result<ExchangeFolder> {
-        let room = ROOM.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
-        let in_memory = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(room) };
+        let space = SPACE_PER_WORKER.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
+        let in_memory = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(space) };
         let folder = match in_memory.map(|place| RunFolder::new_in(&place)) {
             Some(Ok(folder)) => folder,
             _ => RunFolder::new_in(&std::env::temp_dir())?,
@@ -77,7 +77,7 @@ impl ExchangeFolder {
 
     /// Returns the number of bytes added to the folder of a request and outside the folders of all requests.
     pub(super) fn added(&self, request: &str, given: &Contents) -> Result<u64, Problem> {
-        let bounds = Bounds { entries: given.entries + MAX_ENTRIES, depth: given.depth.max(DEEPEST) };
+        let bounds = Bounds { entries: given.entries + MAX_ADDED_ENTRIES, depth: given.depth.max(MAX_DEPTH) };
         let mut contents = Contents::default();
         for path in self.strays().chain([self.path().join(request)]) {
             contents.add(path, bounds)?;
@@ -127,26 +127,25 @@ impl Contents {
         while let Some((path, depth)) = open.pop() {
             let found = match fs::symlink_metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                found => found.map_err(|error| hidden(&path, &error))?,
+                found => found.map_err(|error| unreadable(&path, &error))?,
             };
-            self.bytes = self.bytes.saturating_add(bytes_of(&found)).saturating_add(ENTRY);
+            self.bytes = self.bytes.saturating_add(bytes_of(&found)).saturating_add(BYTES_PER_ENTRY);
             if !found.is_dir() {
                 continue;
             }
             self.depth = self.depth.max(depth);
             if depth > bounds.depth {
-                let rule = format!("folders nest more than {} deep in the folder of the request", bounds.depth);
+                let rule = format!("folders in the folder of the request are nested more than {} deep", bounds.depth);
                 return Err(Problem::new(&[], rule, FIX));
             }
             let entries = match fs::read_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                entries => entries.map_err(|error| hidden(&path, &error))?,
+                entries => entries.map_err(|error| unreadable(&path, &error))?,
             };
             for entry in entries.filter_map(Result::ok) {
                 self.entries += 1;
                 if self.entries > bounds.entries {
-                    let rule =
-                        format!("more than {} files and folders are in the folder of the request", bounds.entries);
+                    let rule = format!("the folder of the request has more than {} files and folders", bounds.entries);
                     return Err(Problem::new(&[], rule, FIX));
                 }
                 open.push((entry.path(), depth + 1));
@@ -157,9 +156,9 @@ impl Contents {
 }
 
 /// Creates the error for a folder that an adapter has made unreadable.
-fn hidden(path: &Path, error: &io::Error) -> Problem {
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Problem::new(&[], format!("{name} in the folder of the request cannot be looked into: {error}"), FIX)
+    Problem::new(&[], format!("{name} in the folder of the request cannot be read: {error}"), FIX)
 }
 
 #[cfg(test)]
@@ -168,7 +167,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_an_adapter_leaves_is_counted_and_removed() {
+    fn stray_files_of_an_adapter_are_counted_and_removed() {
         let exchange = ExchangeFolder::new(1).unwrap();
         let folder = exchange.begin("1").unwrap();
         let other = exchange.begin("2").unwrap();
@@ -185,21 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn holes_take_no_room_and_folders_have_bounds() {
+    fn holes_take_no_space_and_folders_have_limits() {
         let exchange = ExchangeFolder::new(1).unwrap();
         let folder = exchange.begin("1").unwrap();
         let given = exchange.given("1").unwrap();
         let rule = |given: &Contents| exchange.added("1", given).unwrap_err().rule;
         fs::File::create(folder.join("a")).unwrap().set_len(1 << 40).unwrap();
         assert!(exchange.added("1", &given).unwrap() < 100_000 || cfg!(not(unix)));
-        let deep = folder.join("b/".repeat(DEEPEST + 1));
+        let deep = folder.join("b/".repeat(MAX_DEPTH + 1));
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(rule(&given), "folders nest more than 64 deep in the folder of the request");
+        assert_eq!(rule(&given), "folders in the folder of the request are nested more than 64 deep");
         let given = exchange.given("1").unwrap();
         assert!(exchange.added("1", &given).is_ok());
-        for number in 0..=MAX_ENTRIES {
+        for number in 0..=MAX_ADDED_ENTRIES {
             fs::write(deep.join(number.to_string()), "").unwrap();
         }
-        assert_eq!(rule(&given), "more than 10066 files and folders are in the folder of the request");
+        assert_eq!(rule(&given), "the folder of the request has more than 10066 files and folders");
     }
 }

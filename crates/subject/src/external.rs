@@ -5,7 +5,7 @@ use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message as _, ModelProto, SparseTensorProto, TensorProto,
 };
 
-/// Returns true if a tensor of a serialized model is stored in an external file. False for bytes that are no model.
+/// Returns true if a tensor of a serialized model is stored in an external file. False for bytes that are not a model.
 pub fn has_external_data(model: &[u8]) -> bool {
     let Ok(model) = ModelProto::decode(model) else { return false };
     let training = model.training_info.iter().flat_map(|info| info.initialization.iter().chain(&info.algorithm));

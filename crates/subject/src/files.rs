@@ -8,7 +8,7 @@ use std::path::Path;
 /// Largest size of a model or a value in bytes, which is what protobuf can encode.
 pub const MAX_BINARY: u64 = 2 << 30;
 
-/// Largest size of a text that is read whole, such as YAML.
+/// Largest size of a text that is read at once, such as YAML.
 const MAX_TEXT: u64 = 64 << 20;
 
 /// Largest size of a line of a text that is read line by line.
@@ -17,7 +17,7 @@ const MAX_LINE: u64 = 4 << 20;
 /// Reads a file of at most `most` bytes.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
-    let too_large = || Error::new(ErrorKind::FileTooLarge, format!("is larger than the {most} bytes that are read"));
+    let too_large = || Error::new(ErrorKind::FileTooLarge, format!("is larger than the limit of {most} bytes"));
     if size > most {
         return Err(too_large());
     }
@@ -53,7 +53,7 @@ fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
     let mut line = Vec::new();
     let read = file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
     if read as u64 > MAX_LINE {
-        let rule = format!("has a line of more than the {MAX_LINE} bytes that are read");
+        let rule = format!("has a line longer than the limit of {MAX_LINE} bytes");
         return Err(Error::new(ErrorKind::FileTooLarge, rule));
     }
     if read == 0 {
@@ -65,7 +65,7 @@ fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
 
 /// Opens a regular file and returns its size. The type is checked first, since opening a pipe waits for a writer.
 pub fn open_regular(path: &Path) -> Result<(File, u64)> {
-    let other = || Error::new(ErrorKind::InvalidInput, "is no regular file");
+    let other = || Error::new(ErrorKind::InvalidInput, "is not a regular file");
     if !std::fs::metadata(path)?.is_file() {
         return Err(other());
     }
@@ -79,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_or_too_large_is_refused() {
+    fn irregular_and_large_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "12345").unwrap();
         assert_eq!(read_file(&path, 5).unwrap(), b"12345");
         assert_eq!(read_file(&path, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        assert_eq!(read_file(folder.path(), 5).unwrap_err().to_string(), "is no regular file");
+        assert_eq!(read_file(folder.path(), 5).unwrap_err().to_string(), "is not a regular file");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text(&path).unwrap_err().to_string(), "is not UTF-8");
     }
@@ -106,7 +106,7 @@ mod tests {
         let long = [b"a\n".as_slice(), &vec![b'x'; 4 << 20]].concat();
         assert_eq!(read(&long), [line("a"), line(&"x".repeat(4 << 20))]);
         let longer = [long, b"x".to_vec()].concat();
-        assert_eq!(read(&longer)[1], Err("has a line of more than the 4194304 bytes that are read".to_owned()));
+        assert_eq!(read(&longer)[1], Err("has a line longer than the limit of 4194304 bytes".to_owned()));
     }
 
     #[cfg(unix)]
@@ -119,7 +119,7 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
         for path in [&pipe, &link] {
-            assert_eq!(read_file(path, 5).unwrap_err().to_string(), "is no regular file");
+            assert_eq!(read_file(path, 5).unwrap_err().to_string(), "is not a regular file");
         }
     }
 }

@@ -16,7 +16,7 @@ impl<R: Runtime> Host for InProcess<R> {
     }
 
     fn run(&self, request: &Request<'_>) -> Ran {
-        catching(|| Ended::Answered(self.0.run(request).checked(request))).into()
+        catch_panics(|| Ended::Answered(self.0.run(request).checked(request))).into()
     }
 
     fn jobs(&self) -> Option<usize> {
@@ -25,12 +25,13 @@ impl<R: Runtime> Host for InProcess<R> {
 }
 
 /// Runs a function and turns a panic into a crash.
-pub(super) fn catching(run: impl FnOnce() -> Ended) -> Ended {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Ended::Crash(format!("panicked: {}", words(&*panic))))
+pub(super) fn catch_panics(run: impl FnOnce() -> Ended) -> Ended {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Ended::Crash(format!("panicked: {}", panic_message(&*panic))))
 }
 
 /// Returns the message of a panic.
-fn words(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))
         .unwrap_or_else(|| "no message".to_owned())

@@ -66,11 +66,11 @@ pub enum LaunchError {
     /// The file of an adapter has the wrong content.
     #[error(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// The command names no program.
-    #[error("{0} names no program")]
+    /// The command does not name a program.
+    #[error("{0} does not name a program")]
     Empty(String),
     /// A provider is requested, but the adapter has none.
-    #[error("{path}: this adapter has no providers, so there is no '{provider}' of it; leave out `:{provider}`")]
+    #[error("{path}: this adapter has no providers, so '{provider}' cannot be selected; remove `:{provider}`")]
     NoProviders {
         /// The file of the adapter.
         path: PathBuf,
@@ -79,8 +79,8 @@ pub enum LaunchError {
     },
     /// An adapter that nobody has installed is requested by name.
     #[error(
-        "'{name}' is an adapter of the current folder alone, and a name does not start its program here; name its path, `{path}`, if \
-         you trust it"
+        "'{name}' is only an adapter of the current folder, whose programs are not started by name; use its path, \
+         `{path}`, if you trust it"
     )]
     ByPath {
         /// The name.
@@ -92,7 +92,7 @@ pub enum LaunchError {
     #[error("{0}: this folder has no adapter.yaml; name the folder of an adapter, or a command line")]
     NoAdapter(PathBuf),
     /// A quote is not closed.
-    #[error("in the command line `{0}` a quote is not closed")]
+    #[error("the command line `{0}` has an unclosed quote")]
     Quote(String),
 }
 
@@ -114,16 +114,16 @@ impl Launch {
             return Err(LaunchError::ByPath { name: name.to_owned(), path });
         }
         let help = if has_name {
-            format!("there is no adapter of that name either ({})", names(adapters))
+            format!("no adapter has that name either ({})", names(adapters))
         } else {
-            "see docs/protocol.md for how a command line is written".to_owned()
+            "docs/protocol.md describes command lines".to_owned()
         };
         let words = words(runtime)?;
         let folder = words.iter().find_map(|word| adapter_folder(word));
         let environment = match folder {
             Some(folder) => {
                 let (file, folder) = read(&folder.join(FILE))?;
-                Installation::of(&folder, &adapters.python).environment(&file)
+                Installation::for_adapter(&folder, &adapters.python).environment(&file)
             }
             None => BTreeMap::new(),
         };
@@ -146,7 +146,7 @@ impl Launch {
         if let (Some(provider), []) = (provider, &file.provider[..]) {
             return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
         }
-        let installation = Installation::of(&folder, installed);
+        let installation = Installation::for_adapter(&folder, installed);
         let chosen =
             provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
         let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
@@ -172,7 +172,7 @@ struct Installation {
 
 impl Installation {
     /// Returns the installation of the adapter in a folder; the name of the folder is that of the adapter.
-    fn of(folder: &Path, installed: &Path) -> Installation {
+    fn for_adapter(folder: &Path, installed: &Path) -> Installation {
         let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
         let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());
         let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
@@ -221,7 +221,7 @@ fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
 fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
     let readme = folder.join("README.md");
     if packages.is_empty() {
-        return format!("{} says how to set it up", readme.display());
+        return format!("see {} for how to set it up", readme.display());
     }
     let (python, packages) = (python.display(), packages.join(" "));
     format!("`{python} -m pip install {packages}` installs what it needs; see {}", readme.display())
@@ -234,9 +234,9 @@ fn names(adapters: &Adapters) -> String {
     let names: BTreeSet<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     if names.is_empty() {
         let folders: Vec<String> = adapters.folders.iter().map(|folder| folder.display().to_string()).collect();
-        return format!("none is in {}; ONNX_CONFORMANCE_ADAPTERS may name another folder", folders.join(", "));
+        return format!("no adapters in {}; set ONNX_CONFORMANCE_ADAPTERS to another folder", folders.join(", "));
     }
-    format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
+    format!("known adapters: {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// Splits a command line into words at spaces outside quotes.
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_goes_to_an_adapter_that_has_such() {
+    fn a_provider_is_passed_to_an_adapter_with_providers() {
         let root = tempfile::TempDir::new().unwrap();
         let folder = root.path().join("adapters/mine");
         fs::create_dir_all(&folder).unwrap();
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(find("mine:cuda", text).unwrap().arguments, ["a.js", "--on", "cuda"]);
         assert_eq!(find("mine", text).unwrap().arguments, ["a.js"]);
         let error = find("mine:cuda", "command: [node]").unwrap_err().to_string();
-        assert!(error.ends_with("there is no 'cuda' of it; leave out `:cuda`"), "{error}");
+        assert!(error.ends_with("'cuda' cannot be selected; remove `:cuda`"), "{error}");
         assert_eq!(find("other:cuda", text).unwrap().program, Path::new("other:cuda"));
     }
 
@@ -358,14 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_starts_no_program_that_is_started_by_its_path() {
+    fn an_adapter_started_by_path_is_not_started_by_name() {
         let root = tempfile::TempDir::new().unwrap();
         let folder = root.path().join("adapters/mine");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(FILE), "command: [node]\n").unwrap();
         let adapters = Adapters { by_path: Some(root.path().join("adapters")), ..in_folder(root.path().join("none")) };
         let error = Launch::find("mine", &adapters).unwrap_err().to_string();
-        assert!(error.contains(&format!("name its path, `{}`", folder.display())), "{error}");
+        assert!(error.contains(&format!("use its path, `{}`", folder.display())), "{error}");
         // A name of dots only leads to a parent folder and is not a valid name.
         fs::write(root.path().join(FILE), "command: [node]\n").unwrap();
         assert_eq!(Launch::find("..", &in_folder(root.path().join("adapters"))).unwrap().program, Path::new(".."));

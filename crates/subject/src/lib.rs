@@ -1,12 +1,13 @@
-//! A runtime under test: anything that takes a model and inputs, and gives outputs or a reason.
+//! A runtime under test: anything that runs a model on inputs, and returns outputs or the reason why it cannot.
 //!
-//! A runtime is a [`Runtime`]. [`serve`] makes a program of it that is an adapter, which speaks the protocol on its standard streams; a
-//! [`Host`] is what the harness runs cases on: an adapter in processes of its own, a runtime in this process, or the built-in executor.
+//! A runtime implements [`Runtime`]. [`serve`] turns it into an adapter: a program that speaks the protocol on its
+//! standard streams. The harness runs cases on a [`Host`]: an adapter in separate processes, a runtime in this process,
+//! or the built-in executor.
 //!
 //! ```no_run
 //! use onnx_conformance_subject::{Declaration, Request, Response, Runtime, serve};
 //!
-//! /// A runtime that has no operator.
+//! /// A runtime without operators.
 //! struct Nothing;
 //!
 //! impl Runtime for Nothing {
@@ -70,9 +71,9 @@ pub use serve::serve;
 pub use variant::Variant;
 pub use worker::Limits;
 
-// What the program and the harness start runtimes with.
+// Used by the program and the harness to start runtimes.
 #[doc(hidden)]
-pub use accepted::{accepted, found_of};
+pub use accepted::{accepted, probe_if_undeclared};
 #[doc(hidden)]
 pub use adapters::Adapters;
 #[doc(hidden)]

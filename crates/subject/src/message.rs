@@ -7,17 +7,17 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::declaration::given;
+use crate::declaration::deserialize_present;
 use crate::{Declaration, MissingFeature, Phase};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
 
 /// Longest line in bytes.
-pub const LONGEST_LINE: usize = 1 << 20;
+pub const MAX_LINE: usize = 1 << 20;
 
 /// Largest number of characters of a foreign message that are kept and shown.
-pub const LONGEST_MESSAGE: usize = 2_000;
+pub const MAX_MESSAGE: usize = 2_000;
 
 /// A message of the harness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub struct ValueFile {
 #[serde(deny_unknown_fields)]
 pub struct Started {
     /// The declaration of the runtime.
-    #[serde(deserialize_with = "object")]
+    #[serde(deserialize_with = "deserialize_object")]
     pub runtime: Declaration,
 }
 
@@ -116,11 +116,11 @@ pub struct Failure {
 #[serde(deny_unknown_fields)]
 struct Fields {
     seq: u64,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     ok: Option<bool>,
-    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present_object", skip_serializing_if = "Option::is_none")]
     unsupported: Option<Unsupported>,
-    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_present_object", skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
 }
 
@@ -130,11 +130,11 @@ impl TryFrom<Fields> for Answer {
     fn try_from(fields: Fields) -> Result<Answer, Self::Error> {
         let result = match (fields.ok, fields.unsupported, fields.error) {
             (Some(true), None, None) => Answered::Ok,
-            (Some(false), None, None) => return Err("`ok` can only be true; what failed is an `error`"),
+            (Some(false), None, None) => return Err("`ok` can only be true; report a failure as `error`"),
             (None, Some(unsupported), None) => Answered::Unsupported(unsupported),
             (None, None, Some(failure)) => Answered::Error(failure),
-            (None, None, None) => return Err("none of `ok`, `unsupported` and `error` is there"),
-            _ => return Err("more than one of `ok`, `unsupported` and `error` is there"),
+            (None, None, None) => return Err("none of `ok`, `unsupported` and `error` is present"),
+            _ => return Err("more than one of `ok`, `unsupported` and `error` is present"),
         };
         Ok(Answer { seq: fields.seq, result })
     }
@@ -214,7 +214,7 @@ impl Message for Answer {
 
 /// A violation of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{rule}; {fix}{}", shown(line))]
+#[error("{rule}; {fix}{}", line_suffix(line))]
 pub struct Problem {
     /// The violated rule.
     pub rule: String,
@@ -224,14 +224,14 @@ pub struct Problem {
     pub line: String,
 }
 
-fn shown(line: &str) -> String {
+fn line_suffix(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("; the line is: {line}") }
 }
 
 impl Problem {
     /// Creates a problem with a line.
     pub fn new(line: &[u8], rule: impl Into<String>, fix: impl Into<String>) -> Problem {
-        let start = line.get(..LONGEST_MESSAGE).unwrap_or(line);
+        let start = line.get(..MAX_MESSAGE).unwrap_or(line);
         let mut text = String::from_utf8_lossy(start).escape_debug().to_string().replace("\\\"", "\"");
         if start.len() < line.len() {
             text += " ...";
@@ -243,10 +243,10 @@ impl Problem {
 /// Parses a line as the expected message.
 pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
     if serde_json::from_slice::<IgnoredAny>(line).is_err() {
-        let fix = "write only answers to standard output, each whole and on one line; standard error is free";
-        return Err(Problem::new(line, "the line is no JSON", fix));
+        let fix = "write only answers to standard output, each complete and on one line; standard error is free";
+        return Err(Problem::new(line, "the line is not JSON", fix));
     }
-    object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
+    deserialize_object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
         // A message is a single line, so its line number is omitted.
         let rule = error.to_string().replace(" at line 1 column ", ", at column ");
         Problem::new(line, rule, format!("the answer is {}", T::FORM))
@@ -254,7 +254,9 @@ pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
 }
 
 /// Deserializes a structure from an object only. By default serde also accepts a list of its fields.
-pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(super) fn deserialize_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     struct Object<T>(PhantomData<T>);
 
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
@@ -272,17 +274,19 @@ pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserialize
     deserializer.deserialize_map(Object(PhantomData))
 }
 
-fn given_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    object(deserializer).map(Some)
+fn deserialize_present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    deserialize_object(deserializer).map(Some)
 }
 
 /// Returns a warning about a valid answer that should be improved, with its remedy.
 pub fn advice(answer: &Answer) -> Option<(&'static str, &'static str)> {
-    const WORDS: &str = "give the runtime's own words, which people read and expectations match";
+    const WORDS: &str = "pass on the message of the runtime, which users read and expectations match";
     match &answer.result {
         Answered::Ok => None,
         Answered::Unsupported(unsupported) if unsupported.what.parse::<MissingFeature>().is_err() => Some((
-            "`what` has none of the forms of docs/protocol.md",
+            "`what` is not in a form that docs/protocol.md defines",
             "write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like",
         )),
         Answered::Unsupported(Unsupported { message, .. }) | Answered::Error(Failure { message, .. }) => {
@@ -309,12 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn a_violation_is_described() {
         assert!(rule(r#"{"seq":7,"ok":true,"extra":1}"#).contains("unknown field `extra`"));
         assert!(rule(r#"{"seq":7,"ok":null}"#).contains("null"));
         assert!(rule(r#"{"seq":7,"ok":true,"ok":true}"#).contains("duplicate field `ok`"));
         assert!(rule(r#"{"ok":true}"#).contains("missing field `seq`"));
-        assert_eq!(rule(r#"{"seq":7,"ok":tr"#), "the line is no JSON");
+        assert_eq!(rule(r#"{"seq":7,"ok":tr"#), "the line is not JSON");
         let problem = read::<Answer>(&[0xff; 5000]).unwrap_err();
         assert!(problem.line.len() < 10_000 && problem.line.ends_with(" ..."), "{problem}");
     }

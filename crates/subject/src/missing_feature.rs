@@ -34,15 +34,16 @@ pub struct OperatorName {
     pub since: Option<u32>,
 }
 
-/// A text in none of the forms.
+/// Error: a text in an unknown form.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "'{0}' names no missing feature; write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like"
+    "'{0}' is not a missing feature in a known form; write `operator ai.onnx/Abs-13`, \
+     `tensor(bfloat16) in ai.onnx/Abs-13` or the like"
 )]
 pub struct MissingFeatureError(String);
 
 impl MissingFeature {
-    /// Returns the operator that lacks the feature.
+    /// Returns the operator in which the feature is missing.
     pub fn operator(&self) -> Option<&OperatorName> {
         match self {
             MissingFeature::Operator(operator)
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_refused() {
+    fn an_unknown_form_is_refused() {
         for text in [
             "",
             "Abs",

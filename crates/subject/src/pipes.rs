@@ -9,22 +9,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::message::LONGEST_LINE;
+use crate::message::MAX_LINE;
 
 /// Bytes kept from the end of standard error.
-const KEPT: usize = 64 << 10;
+const TAIL: usize = 64 << 10;
 
 /// Bytes kept from the beginning of standard error of a request.
 const HEAD: usize = 4 << 10;
 
 /// Number of lines that may wait to be processed.
-const WAITING: usize = 8;
+const MAX_WAITING_LINES: usize = 8;
 
 /// Bytes read at a time.
 const CHUNK: usize = 64 << 10;
 
 /// Time limit for the end of standard error.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Event on standard output.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Lines {
 
 /// Starts a thread that reads lines.
 pub(super) fn reader(pipe: impl Read + Send + 'static) -> Lines {
-    let (sender, lines) = sync_channel(WAITING);
+    let (sender, lines) = sync_channel(MAX_WAITING_LINES);
     let unfinished = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&unfinished);
     thread::spawn(move || read_lines(pipe, &sender, &counter));
@@ -92,7 +92,7 @@ fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &Atomi
         }
         line.extend_from_slice(rest);
         unfinished.store(line.len(), Ordering::Relaxed);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE {
             let _ = sender.send(Line::TooLong(line));
             return;
         }
@@ -102,10 +102,10 @@ fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &Atomi
 
 /// Standard error of a process during a request: its beginning and its end.
 #[derive(Clone, Default)]
-pub(super) struct Tail(Arc<(Mutex<Kept>, Condvar)>);
+pub(super) struct Tail(Arc<(Mutex<Buffers>, Condvar)>);
 
 #[derive(Default)]
-struct Kept {
+struct Buffers {
     head: Vec<u8>,
     bytes: VecDeque<u8>,
     /// Number of bytes since the request began.
@@ -126,42 +126,42 @@ pub(super) fn drain(mut pipe: impl Read + Send + 'static) -> Tail {
                 Ok(count) => filled.add(chunk.get(..count).unwrap_or_default()),
             }
         }
-        filled.kept().is_closed = true;
+        filled.buffers().is_closed = true;
         filled.0.1.notify_all();
     });
     tail
 }
 
 impl Tail {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn buffers(&self) -> MutexGuard<'_, Buffers> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, bytes: &[u8]) {
-        let mut kept = self.kept();
-        kept.fresh = kept.fresh.saturating_add(bytes.len());
-        let room = HEAD.saturating_sub(kept.head.len());
-        kept.head.extend(bytes.iter().take(room));
-        kept.bytes.extend(bytes);
-        let surplus = kept.bytes.len().saturating_sub(KEPT);
-        kept.bytes.drain(..surplus);
+        let mut buffers = self.buffers();
+        buffers.fresh = buffers.fresh.saturating_add(bytes.len());
+        let room = HEAD.saturating_sub(buffers.head.len());
+        buffers.head.extend(bytes.iter().take(room));
+        buffers.bytes.extend(bytes);
+        let surplus = buffers.bytes.len().saturating_sub(TAIL);
+        buffers.bytes.drain(..surplus);
     }
 
     /// Discards the bytes so far, since a request begins.
     pub(super) fn begin(&self) {
-        let mut kept = self.kept();
-        (kept.fresh, kept.head) = (0, Vec::new());
+        let mut buffers = self.buffers();
+        (buffers.fresh, buffers.head) = (0, Vec::new());
     }
 
     /// Returns the kept bytes since the request began. It first waits for a process that has ended to write its last
     /// words.
     pub(super) fn text(&self) -> String {
-        let kept = self.kept();
-        let waited = self.0.1.wait_timeout_while(kept, LAST_WORDS, |kept| !kept.is_closed);
-        let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let end = kept.bytes.iter().copied().skip(kept.bytes.len().saturating_sub(kept.fresh));
-        let bytes: Vec<u8> = if kept.fresh > kept.bytes.len() {
-            kept.head.iter().copied().chain(*b"\n").chain(end).collect()
+        let buffers = self.buffers();
+        let waited = self.0.1.wait_timeout_while(buffers, STDERR_TIMEOUT, |buffers| !buffers.is_closed);
+        let (buffers, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let end = buffers.bytes.iter().copied().skip(buffers.bytes.len().saturating_sub(buffers.fresh));
+        let bytes: Vec<u8> = if buffers.fresh > buffers.bytes.len() {
+            buffers.head.iter().copied().chain(*b"\n").chain(end).collect()
         } else {
             end.collect()
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_apart_and_what_follows_is_told() {
+    fn lines_are_split_and_surplus_bytes_are_reported() {
         let lines = lines(b"one\ntwo\nhalf");
         assert!(
             matches!(&lines[..], [Line::Whole(one, true), Line::Whole(two, true), Line::End(half)]
@@ -188,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_given_up() {
+    fn reading_an_endless_line_is_abandoned() {
         let lines: Vec<Line> = reader(std::io::repeat(b'x')).lines.iter().collect();
-        assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < LONGEST_LINE + 2 * CHUNK));
+        assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < MAX_LINE + 2 * CHUNK));
     }
 
     #[test]
-    fn both_ends_of_much_are_kept() {
+    fn both_ends_of_long_output_are_kept() {
         let much = b"much\n".iter().cycle().take(500_000).copied();
         let all = b"first\n".iter().copied().chain(much).chain(*b"last").collect::<Vec<u8>>();
         let tail = drain(std::io::Cursor::new(all));
         let text = tail.text();
-        assert!(text.len() == HEAD + 1 + KEPT, "{}", text.len());
+        assert!(text.len() == HEAD + 1 + TAIL, "{}", text.len());
         assert!(text.starts_with("first\nmuch\n") && text.ends_with("\nlast"), "{text}");
         tail.begin();
         assert_eq!(tail.text(), "");

@@ -46,8 +46,8 @@ pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Takes the protocol's pipes away from the code in this process. Its output goes to standard error, and it can read
-/// nothing.
+/// Detaches the protocol's pipes from the standard streams. Code in this process then prints to standard error, and
+/// reads nothing.
 #[cfg(unix)]
 pub(super) fn take_standard_streams() -> io::Result<(File, File)> {
     use rustix::io::fcntl_dupfd_cloexec;

@@ -119,7 +119,7 @@ pub enum Response {
         /// The type cells that the run exercised, if the runtime knows them: `ai.onnx/Sum-13 T=float`.
         cells: Vec<String>,
     },
-    /// The runtime lacks a feature of the standard, and reports it before it runs the model.
+    /// The runtime does not support a feature of the standard, and reports it before it runs the model.
     Unsupported {
         /// The feature, in a form that is the same for all cases that need it:
         ///
@@ -170,7 +170,7 @@ impl Response {
         match &self {
             Response::Outputs { values, .. } if values.len() != request.outputs.len() => {
                 let (given, asked) = (values.len(), request.outputs.len());
-                Response::run_error(format!("the runtime gave {given} outputs where {asked} are asked for"))
+                Response::run_error(format!("the runtime returned {given} outputs, but {asked} were requested"))
             }
             _ => self,
         }

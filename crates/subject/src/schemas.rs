@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::message::{Answer, Command, Started, object};
+use crate::message::{Answer, Command, Started, deserialize_object};
 
 fn schema(name: &str) -> Validator {
     let path = format!("{}/../../docs/schema/protocol/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -14,15 +14,15 @@ fn schema(name: &str) -> Validator {
 }
 
 /// Checks that schema and type agree on valid messages, and on each of them with one error.
-fn check<T: DeserializeOwned + Serialize>(name: &str, right: &[Value], wrong: &[Value]) {
+fn check<T: DeserializeOwned + Serialize>(name: &str, valid: &[Value], invalid: &[Value]) {
     let schema = schema(name);
-    let agree = |message: &Value, is_right: bool| {
+    let agree = |message: &Value, is_valid_message: bool| {
         let text = message.to_string();
-        assert_eq!(schema.is_valid(message), is_right, "the schema on {text}");
-        let read = object::<T, _>(&mut serde_json::Deserializer::from_str(&text));
-        assert_eq!(read.is_ok(), is_right, "the type on {text}");
+        assert_eq!(schema.is_valid(message), is_valid_message, "the schema on {text}");
+        let read = deserialize_object::<T, _>(&mut serde_json::Deserializer::from_str(&text));
+        assert_eq!(read.is_ok(), is_valid_message, "the type on {text}");
     };
-    for message in right {
+    for message in valid {
         agree(message, true);
         let read: T = serde_json::from_value(message.clone()).unwrap();
         assert_eq!(serde_json::to_value(read).unwrap(), *message, "what is read is written the same");
@@ -30,7 +30,7 @@ fn check<T: DeserializeOwned + Serialize>(name: &str, right: &[Value], wrong: &[
             agree(&broken, false);
         }
     }
-    for message in wrong {
+    for message in invalid {
         agree(message, false);
     }
 }
@@ -70,13 +70,13 @@ fn replaced(message: &Value, change: impl FnOnce(&mut Value)) -> Value {
 
 #[test]
 fn of_answers() {
-    let right = [
+    let valid = [
         json!({"seq": 7, "ok": true}),
         json!({"seq": 0, "unsupported": {"what": "operator ai.onnx/Abs-13", "message": ""}}),
         json!({"seq": 7, "error": {"phase": "load", "message": "no"}}),
         json!({"seq": 7, "error": {"phase": "run", "message": "no"}}),
     ];
-    let wrong = [
+    let invalid = [
         json!({}),
         json!({"seq": 7}),
         json!({"ok": true}),
@@ -94,7 +94,7 @@ fn of_answers() {
         json!({"seq": 7, "unsupported": ["tensor(int4)", "no"]}),
         json!(7),
     ];
-    check::<Answer>("answer", &right, &wrong);
+    check::<Answer>("answer", &valid, &invalid);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn of_answers_to_start() {
         runtime[key] = value;
         json!({ "runtime": runtime })
     };
-    let right = [
+    let valid = [
         with("name", json!("onnxruntime-1.0_b")),
         with("language", json!("Python")),
         with("issues", json!("https://example.org")),
@@ -114,7 +114,7 @@ fn of_answers_to_start() {
         with("types", json!([])),
         with("variants", json!(["runtime", "constants", "initializers", "all-constants", "dynamic-shapes"])),
     ];
-    let wrong = [
+    let invalid = [
         json!({}),
         json!({"runtime": {"name": "a"}}),
         json!({"runtime": "a"}),
@@ -132,18 +132,18 @@ fn of_answers_to_start() {
         with("types", json!("float")),
         with("variants", json!(["constant"])),
     ];
-    check::<Started>("started", &right, &wrong);
+    check::<Started>("started", &valid, &invalid);
 }
 
 #[test]
 fn of_commands() {
     let file = json!({"name": "x", "type": "tensor(float)", "path": "/x"});
-    let right = [
+    let valid = [
         json!({"cmd": "start", "protocol": 1}),
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [file], "outputs": []}),
         json!({"cmd": "stop"}),
     ];
-    let wrong = [
+    let invalid = [
         json!({}),
         json!({"cmd": "go"}),
         json!({"cmd": "start"}),
@@ -151,7 +151,7 @@ fn of_commands() {
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [], "outputs": [{"name": "y", "path": "/y"}]}),
         json!({"protocol": 1}),
     ];
-    check::<Command>("command", &right, &wrong);
+    check::<Command>("command", &valid, &invalid);
 }
 
 #[test]

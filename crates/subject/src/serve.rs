@@ -11,7 +11,7 @@ use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::types::{TypeError, ValueType};
 use serde::Serialize;
 
-use crate::message::{Answer, Answered, Command, Failure, LONGEST_MESSAGE, Started, Unsupported, ValueFile};
+use crate::message::{Answer, Answered, Command, Failure, MAX_MESSAGE, Started, Unsupported, ValueFile};
 use crate::named::Named;
 use crate::platform::take_standard_streams;
 use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
@@ -26,7 +26,7 @@ pub fn serve(runtime: &impl Runtime) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed.
-            let _ = writeln!(io::stderr(), "the harness cannot be served: {error}");
+            let _ = writeln!(io::stderr(), "cannot serve the harness: {error}");
             ExitCode::FAILURE
         }
     }
@@ -35,12 +35,12 @@ pub fn serve(runtime: &impl Runtime) -> ExitCode {
 fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Write) -> io::Result<()> {
     for line in BufReader::new(input).lines() {
         match serde_json::from_str(&line?)? {
-            Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
+            Command::Start { .. } => send(&mut output, &Started { runtime: runtime.declaration() })?,
             Command::Run { seq, model, inputs, outputs } => {
                 let result = run(runtime, Path::new(&model), &inputs, &outputs).unwrap_or_else(|error| {
                     Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
                 });
-                say(&mut output, &Answer { seq, result })?;
+                send(&mut output, &Answer { seq, result })?;
             }
             Command::Stop {} => break,
         }
@@ -48,7 +48,7 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
     Ok(())
 }
 
-fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+fn send(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     output.write_all(&line)?;
@@ -93,7 +93,7 @@ fn run(
             Answered::Ok
         }
         // No feature of the standard has a name of that length: it is the model's.
-        Response::Unsupported { what, .. } if what.len() > LONGEST_MESSAGE => {
+        Response::Unsupported { what, .. } if what.len() > MAX_MESSAGE => {
             Answered::Error(Failure { phase: Phase::Load, message: shortened(format!("no {what}")) })
         }
         Response::Unsupported { what, message } => {
@@ -105,7 +105,7 @@ fn run(
 
 /// Cuts a message to the length that the harness keeps, so that its line is never too long.
 fn shortened(mut message: String) -> String {
-    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+    if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE) {
         message.truncate(end);
     }
     message
@@ -164,7 +164,7 @@ mod tests {
             else {
                 panic!("neither an error nor unsupported")
             };
-            assert_eq!(message.chars().count(), LONGEST_MESSAGE);
+            assert_eq!(message.chars().count(), MAX_MESSAGE);
         }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Number of lines shown from the beginning and from the end.
-const ENDS: usize = 2;
+const LINES_AT_EACH_END: usize = 2;
 
 /// Longest part of a line to show, in characters.
-const LINE: usize = 200;
+const MAX_LINE_CHARACTERS: usize = 200;
 
 /// Patterns of details that vary between identical runs, with their replacements.
 static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
@@ -38,18 +38,20 @@ pub(super) fn masked(text: &str) -> String {
 }
 
 /// Joins the most useful lines of a text into one: the first and last ones, and a panic with its message.
-pub(super) fn summarize_inputs(text: &str) -> String {
-    let lines = told(text);
+pub(super) fn summarize(text: &str) -> String {
+    let lines = meaningful_lines(text);
     let panic = lines.iter().position(|line| line.starts_with("thread '") && line.contains("panicked at"));
-    let mut shown: BTreeSet<usize> = (0..ENDS).chain(lines.len().saturating_sub(ENDS)..lines.len()).collect();
+    let mut shown: BTreeSet<usize> =
+        (0..LINES_AT_EACH_END).chain(lines.len().saturating_sub(LINES_AT_EACH_END)..lines.len()).collect();
     shown.extend(panic.into_iter().flat_map(|at| [at, at + 1]));
     let lines = shown.into_iter().filter_map(|at| lines.get(at));
-    let lines: Vec<String> = lines.map(|line| masked(&line.chars().take(LINE).collect::<String>())).collect();
+    let lines: Vec<String> =
+        lines.map(|line| masked(&line.chars().take(MAX_LINE_CHARACTERS).collect::<String>())).collect();
     lines.join(" | ")
 }
 
 /// Returns the non-empty lines, without backtraces of panics and the hint to enable them.
-fn told(text: &str) -> Vec<&str> {
+fn meaningful_lines(text: &str) -> Vec<&str> {
     let (mut lines, mut is_backtrace) = (Vec::new(), false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -74,23 +76,23 @@ mod tests {
         let frames = "   0: rust_begin_unwind\n             at /rustc/x/lib.rs:5:5\n   1: main\n";
         let note = "note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
         let expected = "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds";
-        assert_eq!(summarize_inputs(&plain), expected);
-        assert_eq!(summarize_inputs(&format!("{panic}stack backtrace:\n{frames}{note}")), expected);
-        assert_eq!(summarize_inputs(&format!("{panic}stack backtrace:\n{frames}aborting\n")), {
+        assert_eq!(summarize(&plain), expected);
+        assert_eq!(summarize(&format!("{panic}stack backtrace:\n{frames}{note}")), expected);
+        assert_eq!(summarize(&format!("{panic}stack backtrace:\n{frames}aborting\n")), {
             "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds | aborting"
         });
     }
 
     #[test]
-    fn the_beginning_and_the_end_of_much_are_shown() {
+    fn the_beginning_and_the_end_of_long_output_are_shown() {
         let lines: Vec<String> = (0..100).map(|line| format!("line {line}\n")).collect();
-        assert_eq!(summarize_inputs(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
-        assert_eq!(summarize_inputs(&"x".repeat(1000)).len(), LINE);
-        assert_eq!(summarize_inputs(" \n"), "");
+        assert_eq!(summarize(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
+        assert_eq!(summarize(&"x".repeat(1000)).len(), MAX_LINE_CHARACTERS);
+        assert_eq!(summarize(" \n"), "");
     }
 
     #[test]
-    fn what_differs_between_runs_is_masked() {
+    fn varying_details_are_masked() {
         assert_eq!(VARYING.len(), 8);
         for (text, expected) in [
             ("free(): invalid pointer: 0x00007f12ab34cd56", "free(): invalid pointer: 0x?"),

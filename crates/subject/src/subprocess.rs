@@ -16,15 +16,15 @@ use crate::worker::{Limits, Worker, WorkerExit};
 use crate::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
 
 /// Number of failed restarts in a row after which the run ends.
-const STARTS: usize = 3;
+const MAX_RESTARTS: usize = 3;
 
 /// Number of equal crashes of an operator version, each confirmed by a second run, after which an equal crash is not
 /// confirmed again.
-const EQUAL: usize = 3;
+const MAX_CONFIRMED_CRASHES: usize = 3;
 
 /// Lower bound of request numbers; the upper bound is its double. All have the same length, and every language
 /// represents them exactly.
-const NUMBERS: u64 = 1 << 52;
+const MIN_REQUEST_NUMBER: u64 = 1 << 52;
 
 /// Options for running an adapter.
 pub struct Options {
@@ -90,7 +90,7 @@ pub enum StartError {
         message: String,
     },
     /// The folder for files cannot be created.
-    #[error("no folder for the files of cases can be made: {0}")]
+    #[error("cannot create a folder for the files of cases: {0}")]
     Files(io::Error),
     /// The run was stopped.
     #[error("stopped before the runtime had started")]
@@ -147,22 +147,22 @@ impl Subprocess {
     fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, WorkerExit> {
         let mut worker = match place.take() {
             Some(worker) => worker,
-            None => self.start_again()?,
+            None => self.restart()?,
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let seq = NUMBERS + self.numbers.hash_one(number) % NUMBERS;
+        let seq = MIN_REQUEST_NUMBER + self.numbers.hash_one(number) % MIN_REQUEST_NUMBER;
         let (mut files, command) = match self.write(seq, request) {
             Ok(written) => written,
             Err(error) => return Err(self.give_up(format!("the files of {} cannot be written: {error}", request.id))),
         };
-        let answered = self.answer(&mut worker, seq, &command, &files);
+        let answered = self.answer(&mut worker, &command, &files);
         let (death, removed) = match (answered, files.remove()) {
             (Ok(response), Ok(())) => {
                 self.deaths.store(0, Ordering::Relaxed);
                 *place = Some(worker).filter(|_| !self.options.isolate);
                 return Ok(response);
             }
-            (Ok(_), Err(problem)) => (worker.broken(problem), files.remove()),
+            (Ok(_), Err(problem)) => (worker.end_for_violation(problem), files.remove()),
             (Err(death), removed) => (death, removed),
         };
         if removed.is_err() {
@@ -173,19 +173,13 @@ impl Subprocess {
     }
 
     /// Sends a request to a worker and reads its answer. After an error the process is gone.
-    fn answer(
-        &self,
-        worker: &mut Worker,
-        seq: u64,
-        command: &Command,
-        files: &RequestFiles,
-    ) -> Result<Response, WorkerExit> {
-        let answer = worker.run(seq, command, files)?;
+    fn answer(&self, worker: &mut Worker, command: &Command, files: &RequestFiles) -> Result<Response, WorkerExit> {
+        let answer = worker.run(command, files)?;
         self.advise(&answer);
         Ok(match answer.result {
             Answered::Ok => match files.read() {
                 Ok(values) => Response::Outputs { values, cells: Vec::new() },
-                Err(problem) => return Err(worker.broken(problem)),
+                Err(problem) => return Err(worker.end_for_violation(problem)),
             },
             Answered::Unsupported(missing) => Response::Unsupported { what: missing.what, message: missing.message },
             Answered::Error(failure) => Response::Error { phase: failure.phase, message: failure.message },
@@ -216,18 +210,18 @@ impl Subprocess {
     }
 
     /// Restarts a process that is gone. It must declare the same as the first one.
-    fn start_again(&self) -> Result<Worker, WorkerExit> {
+    fn restart(&self) -> Result<Worker, WorkerExit> {
         let mut last = String::new();
-        for _ in 0..STARTS {
+        for _ in 0..MAX_RESTARTS {
             let mark = format!("{}", 1 + self.starts.fetch_add(1, Ordering::Relaxed));
             match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
                 Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
-                Ok(_) => "it says of itself other than the first process did".clone_into(&mut last),
+                Ok(_) => "its declaration differs from that of the first process".clone_into(&mut last),
                 Err(WorkerExit::Stopped) => return Err(WorkerExit::Stopped),
                 Err(death) => last = death.to_string(),
             }
         }
-        Err(self.give_up(format!("{} cannot be started again: {last}", self.launch.program.display())))
+        Err(self.give_up(format!("cannot restart {}: {last}", self.launch.program.display())))
     }
 
     /// Ends the run, since no further case can run.
@@ -237,15 +231,15 @@ impl Subprocess {
     }
 
     /// Counts a death, and ends the run after too many in a row.
-    fn mourn(&self, death: &WorkerExit) {
+    fn count_death(&self, death: &WorkerExit) {
         if matches!(death, WorkerExit::Stopped) {
             return;
         }
         let deaths = self.deaths.fetch_add(1, Ordering::Relaxed) + 1;
         if deaths >= self.options.restarts.max(1) {
-            self.give_up(format!("{deaths} processes in a row ended without an answer, the last so: {death}"));
+            self.give_up(format!("{deaths} processes in a row ended without an answer, the last one: {death}"));
         }
-        if let WorkerExit::Broken(problem, _) = death {
+        if let WorkerExit::Violation(problem, _) = death {
             self.report(problem);
         }
     }
@@ -253,7 +247,7 @@ impl Subprocess {
     fn report(&self, problem: &Problem) {
         if let Some(report) = &self.options.report {
             self.problems.fetch_add(1, Ordering::Relaxed);
-            report(&told(problem));
+            report(&format_problem(problem));
         }
     }
 
@@ -267,9 +261,9 @@ impl Subprocess {
 
     /// Sends a request again, alone, to a fresh process after a crash. The second run counts, since an earlier request
     /// may have left the first process broken.
-    fn run_again(&self, place: &mut Option<Worker>, request: &Request<'_>, first: String) -> Ran {
+    fn rerun_alone(&self, place: &mut Option<Worker>, request: &Request<'_>, first: String) -> Ran {
         let known = (group(request.id).to_owned(), first);
-        if self.crashes().get(&known).is_some_and(|count| *count >= EQUAL) {
+        if self.crashes().get(&known).is_some_and(|count| *count >= MAX_CONFIRMED_CRASHES) {
             return Ended::Crash(known.1).into();
         }
         match self.attempt(place, request).map_or_else(|death| self.ended(death), Ended::Answered) {
@@ -289,12 +283,12 @@ impl Subprocess {
 
     /// Counts a death and returns it as the end of its request.
     fn ended(&self, death: WorkerExit) -> Ended {
-        self.mourn(&death);
+        self.count_death(&death);
         match death {
             WorkerExit::Exited(message) => Ended::Crash(message),
             WorkerExit::Timeout(message) => Ended::Timeout(message),
             WorkerExit::OutOfMemory(message) => Ended::OutOfMemory(message),
-            death @ WorkerExit::Broken(..) => Ended::ProtocolError(masked(&death.to_string())),
+            death @ WorkerExit::Violation(..) => Ended::ProtocolError(masked(&death.to_string())),
             // The run is over, and the case has no result.
             death @ (WorkerExit::Stopped | WorkerExit::NotStarted(_)) => Ended::Crash(death.to_string()),
         }
@@ -308,8 +302,8 @@ fn group(id: &str) -> &str {
 }
 
 /// Formats a problem on separate lines.
-fn told(problem: &Problem) -> String {
-    let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
+fn format_problem(problem: &Problem) -> String {
+    let mut text = format!("protocol: {}\n    fix: {}", problem.rule, problem.fix);
     if !problem.line.is_empty() {
         let _ = write!(text, "\n    line: {}", problem.line);
     }
@@ -324,7 +318,7 @@ impl Host for Subprocess {
     fn run(&self, request: &Request<'_>) -> Ran {
         let mut place = self.take();
         let ran = match self.attempt(&mut place, request).map_or_else(|death| self.ended(death), Ended::Answered) {
-            Ended::Crash(first) if !self.stop.is_set() => self.run_again(&mut place, request, first),
+            Ended::Crash(first) if !self.stop.is_set() => self.rerun_alone(&mut place, request, first),
             ended => ended.into(),
         };
         self.give_back(place);
@@ -349,21 +343,23 @@ impl Host for Subprocess {
 
     fn finish(&self) -> Vec<String> {
         let workers: Vec<Worker> = self.idle().iter_mut().filter_map(Option::take).collect();
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (broken, advice) in workers.into_iter().map(Worker::finish) {
-            wrong.extend(broken);
-            wrong.extend(advice.filter(|_| self.options.report.is_some()));
+            violations.extend(broken);
+            violations.extend(advice.filter(|_| self.options.report.is_some()));
         }
         let exchange = Arc::clone(&self.exchange());
         if let Err(error) = exchange.remove() {
             let path = exchange.path().display();
-            wrong.push(format!("{path}: the adapter left what cannot be removed ({error}); remove the folder by hand"));
+            violations.push(format!(
+                "{path}: the adapter left files that cannot be removed ({error}); remove the folder by hand"
+            ));
         }
         match self.problems.load(Ordering::Relaxed) {
             0 => {}
-            1 => wrong.push("1 message is not as it should be".to_owned()),
-            problems => wrong.push(format!("{problems} messages are not as they should be")),
+            1 => violations.push("1 message should be corrected".to_owned()),
+            problems => violations.push(format!("{problems} messages should be corrected")),
         }
-        wrong
+        violations
     }
 }

@@ -28,7 +28,7 @@ impl Variant {
         [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::AllConstants, Variant::DynamicShapes];
 
     /// Splits an id into the id without variant and the variant: `ai.onnx/Sum-13/known_values@constants`.
-    pub fn of_id(id: &str) -> (&str, Variant) {
+    pub fn split_id(id: &str) -> (&str, Variant) {
         let named = |name: &str| Variant::ALL.into_iter().find(|variant| variant.name() == name);
         let split = id.rsplit_once('@').and_then(|(plain, name)| Some((plain, named(name)?)));
         split.unwrap_or((id, Variant::Runtime))

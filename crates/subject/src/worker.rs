@@ -10,7 +10,7 @@ use crate::exchange::RequestFiles;
 use crate::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
 use crate::pipes::{Line, Lines, Tail, drain, reader, writer};
 use crate::platform::Process;
-use crate::stderr::summarize_inputs;
+use crate::stderr::summarize;
 use crate::{Declaration, Launch, Stop};
 
 /// Interval between checks of a process that does not answer.
@@ -23,7 +23,7 @@ const MEMORY_EVERY: Duration = Duration::from_millis(50);
 const MEMORY_SHARE: u32 = 20;
 
 /// Time limit for the end of a process that has closed its output.
-const CLOSING: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limits of a process.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ pub(super) enum WorkerExit {
     /// It ended.
     Exited(String),
     /// It violated the protocol.
-    Broken(Problem, String),
+    Violation(Problem, String),
     /// The run is over.
     Stopped,
     /// It could not be started at all.
@@ -101,22 +101,22 @@ impl Worker {
     }
 
     /// Sends a request and reads its answer. After an error the process is gone.
-    pub(super) fn run(&mut self, seq: u64, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
+    pub(super) fn run(&mut self, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
         self.tail.begin();
         let answer: Answer = self.ask(request, Some(files))?;
-        if answer.seq == seq {
+        if answer.seq == files.seq {
             // Files written since the last check count, too.
             self.check_limit(0, Some(files))?;
             return Ok(answer);
         }
         // Request numbers are unpredictable, so an answer written before its request is always detected here.
         let line = serde_json::to_vec(&answer).unwrap_or_default();
-        Err(self.broken(unasked(&line)))
+        Err(self.end_for_violation(unrequested(&line)))
     }
 
     /// Ends the process as the protocol defines. Returns a protocol violation, and a warning.
     pub(super) fn finish(mut self) -> (Option<String>, Option<String>) {
-        let asked = self.unasked().map_or(Ok(()), |line| Err(self.broken(unasked(&line))));
+        let asked = self.unrequested().map_or(Ok(()), |line| Err(self.end_for_violation(unrequested(&line))));
         let deadline = Instant::now() + self.limits.timeout;
         let ended = asked.and_then(|()| {
             self.send(&Command::Stop {});
@@ -124,7 +124,7 @@ impl Worker {
             self.requests = None;
             match self.wait(deadline, None)? {
                 None => self.wait_for_end(deadline),
-                Some(line) => Err(self.broken(unasked(&line))),
+                Some(line) => Err(self.end_for_violation(unrequested(&line))),
             }
         });
         match ended {
@@ -132,23 +132,23 @@ impl Worker {
                 let failed = self.process.end().filter(|status| !status.success());
                 (None, failed.map(|status| format!("the process failed when it was stopped ({status})")))
             }
-            Err(WorkerExit::Broken(problem, _)) => (Some(problem.to_string()), None),
+            Err(WorkerExit::Violation(problem, _)) => (Some(problem.to_string()), None),
             Err(death) => (None, Some(format!("when it was stopped: {death}"))),
         }
     }
 
     fn ask<T: Message>(&mut self, request: &Command, files: Option<&RequestFiles>) -> Result<T, WorkerExit> {
-        if let Some(line) = self.unasked() {
-            return Err(self.broken(unasked(&line)));
+        if let Some(line) = self.unrequested() {
+            return Err(self.end_for_violation(unrequested(&line)));
         }
         let deadline = Instant::now() + self.limits.timeout;
         self.send(request);
         let Some(line) = self.wait(deadline, files)? else { return Err(self.exited(&[])) };
-        read(&line).map_err(|problem| self.broken(problem))
+        read(&line).map_err(|problem| self.end_for_violation(problem))
     }
 
     /// Returns a line that arrived before a request.
-    fn unasked(&self) -> Option<Vec<u8>> {
+    fn unrequested(&self) -> Option<Vec<u8>> {
         match self.lines.lines.try_recv() {
             Ok(Line::Whole(line, _) | Line::TooLong(line)) => Some(line),
             Ok(Line::End(rest)) if !rest.is_empty() => Some(rest),
@@ -177,8 +177,8 @@ impl Worker {
             }
             match self.lines.lines.recv_timeout(left.min(TICK)) {
                 Ok(Line::Whole(line, false)) => return Ok(Some(line)),
-                Ok(Line::Whole(line, true)) => return Err(self.broken(twice(&line))),
-                Ok(Line::TooLong(line)) => return Err(self.broken(too_long(&line))),
+                Ok(Line::Whole(line, true)) => return Err(self.end_for_violation(second_line(&line))),
+                Ok(Line::TooLong(line)) => return Err(self.end_for_violation(too_long(&line))),
                 Ok(Line::End(rest)) if rest.is_empty() => return Ok(None),
                 Ok(Line::End(rest)) => return Err(self.exited(&rest)),
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
@@ -192,8 +192,8 @@ impl Worker {
     fn last_line(&mut self) -> Result<Option<Vec<u8>>, WorkerExit> {
         match self.lines.lines.recv_timeout(TICK) {
             Ok(Line::Whole(line, false)) => Ok(Some(line)),
-            Ok(Line::Whole(line, true)) => Err(self.broken(twice(&line))),
-            Ok(Line::TooLong(line)) => Err(self.broken(too_long(&line))),
+            Ok(Line::Whole(line, true)) => Err(self.end_for_violation(second_line(&line))),
+            Ok(Line::TooLong(line)) => Err(self.end_for_violation(too_long(&line))),
             Ok(Line::End(rest)) if !rest.is_empty() => Err(self.exited(&rest)),
             Ok(Line::End(_)) | Err(_) => Ok(None),
         }
@@ -214,27 +214,27 @@ impl Worker {
     fn check_limit(&mut self, resident: u64, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
         let files = match files.map_or(Ok(0), RequestFiles::added) {
             Ok(files) => files,
-            Err(problem) => return Err(self.broken(problem)),
+            Err(problem) => return Err(self.end_for_violation(problem)),
         };
         let Some(limit) = self.limits.memory.filter(|limit| resident.saturating_add(files) > *limit) else {
             return Ok(());
         };
         self.process.end();
-        let mut message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        let mut message = format!("more than {} MB of memory were used", limit / 1_000_000);
         if files > limit / 2 {
             let _ = write!(message, ", {} MB of them by files of the request", files / 1_000_000);
         }
-        Err(WorkerExit::OutOfMemory(self.with_last_words(message)))
+        Err(WorkerExit::OutOfMemory(self.with_stderr(message)))
     }
 
     fn timeout(&mut self) -> WorkerExit {
         self.process.end();
         let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
-        let half = self.lines.unfinished();
-        if half > 0 {
-            let _ = write!(message, "; {half} bytes of a line came, without its end");
+        let unfinished = self.lines.unfinished();
+        if unfinished > 0 {
+            let _ = write!(message, "; received {unfinished} bytes of an incomplete line");
         }
-        WorkerExit::Timeout(self.with_last_words(message))
+        WorkerExit::Timeout(self.with_stderr(message))
     }
 
     fn wait_for_end(&mut self, deadline: Instant) -> Result<(), WorkerExit> {
@@ -252,7 +252,7 @@ impl Worker {
 
     /// Handles a process that has closed its output; `rest` is an incomplete line.
     pub(super) fn exited(&mut self, rest: &[u8]) -> WorkerExit {
-        let until = Instant::now() + CLOSING;
+        let until = Instant::now() + EXIT_TIMEOUT;
         while !self.process.has_exited() && Instant::now() < until && !self.stop.is_set() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -264,20 +264,20 @@ impl Worker {
         if !rest.is_empty() {
             let _ = write!(message, " after {} bytes of a line", rest.len());
         }
-        WorkerExit::Exited(self.with_last_words(message))
+        WorkerExit::Exited(self.with_stderr(message))
     }
 
     /// Ends a process that has violated the protocol, since its further output is meaningless.
-    pub(super) fn broken(&mut self, problem: Problem) -> WorkerExit {
+    pub(super) fn end_for_violation(&mut self, problem: Problem) -> WorkerExit {
         self.process.end();
-        let words = self.with_last_words(String::new());
-        WorkerExit::Broken(problem, words)
+        let stderr = self.with_stderr(String::new());
+        WorkerExit::Violation(problem, stderr)
     }
 
     /// Appends a one-line summary of standard error during the request to a message.
-    fn with_last_words(&self, message: String) -> String {
-        let words = summarize_inputs(&self.tail.text());
-        if words.is_empty() { message } else { format!("{message} [stderr: {words}]") }
+    fn with_stderr(&self, message: String) -> String {
+        let stderr = summarize(&self.tail.text());
+        if stderr.is_empty() { message } else { format!("{message} [stderr: {stderr}]") }
     }
 }
 
@@ -287,22 +287,22 @@ impl std::fmt::Display for WorkerExit {
             WorkerExit::Timeout(message) | WorkerExit::OutOfMemory(message) | WorkerExit::Exited(message) => {
                 f.write_str(message)
             }
-            WorkerExit::Broken(problem, words) => write!(f, "{problem}{words}"),
+            WorkerExit::Violation(problem, stderr) => write!(f, "{problem}{stderr}"),
             WorkerExit::Stopped => f.write_str("the run was stopped"),
             WorkerExit::NotStarted(error) => write!(f, "{error}"),
         }
     }
 }
 
-fn unasked(line: &[u8]) -> Problem {
-    let fix = "answer each request once, after it has come and with its own `seq`, and write no other line";
-    Problem::new(line, "a line came that answers no request that is due", fix)
+fn unrequested(line: &[u8]) -> Problem {
+    let fix = "answer each request once, after it was sent and with its `seq`, and write no other line";
+    Problem::new(line, "received a line that does not answer a pending request", fix)
 }
 
-fn twice(line: &[u8]) -> Problem {
-    Problem::new(line, "more than one line came for one request", "answer each request with one line")
+fn second_line(line: &[u8]) -> Problem {
+    Problem::new(line, "received more than one line for one request", "answer each request with one line")
 }
 
 fn too_long(line: &[u8]) -> Problem {
-    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline; values go to files")
+    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline, and write values to files")
 }

@@ -67,10 +67,10 @@ fn many_deaths_in_a_row_end_the_run() {
 fn one_that_cannot_start_again_ends_the_run() {
     let scene = Scene::new(3);
     let ran = scene.run_command(&adapter(&format!("dies-at-second-start {}", scene.note())));
-    ran.refuses(4, "cannot be started again");
+    ran.refuses(4, "cannot restart ");
 }
 
 fn one_that_takes_all_memory_is_killed() {
     let ran = Scene::new(1).with(&["--memory", "300"]).run("allocates");
-    ran.expect(1, &[(OutOfMemory, "more than 300 MB of memory were taken")]);
+    ran.expect(1, &[(OutOfMemory, "more than 300 MB of memory were used")]);
 }

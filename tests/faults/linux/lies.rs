@@ -21,10 +21,10 @@ fn check(fault: &str, outcome: Outcome, message: &str) {
 }
 
 fn what_breaks_the_protocol_is_a_protocol_error() {
-    check("garbage", ProtocolError, "the line is no JSON");
+    check("garbage", ProtocolError, "the line is not JSON");
     check("garbage", ProtocolError, "the line is: Warning: 1 thread");
-    check("bytes", ProtocolError, "the line is no JSON");
-    check("wrong-seq", ProtocolError, "answers no request that is due");
+    check("bytes", ProtocolError, "the line is not JSON");
+    check("wrong-seq", ProtocolError, "does not answer a pending request");
     check("unknown-key", ProtocolError, "unknown field `time`");
 }
 
@@ -43,10 +43,10 @@ fn an_endless_line_is_cut() {
 }
 
 fn two_answers_are_one_too_many() {
-    check("twice-at-once", ProtocolError, "more than one line came for one request");
+    check("twice-at-once", ProtocolError, "received more than one line for one request");
     let ran = Scene::new(1).run("twice");
     ran.expect(1, &[(Pass, "")]);
-    assert!(ran.err.contains("a line came that answers no request that is due"), "{ran:?}");
+    assert!(ran.err.contains("received a line that does not answer a pending request"), "{ran:?}");
     let ran = Scene::new(4).run("twice");
     assert!(ran.code == Some(1) && ran.results.len() == 4, "{ran:?}");
     assert!(ran.results.iter().any(|result| result.outcome == ProtocolError), "{ran:?}");
@@ -55,27 +55,27 @@ fn two_answers_are_one_too_many() {
 fn an_answer_to_stop_fails_the_run() {
     let ran = Scene::new(1).run("answers-stop");
     ran.expect(1, &[(Pass, "")]);
-    assert!(ran.err.contains("a line came that answers no request that is due"), "{ran:?}");
+    assert!(ran.err.contains("received a line that does not answer a pending request"), "{ran:?}");
 }
 
 fn outputs_are_what_was_asked_for() {
     check("output-missing", ProtocolError, "output 'y' (output_0.pb) was not written");
-    check("output-too-many", ProtocolError, "output_1.pb was written, which was not asked for");
-    check("output-name", ProtocolError, "holds a value by the name 'z'");
-    check("output-garbage", ProtocolError, "holds no TensorProto");
-    check("output-folder", ProtocolError, "is no regular file");
-    check("output-fifo", ProtocolError, "is no regular file");
-    check("output-link", ProtocolError, "is no regular file");
-    check("output-socket", ProtocolError, "is no regular file");
-    check("output-strange-name", ProtocolError, "was written, which was not asked for");
-    check("output-huge", ProtocolError, "at most 16777408 are read of this output");
+    check("output-too-many", ProtocolError, "output_1.pb was written but not requested");
+    check("output-name", ProtocolError, "contains a value named 'z'");
+    check("output-garbage", ProtocolError, "is not a valid TensorProto");
+    check("output-folder", ProtocolError, "is not a regular file");
+    check("output-fifo", ProtocolError, "is not a regular file");
+    check("output-link", ProtocolError, "is not a regular file");
+    check("output-socket", ProtocolError, "is not a regular file");
+    check("output-strange-name", ProtocolError, "was written but not requested");
+    check("output-huge", ProtocolError, "over the limit of 16777408 bytes for this output");
     check("output-type", WrongType, "int32");
     check("output-shape", WrongShape, "[3, 1]");
 }
 
 fn validation_shows_line_rule_and_way_out() {
     let ran = Scene::new(1).with(&["--validate"]).run("unknown-key");
-    for text in ["protocol: unknown field `time`", "way out: the answer is {\"seq\":N}", "\"ok\":true,\"time\":1}"] {
+    for text in ["protocol: unknown field `time`", "fix: the answer is {\"seq\":N}", "\"ok\":true,\"time\":1}"] {
         assert!(ran.err.contains(text), "no '{text}' in {ran:?}");
     }
     let ran = Scene::new(1).with(&["--validate"]).run("empty-message");

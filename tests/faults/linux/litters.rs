@@ -31,15 +31,15 @@ fn scene() -> Scene {
 }
 
 fn folders_in_folders_without_end_are_removed() {
-    check(&scene(), "deep", 1, ProtocolError, "folders nest more than 64 deep in the folder of the request");
+    check(&scene(), "deep", 1, ProtocolError, "folders in the folder of the request are nested more than 64 deep");
 }
 
 fn many_files_are_a_protocol_error() {
-    check(&scene(), "many", 1, ProtocolError, "files and folders are in the folder of the request");
+    check(&scene(), "many", 1, ProtocolError, "the folder of the request has more than ");
 }
 
 fn files_count_for_the_memory() {
-    let message = "more than 100 MB of memory were taken, ";
+    let message = "more than 100 MB of memory were used, ";
     for kind in ["large", "large-beside", "large-and-slowly"] {
         check(&scene().with(&["--memory", "100"]), kind, 1, OutOfMemory, message);
     }

@@ -14,7 +14,7 @@ pub(crate) const TESTS: Tests = &[
     ("a_long_message_is_kept_in_part", a_long_message_is_kept_in_part),
 ];
 
-const RULE: &str = "begin it with a letter or a digit, go on with letters, digits and";
+const RULE: &str = "begin it with a letter or a digit, continue with letters, digits and";
 
 fn a_runtime_is_called_by_a_word() {
     for (name, version) in [("..", "1"), (".", "1"), ("../a", "1"), ("", "1"), ("-a", "1"), ("a", "../1"), ("a", "1 2")]
@@ -44,7 +44,7 @@ fn strange_json_is_a_protocol_error() {
         (r#"{"seq":-SEQ,"ok":true}"#, "invalid"),
         (r#"{"seq":SEQ.0,"ok":true}"#, "invalid type: floating point"),
         (r#"{"seq":99999999999999999999999,"ok":true}"#, "invalid type: floating point"),
-        (r#"{"seq":NaN,"ok":true}"#, "the line is no JSON"),
+        (r#"{"seq":NaN,"ok":true}"#, "the line is not JSON"),
         (r#"{"seq":SEQ,"seq":SEQ,"ok":true}"#, "duplicate field `seq`"),
         (r"[SEQ,true]", "expected an object"),
         (r#"{"seq":SEQ,"error":{"phase":"run","message":"a","message":"b"}}"#, "duplicate field `message`"),

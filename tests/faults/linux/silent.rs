@@ -31,7 +31,7 @@ fn one_that_never_answers_times_out_and_the_rest_goes_on() {
 
 fn half_a_line_times_out() {
     let ran = Scene::new(3).with(&["--timeout", "2"]).run("half-a-line");
-    ran.expect(1, &[(Pass, ""), (Timeout, "7 bytes of a line came, without its end"), (Pass, "")]);
+    ran.expect(1, &[(Pass, ""), (Timeout, "received 7 bytes of an incomplete line"), (Pass, "")]);
 }
 
 fn half_a_line_and_an_exit_is_a_crash() {

@@ -167,7 +167,7 @@ impl Packed {
         if !read_list(home)?.contains(&self.release) {
             different.push(format!("{LIST}, the entry of {name}"));
         }
-        let releases = Releases::of_folder(home)?;
+        let releases = Releases::from_folder(home)?;
         if let Some(number) = releases.find(name) {
             let tests: Vec<String> = releases.index(number)?.tests.keys().cloned().collect();
             for test in tests {

@@ -12,7 +12,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::case::TypeCell;
 
-/// Types of named values in a graph. A name that the graph lacks is looked up in the graph around it.
+/// Types of named values in a graph. A name that is not in the graph is looked up in the outer graph.
 #[derive(Default)]
 struct Types<'a> {
     own: HashMap<String, ValueType>,
@@ -26,8 +26,8 @@ impl Types<'_> {
 }
 
 /// Returns the operator versions that the nodes of a model name, with subgraphs and functions, and the type cells that
-/// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Empty if the bytes are no
-/// model.
+/// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Empty if the bytes are not
+/// a model.
 pub fn named_cells(model: &Bytes, specs: &Specs) -> BTreeSet<String> {
     let Ok(model) = decode::model(model.clone()) else { return BTreeSet::new() };
     let key = |function| (canonical_domain(FunctionProto::domain(function)), function.name());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_names_nothing() {
+    fn bytes_that_are_not_a_model_name_no_cells() {
         assert!(named_cells(&Bytes::from_static(b"\xff\xff"), Specs::embedded()).is_empty());
     }
 }

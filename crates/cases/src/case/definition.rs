@@ -45,7 +45,7 @@ impl Case {
         Case::new(id, Bytes::new(), Vec::new())
     }
 
-    /// Creates a required case with nothing said of it besides its model and data.
+    /// Creates a required case with a model and data only.
     pub fn new(id: impl Into<String>, model: Bytes, data: Vec<DataSet>) -> Case {
         Case {
             id: id.into(),
@@ -94,7 +94,7 @@ impl Case {
     pub fn confirm_output(&mut self, name: &str, source: Evidence) {
         match self.evidence.iter_mut().find(|evidence| evidence.output == name) {
             Some(evidence) => drop(evidence.sources.insert(source)),
-            None => self.evidence.push(OutputEvidence::of(name, source)),
+            None => self.evidence.push(OutputEvidence::new(name, source)),
         }
     }
 
@@ -200,11 +200,13 @@ impl UpstreamOverride {
     pub const fn reason(self) -> &'static str {
         match self {
             UpstreamOverride::Draws => "stored draws of a random operator: type, shape and mean",
-            UpstreamOverride::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
+            UpstreamOverride::Dropout => {
+                "dropout in training: kept elements are scaled, and the number of dropped ones is within chance"
+            }
             UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
             UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
             UpstreamOverride::Mended => {
-                "a test that a later release mended: the outputs stored there for the same inputs"
+                "a test that a later release fixed: the outputs stored there for the same inputs"
             }
             UpstreamOverride::Restored => "values stored in another element type: the type that the model declares",
             UpstreamOverride::Ambiguous => "a test that stores one of several results that the text allows",
@@ -245,7 +247,7 @@ pub enum RefusalClass {
     /// The model: its types, shapes, attributes and form.
     #[serde(rename = "refusal/static")]
     Static,
-    /// The values of inputs alone, which a runtime may never look at.
+    /// The values of inputs only, which a runtime may never inspect.
     #[serde(rename = "refusal/value")]
     Value,
 }
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_judged_needs_no_evidence() {
+    fn outputs_that_are_not_judged_need_no_evidence() {
         let mut open = Case { level: Level::Open, ..case() };
         open.confirm(Evidence::Tract);
         assert!(open.evidence.is_empty() && open.evidence_text().is_none() && open.confirmed_by().is_empty());

@@ -24,17 +24,17 @@ pub fn digest(cases: &[Case]) -> String {
     for case in sorted {
         hash_case(&mut hash, case);
     }
-    shown(hash)
+    hexadecimal(hash)
 }
 
 /// Computes the digest of texts, in order.
 pub fn digest_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
-    texts.into_iter().for_each(|text| part(&mut hash, text.as_bytes()));
-    shown(hash)
+    texts.into_iter().for_each(|text| hash_part(&mut hash, text.as_bytes()));
+    hexadecimal(hash)
 }
 
-fn shown(hash: Sha256) -> String {
+fn hexadecimal(hash: Sha256) -> String {
     let mut text = String::new();
     for byte in hash.finalize().iter().take(DIGITS / 2) {
         let _ = write!(text, "{byte:02x}");
@@ -43,101 +43,101 @@ fn shown(hash: Sha256) -> String {
 }
 
 /// Hashes bytes after their length, so that lists of parts with the same concatenation differ.
-fn part(hash: &mut Sha256, bytes: &[u8]) {
+fn hash_part(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
 }
 
 fn hash_case(hash: &mut Sha256, case: &Case) {
-    part(hash, case.id.as_bytes());
-    part(hash, &case.model);
-    part(hash, format!("{} {}", case.level, case.data.len()).as_bytes());
+    hash_part(hash, case.id.as_bytes());
+    hash_part(hash, &case.model);
+    hash_part(hash, format!("{} {}", case.level, case.data.len()).as_bytes());
     for data in &case.data {
-        part(hash, format!("{} {}", data.inputs.len(), data.outputs.len()).as_bytes());
+        hash_part(hash, format!("{} {}", data.inputs.len(), data.outputs.len()).as_bytes());
         for input in &data.inputs {
-            part(hash, input.name.as_bytes());
+            hash_part(hash, input.name.as_bytes());
             hash_value(hash, &input.value);
         }
         for output in &data.outputs {
-            part(hash, output.name.as_bytes());
+            hash_part(hash, output.name.as_bytes());
             hash_expected(hash, &output.expected);
         }
     }
     if case.is_hostile {
-        part(hash, b"hostile");
+        hash_part(hash, b"hostile");
     }
     if let Some(refusal) = &case.refusal {
-        part(hash, refusal.rule.as_bytes());
-        part(hash, refusal.control.id.as_bytes());
+        hash_part(hash, refusal.rule.as_bytes());
+        hash_part(hash, refusal.control.id.as_bytes());
     }
 }
 
 fn hash_expected(hash: &mut Sha256, expected: &Expected) {
     match expected {
         Expected::Value(Value::Tensor(tensor), Accuracy::Bounded(bound)) => {
-            part(hash, b"bounded");
+            hash_part(hash, b"bounded");
             hash_tensor(hash, tensor);
             hash_tensor(hash, bound);
         }
         Expected::Value(value, accuracy) => {
-            part(hash, format!("value {accuracy:?}").as_bytes());
+            hash_part(hash, format!("value {accuracy:?}").as_bytes());
             hash_value(hash, value);
         }
         Expected::AnyOf(values) => {
-            part(hash, format!("any of {}", values.len()).as_bytes());
+            hash_part(hash, format!("any of {}", values.len()).as_bytes());
             for value in values {
                 hash_value(hash, value);
             }
         }
         Expected::Unspecified(value_type, shape) => {
-            part(hash, format!("unspecified {value_type} {shape:?}").as_bytes());
+            hash_part(hash, format!("unspecified {value_type} {shape:?}").as_bytes());
         }
         Expected::SameMeanAs(tensor) => {
-            part(hash, b"drawn");
+            hash_part(hash, b"drawn");
             hash_tensor(hash, tensor);
         }
         Expected::DropoutOf { source, ratio } => {
-            part(hash, format!("dropped {ratio:?}").as_bytes());
+            hash_part(hash, format!("dropped {ratio:?}").as_bytes());
             hash_tensor(hash, source);
         }
         Expected::Set(value) => {
-            part(hash, b"set");
+            hash_part(hash, b"set");
             hash_value(hash, value);
         }
         Expected::PermutedAlongAxis(tensor, axis) => {
-            part(hash, format!("lanes {axis}").as_bytes());
+            hash_part(hash, format!("lanes {axis}").as_bytes());
             hash_value(hash, &Value::Tensor(tensor.clone()));
         }
         Expected::SampledFrom { element, shape, law } => {
-            part(hash, format!("distributed {element} {shape:?} {law}").as_bytes());
+            hash_part(hash, format!("distributed {element} {shape:?} {law}").as_bytes());
         }
-        Expected::Mask { shape, ratio } => part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
+        Expected::Mask { shape, ratio } => hash_part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
     }
 }
 
 fn hash_value(hash: &mut Sha256, value: &Value) {
-    part(hash, value.value_type().to_string().as_bytes());
+    hash_part(hash, value.value_type().to_string().as_bytes());
     match value {
         Value::Tensor(tensor) => hash_tensor(hash, tensor),
         Value::Sparse(sparse) => {
-            part(hash, format!("{:?}", sparse.shape).as_bytes());
+            hash_part(hash, format!("{:?}", sparse.shape).as_bytes());
             hash_tensor(hash, &sparse.values);
             hash_tensor(hash, &sparse.indices);
         }
         Value::Sequence(sequence) => {
-            part(hash, sequence.items.len().to_string().as_bytes());
+            hash_part(hash, sequence.items.len().to_string().as_bytes());
             sequence.items.iter().for_each(|item| hash_value(hash, item));
         }
         Value::Optional(optional) => {
-            part(hash, if optional.item.is_some() { b"present" } else { b"absent" });
+            hash_part(hash, if optional.item.is_some() { b"present" } else { b"absent" });
             optional.item.iter().for_each(|item| hash_value(hash, item));
         }
         Value::Map(map) => {
-            part(hash, map.entries.len().to_string().as_bytes());
+            hash_part(hash, map.entries.len().to_string().as_bytes());
             for (key, value) in map.entries.iter() {
                 match key {
-                    MapKey::Integer(key) => part(hash, key.to_string().as_bytes()),
-                    MapKey::String(key) => part(hash, key.as_bytes()),
+                    MapKey::Integer(key) => hash_part(hash, key.to_string().as_bytes()),
+                    MapKey::String(key) => hash_part(hash, key.as_bytes()),
                 }
                 hash_value(hash, value);
             }
@@ -147,7 +147,7 @@ fn hash_value(hash: &mut Sha256, value: &Value) {
 
 fn hash_tensor(hash: &mut Sha256, tensor: &Tensor) {
     let element = tensor.element_type();
-    part(hash, format!("{} {:?}", ValueType::Tensor(element), tensor.shape()).as_bytes());
+    hash_part(hash, format!("{} {:?}", ValueType::Tensor(element), tensor.shape()).as_bytes());
     let mut float = |value: f64| hash.update(if value.is_nan() { f64::NAN } else { value }.to_bits().to_le_bytes());
     match element.kind() {
         Kind::Float => tensor.floats().into_iter().for_each(float),
@@ -155,8 +155,8 @@ fn hash_tensor(hash: &mut Sha256, tensor: &Tensor) {
             float(re);
             float(im);
         }),
-        Kind::String => tensor.strings().iter().for_each(|text| part(hash, text.as_bytes())),
-        _ => part(hash, tensor.bytes()),
+        Kind::String => tensor.strings().iter().for_each(|text| hash_part(hash, text.as_bytes())),
+        _ => hash_part(hash, tensor.bytes()),
     }
 }
 
@@ -199,8 +199,8 @@ mod tests {
     }
 
     #[test]
-    fn zeros_of_either_sign_are_told_apart() {
-        let of = |value| digest(&[case("a", value, 0.0, Accuracy::Exact)]);
-        assert_ne!(of(0.0), of(-0.0));
+    fn zeros_of_either_sign_have_different_digests() {
+        let digest_of = |value| digest(&[case("a", value, 0.0, Accuracy::Exact)]);
+        assert_ne!(digest_of(0.0), digest_of(-0.0));
     }
 }

@@ -36,8 +36,8 @@ pub struct OutputEvidence {
 }
 
 impl Evidence {
-    /// Returns the evidence that agreement with a runtime is, or `None` if the runtime does not count.
-    pub fn of_runtime(name: &str) -> Option<Evidence> {
+    /// Returns the evidence that an agreeing runtime provides, or `None` if the runtime does not count.
+    pub fn from_runtime(name: &str) -> Option<Evidence> {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),
             "onnx-reference" => Some(Evidence::OnnxReference),
@@ -50,7 +50,7 @@ impl Evidence {
 
 impl OutputEvidence {
     /// Creates the evidence of one source for an output.
-    pub fn of(output: &str, source: Evidence) -> OutputEvidence {
+    pub fn new(output: &str, source: Evidence) -> OutputEvidence {
         OutputEvidence { output: output.to_owned(), sources: [source].into() }
     }
 }

@@ -151,7 +151,7 @@ impl Expected {
             Expected::PermutedAlongAxis(_, axis) => format!("in any order along axis {axis}"),
             Expected::SampledFrom { law, .. } => law.to_string(),
             Expected::Unspecified(..) => "any values".to_owned(),
-            Expected::SameMeanAs(_) => "drawn; the mean as chance allows".to_owned(),
+            Expected::SameMeanAs(_) => "random values; the mean within chance".to_owned(),
             Expected::DropoutOf { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
             Expected::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
         }
@@ -237,7 +237,7 @@ mod element_name {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ElementType, D::Error> {
         let name = String::deserialize(deserializer)?;
-        name.parse().map_err(|_| Error::custom(format!("'{name}' is no element type")))
+        name.parse().map_err(|_| Error::custom(format!("'{name}' is not an element type")))
     }
 }
 

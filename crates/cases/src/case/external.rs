@@ -13,24 +13,24 @@ pub fn external_locations(model: &ModelProto) -> BTreeSet<String> {
         graphs.extend(training.initialization.iter().chain(&training.algorithm));
     }
     for function in &model.functions {
-        note_attributes(&function.attribute_proto, &mut graphs, &mut locations);
-        note_nodes(&function.node, &mut graphs, &mut locations);
+        visit_attributes(&function.attribute_proto, &mut graphs, &mut locations);
+        visit_nodes(&function.node, &mut graphs, &mut locations);
     }
     while let Some(graph) = graphs.pop() {
         let sparse = graph.sparse_initializer.iter().flat_map(|sparse| sparse.values.iter().chain(&sparse.indices));
         locations.extend(graph.initializer.iter().chain(sparse).filter_map(location));
-        note_nodes(&graph.node, &mut graphs, &mut locations);
+        visit_nodes(&graph.node, &mut graphs, &mut locations);
     }
     locations
 }
 
-fn note_nodes<'a>(nodes: &'a [NodeProto], graphs: &mut Vec<&'a GraphProto>, locations: &mut BTreeSet<String>) {
+fn visit_nodes<'a>(nodes: &'a [NodeProto], graphs: &mut Vec<&'a GraphProto>, locations: &mut BTreeSet<String>) {
     for node in nodes {
-        note_attributes(&node.attribute, graphs, locations);
+        visit_attributes(&node.attribute, graphs, locations);
     }
 }
 
-fn note_attributes<'a>(
+fn visit_attributes<'a>(
     attributes: &'a [AttributeProto],
     graphs: &mut Vec<&'a GraphProto>,
     locations: &mut BTreeSet<String>,

@@ -54,34 +54,42 @@ pub enum Feed {
     Ramp,
 }
 
+/// A test folder in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderInMemory<'a> {
+    /// The files by their path in the folder.
+    pub files: &'a BTreeMap<String, Bytes>,
+    /// The path of the folder in messages.
+    pub path: &'a Path,
+}
+
 /// The files of a test folder, on disk or in memory.
 #[derive(Clone, Copy)]
 enum TestFiles<'a> {
     Folder(&'a Path),
-    /// Files by name, and the path that messages show.
-    Memory(&'a BTreeMap<String, Bytes>, &'a Path),
+    Memory(FolderInMemory<'a>),
 }
 
 impl TestFiles<'_> {
     fn place(&self, name: &str) -> PathBuf {
         match self {
-            TestFiles::Folder(folder) | TestFiles::Memory(_, folder) => folder.join(name),
+            TestFiles::Folder(folder) | TestFiles::Memory(FolderInMemory { path: folder, .. }) => folder.join(name),
         }
     }
 
     fn has(&self, name: &str) -> bool {
         match self {
             TestFiles::Folder(folder) => folder.join(name).exists(),
-            TestFiles::Memory(files, _) => files.contains_key(name),
+            TestFiles::Memory(memory) => memory.files.contains_key(name),
         }
     }
 
     fn has_folder(&self, name: &str) -> bool {
         match self {
             TestFiles::Folder(folder) => folder.join(name).is_dir(),
-            TestFiles::Memory(files, _) => {
+            TestFiles::Memory(memory) => {
                 let below = format!("{name}/");
-                files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below))
+                memory.files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below))
             }
         }
     }
@@ -90,28 +98,22 @@ impl TestFiles<'_> {
         let io = |error| CaseError::Io { path: self.place(name), error };
         match self {
             TestFiles::Folder(folder) => read_file(&folder.join(name), MAX_BINARY).map(Bytes::from).map_err(io),
-            TestFiles::Memory(files, _) => files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
+            TestFiles::Memory(memory) => memory.files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
         }
     }
 }
 
 /// Reads a test folder as the case of an id. The accuracy applies to floating types; all others are exact.
 ///
-/// A file `model.onnx` that holds no model is a case, too. The reaction of a runtime is an outcome, but never a pass.
+/// A file `model.onnx` that is not a model is a case, too. The reaction of a runtime is an outcome, but never a pass.
 pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
     let case = read_test(id, TestFiles::Folder(folder), accuracy, feed)?;
     Ok(Case { folder: Some(folder.to_owned()), ..case })
 }
 
-/// Reads a test from its files by name, as [`read_folder`] does. Messages show `place`. The model has no external data.
-pub fn read_files(
-    id: &str,
-    files: &BTreeMap<String, Bytes>,
-    place: &Path,
-    accuracy: &Accuracy,
-    feed: Feed,
-) -> Result<Case, CaseError> {
-    read_test(id, TestFiles::Memory(files, place), accuracy, feed)
+/// Reads a test folder in memory, as [`read_folder`] does one on disk. The model has no external data.
+pub fn read_files(id: &str, folder: FolderInMemory<'_>, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
+    read_test(id, TestFiles::Memory(folder), accuracy, feed)
 }
 
 fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
@@ -160,7 +162,7 @@ fn read_data(
     Ok(data)
 }
 
-fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
+fn folder_error(path: &Path, rule: impl Into<String>) -> CaseError {
     CaseError::Folder { path: path.to_owned(), rule: rule.into() }
 }
 
@@ -169,7 +171,7 @@ fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
     let set = |number: usize| format!("test_data_set_{number}");
     let count = (0..usize::MAX).find(|number| !files.has_folder(&set(*number))).unwrap_or(0);
     let sets: Vec<String> = (0..count).map(set).collect();
-    let missing = || wrong(&files.place(""), "there is no test_data_set_0 beside model.onnx");
+    let missing = || folder_error(&files.place(""), "there is no test_data_set_0 next to model.onnx");
     if sets.is_empty() { Err(missing()) } else { Ok(sets) }
 }
 
@@ -193,13 +195,13 @@ fn read_values(
     }
     let next = format!("{set}/{kind}_{}.pb", parameters.len());
     if files.has(&next) {
-        return Err(wrong(
+        return Err(folder_error(
             &files.place(&next),
-            format!("the model has {} {kind}s, so no file of this number belongs here", parameters.len()),
+            format!("the model has {} {kind}s, so this file is surplus", parameters.len()),
         ));
     }
     if kind == "output" && values.len() != parameters.len() {
-        return Err(wrong(
+        return Err(folder_error(
             &files.place(set),
             format!("the model has {} outputs, but there are {} files", parameters.len(), values.len()),
         ));
@@ -209,7 +211,7 @@ fn read_values(
 
 fn declared_type(path: &Path, info: &ValueInfoProto) -> Result<ValueType, CaseError> {
     let Some(declared) = &info.r#type else {
-        return Err(wrong(path, format!("the model declares no type for '{}'", info.name())));
+        return Err(folder_error(path, format!("the model declares no type for '{}'", info.name())));
     };
     decode::value_type(declared).map_err(|error| CaseError::Decode { path: path.to_owned(), error })
 }
@@ -221,7 +223,12 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
         Some(onnx::type_proto::Value::TensorType(tensor)) if tensor.elem_type() == ElementType::Float.code() => {
             tensor.shape.clone().unwrap_or_default().dim
         }
-        _ => return Err(wrong(path, format!("input '{}' is no float tensor, so it has no ramp", info.name()))),
+        _ => {
+            return Err(folder_error(
+                path,
+                format!("input '{}' is not a float tensor, so it cannot be filled with a ramp", info.name()),
+            ));
+        }
     };
     let size = |dim: &onnx::tensor_shape_proto::Dimension| match dim.value {
         Some(Dim::DimValue(size)) => usize::try_from(size).unwrap_or(0),
@@ -231,6 +238,6 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
     let count: usize = shape.iter().product();
     let values: Vec<f64> = (0..count).map(|at| at as f64 / count as f64).collect();
     let tensor = Tensor::of_floats(ElementType::Float, &shape, &values)
-        .map_err(|error| wrong(path, format!("input '{}': {error}", info.name())))?;
+        .map_err(|error| folder_error(path, format!("input '{}': {error}", info.name())))?;
     Ok(Named { name: info.name().to_owned(), value: Value::Tensor(tensor) })
 }

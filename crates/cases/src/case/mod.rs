@@ -17,7 +17,7 @@ pub use digest::{digest, digest_of_texts};
 pub use evidence::{Evidence, OutputEvidence};
 pub use expected::{Expected, Part};
 pub use external::external_locations;
-pub use folder::{CaseError, Feed, read_files, read_folder};
+pub use folder::{CaseError, Feed, FolderInMemory, read_files, read_folder};
 pub use onnx_conformance_subject::files::{MAX_BINARY, lines, open_regular, read_file, read_lines, read_text};
 pub use onnx_conformance_subject::{CaseId, FolderData, Named, Variant, folders, type_in_id};
 pub use type_cell::{Cell, CellError, TypeCell};

@@ -28,7 +28,7 @@ pub enum Cell {
 
 /// A text that names neither an operator version nor a type cell.
 #[derive(Debug, thiserror::Error)]
-#[error("'{0}' is no operator version and no type cell; write ai.onnx/Sum-13 or ai.onnx/Sum-13 T=tensor(float)")]
+#[error("'{0}' is neither an operator version nor a type cell; write ai.onnx/Sum-13 or ai.onnx/Sum-13 T=tensor(float)")]
 pub struct CellError(String);
 
 impl Cell {

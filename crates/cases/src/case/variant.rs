@@ -76,7 +76,7 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let opset = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?.version();
     let spec = specs.find("", "Constant", opset).ok()?;
     let graph = model.graph.as_mut()?;
-    forget_inputs(graph, &tensors);
+    remove_inputs(graph, &tensors);
     let mut nodes = Vec::new();
     for tensor in tensors {
         let element = ElementType::from_code(tensor.data_type())?;
@@ -108,13 +108,13 @@ fn initializers(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()>
     let is_old = model.ir_version() < 4;
     let graph = model.graph.as_mut()?;
     if !is_old {
-        forget_inputs(graph, &tensors);
+        remove_inputs(graph, &tensors);
     }
     graph.initializer.extend(tensors);
     Some(())
 }
 
-fn forget_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
+fn remove_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
     let names: HashSet<&str> = tensors.iter().map(TensorProto::name).collect();
     graph.input.retain(|info| !names.contains(info.name()));
 }

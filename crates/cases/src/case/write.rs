@@ -13,8 +13,8 @@ use crate::case::{Case, Part};
 pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     let mut files = vec![("model.onnx".to_owned(), case.model.to_vec())];
     for (set, data) in case.data.iter().enumerate() {
-        let mut add = |name: String, value: &Value, of: &str| {
-            files.push((format!("test_data_set_{set}/{name}.pb"), encode::value(value, of)));
+        let mut add = |name: String, value: &Value, value_name: &str| {
+            files.push((format!("test_data_set_{set}/{name}.pb"), encode::value(value, value_name)));
         };
         for (number, input) in data.inputs.iter().enumerate() {
             add(format!("input_{number}"), &input.value, &input.name);

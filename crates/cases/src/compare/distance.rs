@@ -34,7 +34,7 @@ impl Distance {
     pub const ALL: [Distance; 3] = [Distance::LastBits, Distance::Small, Distance::Far];
 
     /// Classifies the distance of two tensors of one type and shape.
-    pub(super) fn of(expected: &Tensor, actual: &Tensor) -> Distance {
+    pub(super) fn between(expected: &Tensor, actual: &Tensor) -> Distance {
         let element = expected.element_type();
         let is_float = element.kind() == Kind::Float;
         let is_quantized = matches!(element.kind(), Kind::Signed | Kind::Unsigned) && element.bits() <= QUANTIZED_BITS;
@@ -43,7 +43,7 @@ impl Distance {
         }
         let (wants, gots) = (expected.floats(), actual.floats());
         let largest = wants.iter().filter(|want| want.is_finite()).fold(0.0, |most: f64, want| most.max(want.abs()));
-        let of_element = |(at, (&want, &got)): (usize, (&f64, &f64))| {
+        let element_distance = |(at, (&want, &got)): (usize, (&f64, &f64))| {
             let error = (want - got).abs();
             let is_near = if is_float {
                 ulps(element, expected.bits_at(at), actual.bits_at(at)).is_some_and(|ulps| ulps <= LAST_BITS)
@@ -58,7 +58,7 @@ impl Distance {
                 Distance::Far
             }
         };
-        wants.iter().zip(&gots).enumerate().map(of_element).max().unwrap_or(Distance::Far)
+        wants.iter().zip(&gots).enumerate().map(element_distance).max().unwrap_or(Distance::Far)
     }
 
     /// Returns the name in messages: `in the last bits`.
@@ -85,7 +85,7 @@ mod tests {
 
     fn distance(element: ElementType, expected: &[f64], actual: &[f64]) -> Distance {
         let tensor = |values: &[f64]| Tensor::of_floats(element, &[values.len()], values).unwrap();
-        Distance::of(&tensor(expected), &tensor(actual))
+        Distance::between(&tensor(expected), &tensor(actual))
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_far() {
+    fn nan_and_infinities_are_far() {
         let float = ElementType::Float;
         assert_eq!(distance(float, &[f64::NAN, 2.0], &[0.0, 2.0]), Distance::Far);
         assert_eq!(distance(float, &[1.0, 2.0], &[f64::NAN, 2.0]), Distance::Far);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantized_number_may_be_rounded_and_a_position_not() {
+    fn quantized_numbers_may_be_rounded_but_positions_may_not() {
         assert_eq!(distance(ElementType::Uint8, &[5.0, 9.0], &[6.0, 9.0]), Distance::LastBits);
         assert_eq!(distance(ElementType::Int8, &[5.0, 900.0 / 9.0], &[3.0, 100.0]), Distance::Far);
         assert_eq!(distance(ElementType::Int64, &[5.0], &[6.0]), Distance::Far);

@@ -17,7 +17,7 @@ const DEVIATIONS: f64 = 6.0;
 pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (expected, drawn) = (sample.floats(), actual.floats());
     if let Some(value) = drawn.iter().find(|value| !value.is_finite()) {
-        return Err(different(DifferenceKind::Values(Distance::Far), format!("a drawn element is {value}")));
+        return Err(different(DifferenceKind::Values(Distance::Far), format!("an element is {value}")));
     }
     let ((want, want_variance), (got, got_variance)) = (moments(&expected), moments(&drawn));
     // Few elements may all be equal by chance, and their variance is then 0: an eighth is added.
@@ -25,8 +25,9 @@ pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     if (want - got).abs() <= allowed {
         return Ok(());
     }
-    let message =
-        format!("the mean of the stored draw is {want}, of this one {got}; chance allows {allowed} between them");
+    let message = format!(
+        "the mean of the stored sample is {want}, that of the output {got}; chance allows a difference of {allowed}"
+    );
     Err(different(DifferenceKind::Values(Distance::Far), message))
 }
 
@@ -44,38 +45,39 @@ pub fn dropped(source: &Tensor, ratio: f64, actual: &Tensor) -> Result<(), Diffe
     // The scale and the product are rounded to the type.
     let roundoff = source.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
     let allowed = f64::max(1e-3, 4.0 * roundoff);
-    let mut fallen = 0;
+    let mut dropped_count = 0;
     let mut all = 0;
     for (at, (from, to)) in source.floats().into_iter().zip(actual.floats()).enumerate() {
         let kept = (to - from * scale).abs() <= allowed * (from * scale).abs();
         if from != 0.0 {
             all += 1;
-            fallen += usize::from(to == 0.0 && !kept);
+            dropped_count += usize::from(to == 0.0 && !kept);
         }
         if !(kept || to == 0.0) {
             let message = format!("element {at} is {to}, neither 0 nor {from} / (1 - {ratio})");
             return Err(different(DifferenceKind::Values(Distance::Far), message));
         }
     }
-    as_many(fallen, all, ratio)
+    check_dropped(dropped_count, all, ratio)
 }
 
 /// Checks that the expected number of elements is false, within chance.
 pub fn mask(ratio: f64, actual: &Tensor) -> Result<(), Difference> {
     let kept = actual.bools();
-    as_many(kept.iter().filter(|kept| !**kept).count(), kept.len(), ratio)
+    check_dropped(kept.iter().filter(|kept| !**kept).count(), kept.len(), ratio)
 }
 
-fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
+fn check_dropped(dropped_count: usize, all: usize, ratio: f64) -> Result<(), Difference> {
     let (mean, deviation) = (all as f64 * ratio, libm::sqrt(all as f64 * ratio * (1.0 - ratio)));
     let allowed = DEVIATIONS * deviation;
-    if (fallen as f64 - mean).abs() <= allowed {
+    if (dropped_count as f64 - mean).abs() <= allowed {
         return Ok(());
     }
     let message = format!(
-        "{fallen} of {all} elements are dropped at a ratio of {ratio}; chance allows {allowed} more or less than {mean}"
+        "{dropped_count} of {all} elements are dropped at a ratio of {ratio}; chance allows {mean} plus or minus \
+         {allowed}"
     );
-    Err(wrong(message))
+    Err(far_off(message))
 }
 
 /// Distribution of a random output.
@@ -152,7 +154,7 @@ pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
         }
         Distribution::Uniform { low, high } => {
             if let Some(value) = values.iter().find(|value| !(*low..=*high).contains(*value)) {
-                return Err(wrong(format!("a drawn element is {value}, which is not from {low} to {high}")));
+                return Err(far_off(format!("an element is {value}, outside {low} to {high}")));
             }
             let width = high - low;
             check_moments(&values, (low + high) / 2.0, width * width / 12.0, 0.8)?;
@@ -163,7 +165,7 @@ pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
     }
 }
 
-fn wrong(message: String) -> Difference {
+fn far_off(message: String) -> Difference {
     different(DifferenceKind::Values(Distance::Far), message)
 }
 
@@ -171,21 +173,21 @@ fn wrong(message: String) -> Difference {
 /// the squared variance: 2 for a normal distribution, 0.8 for a uniform one.
 fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Result<(), Difference> {
     if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-        return Err(wrong(format!("a drawn element is {value}")));
+        return Err(far_off(format!("an element is {value}")));
     }
     let count = values.len().max(1) as f64;
     let (got, _) = moments(values);
     let allowed = DEVIATIONS * libm::sqrt(variance / count) + ROUNDING * (mean.abs() + libm::sqrt(variance));
     if (got - mean).abs() > allowed {
-        return Err(wrong(format!("the mean of the draw is {got}, not {mean}; chance allows {allowed} between them")));
+        return Err(far_off(format!("the mean is {got}, expected {mean}; chance allows a difference of {allowed}")));
     }
     let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
     let allowed = variance * (DEVIATIONS * libm::sqrt(spread / count) + ROUNDING);
     // The sum of few squares is far from normal, and six deviations would be too strict.
-    if values.len() >= ENOUGH && (squares - variance).abs() > allowed {
+    if values.len() >= MIN_DRAWS_FOR_VARIANCE && (squares - variance).abs() > allowed {
         let message =
-            format!("the variance of the draw is {squares}, not {variance}; chance allows {allowed} between them");
-        return Err(wrong(message));
+            format!("the variance is {squares}, expected {variance}; chance allows a difference of {allowed}");
+        return Err(far_off(message));
     }
     Ok(())
 }
@@ -194,22 +196,22 @@ fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Resul
 const ROUNDING: f64 = 0.01;
 
 /// Smallest number of draws for a test of the variance.
-const ENOUGH: usize = 200;
+const MIN_DRAWS_FOR_VARIANCE: usize = 200;
 
 /// Limit of the Kolmogorov-Smirnov distance, times the root of the number of draws. A correct run exceeds it once in
 /// five hundred million (Dvoretzky, Kiefer, Wolfowitz).
-const LARGEST_DISTANCE: f64 = 3.22;
+const MAX_KS_DISTANCE: f64 = 3.22;
 
 fn check_shape(values: &[f64], below: impl Fn(f64) -> f64) -> Result<(), Difference> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = values.len().max(1) as f64;
-    let allowed = LARGEST_DISTANCE / libm::sqrt(count) + ROUNDING;
+    let allowed = MAX_KS_DISTANCE / libm::sqrt(count) + ROUNDING;
     for (at, value) in sorted.iter().enumerate() {
         let (share, probability) = (at as f64 / count, below(*value));
         if (share - probability).abs() > allowed {
-            let message = format!("{share} of the elements are below {value}, where {probability} is expected");
-            return Err(wrong(message));
+            let message = format!("a fraction of {share} of the elements is below {value}, expected {probability}");
+            return Err(far_off(message));
         }
     }
     Ok(())
@@ -221,7 +223,7 @@ fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Differen
     let mut groups: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
     for (at, (probability, value)) in probabilities.iter().zip(values).enumerate() {
         if *value != 0.0 && *value != 1.0 {
-            return Err(wrong(format!("element {at} is {value}, neither 0 nor 1")));
+            return Err(far_off(format!("element {at} is {value}, neither 0 nor 1")));
         }
         let (ones, all) = groups.entry(probability.to_bits()).or_default();
         *all += 1;
@@ -229,12 +231,12 @@ fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Differen
     }
     let mut groups: Vec<(f64, usize, usize)> =
         groups.into_iter().map(|(bits, (ones, all))| (f64::from_bits(bits), ones, all)).collect();
-    groups.push(all_of(&groups));
+    groups.push(merge_groups(&groups));
     groups.into_iter().try_for_each(|(probability, ones, all)| check_count(probability, ones, all, "1"))
 }
 
 /// Merges all groups into one at the mean probability. Its deviation is no smaller than that of the groups together.
-fn all_of(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
+fn merge_groups(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
     let (ones, all) = groups.iter().fold((0, 0), |(ones, all), group| (ones + group.1, all + group.2));
     let expected: f64 = groups.iter().map(|(probability, _, all)| probability * *all as f64).sum();
     (expected / (all.max(1) as f64), ones, all)
@@ -248,8 +250,9 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
     if (found as f64 - mean).abs() <= allowed {
         return Ok(());
     }
-    Err(wrong(format!(
-        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {allowed} more or less than {mean}"
+    Err(far_off(format!(
+        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {mean} plus or minus \
+         {allowed}"
     )))
 }
 
@@ -257,7 +260,7 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
 fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (rows, classes) = match weights.shape() {
         [rows, classes] => (*rows, *classes),
-        shape => return Err(wrong(format!("weights of shape {shape:?} have no rows of classes"))),
+        shape => return Err(far_off(format!("weights of shape {shape:?} are not rows of classes"))),
     };
     let (weights, values) = (weights.floats(), actual.floats());
     let draws = values.len().checked_div(rows).unwrap_or(0);
@@ -266,7 +269,7 @@ fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference
         for value in values.iter().skip(row * draws).take(draws) {
             let class = (0..classes).find(|class| *class as f64 == *value);
             let Some(count) = class.and_then(|class| counts.get_mut(class)) else {
-                return Err(wrong(format!("a drawn class is {value}, and there are {classes}")));
+                return Err(far_off(format!("an element is {value}, which is not one of {classes} classes")));
             };
             *count += 1;
         }
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_scaled() {
+    fn kept_elements_are_scaled() {
         let source = floats(&[1.0, 2.0, 3.0, 4.0]);
         assert!(dropped(&source, 0.5, &floats(&[2.0, 0.0, 6.0, 0.0])).is_ok());
         assert!(dropped(&source, 0.5, &floats(&[1.0, 0.0, 6.0, 0.0])).is_err());
@@ -375,8 +378,8 @@ mod tests {
     fn classes_are_as_frequent_as_their_weights_say() {
         let weights = Tensor::of_floats(ElementType::Float, &[1, 2], &[0.0, libm::log(3.0)]).unwrap();
         let law = Distribution::Multinomial(weights);
-        let draws = |of: fn(usize) -> i128| {
-            let values: Vec<i128> = (0..1000).map(of).collect();
+        let draws = |value_at: fn(usize) -> i128| {
+            let values: Vec<i128> = (0..1000).map(value_at).collect();
             Tensor::of_integers(ElementType::Int32, &[1, 1000], &values).unwrap()
         };
         assert_eq!(drawn(&law, &draws(|at| i128::from(at % 4 != 0))), Ok(()));

@@ -176,13 +176,13 @@ fn bounds_of_elements_are_each_their_own() {
 }
 
 #[test]
-fn bounds_do_not_reach_what_is_no_number() {
+fn bounds_do_not_apply_to_nan_and_infinities() {
     let expected = floats(ElementType::Float, &[1.0, f64::NAN, f64::INFINITY]);
     let bound = floats(ElementType::Double, &[1.0; 3]);
     let check =
         |values: [f64; 3]| compare_bounded(&expected, &bound, &Value::Tensor(floats(ElementType::Float, &values)));
     assert!(check([2.0, f64::NAN, f64::INFINITY]).is_ok());
-    for wrong in [
+    for mismatch in [
         [f64::NAN, f64::NAN, f64::INFINITY],
         [f64::INFINITY, f64::NAN, f64::INFINITY],
         [1.0, 1.0, f64::INFINITY],
@@ -190,12 +190,12 @@ fn bounds_do_not_reach_what_is_no_number() {
         [1.0, f64::NAN, f64::NEG_INFINITY],
         [1.0, f64::NAN, f64::NAN],
     ] {
-        assert!(check(wrong).is_err(), "{wrong:?}");
+        assert!(check(mismatch).is_err(), "{mismatch:?}");
     }
 }
 
 #[test]
-fn nan_is_nan_alone_by_every_rule() {
+fn nan_only_equals_nan_under_every_rule() {
     let rules = [
         Accuracy::Exact,
         Accuracy::ExactZeroSign,
@@ -243,7 +243,7 @@ fn rounding_may_reach_infinity_but_not_leave_it() {
 }
 
 #[test]
-fn zeros_are_equal_unless_their_sign_counts() {
+fn zeros_are_equal_unless_the_sign_is_compared() {
     for element in [
         ElementType::Float,
         ElementType::Double,
@@ -343,8 +343,8 @@ fn containers_are_compared_item_by_item() {
     let step = 1.0 + f64::from(f32::EPSILON);
     let one_ulp = Accuracy::Ulp(1);
     assert!(compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &one_ulp).is_ok());
-    let wrong = compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &Accuracy::Exact).unwrap_err();
-    assert!(wrong.message.starts_with("item 1: 1 of 1 elements differ (exact); at [0]"), "{}", wrong.message);
+    let difference = compare(&sequence(&[1.0, 1.0]), &sequence(&[1.0, step]), &Accuracy::Exact).unwrap_err();
+    assert!(difference.message.starts_with("item 1: 1 of 1 elements differ (exact); at [0]"), "{}", difference.message);
     let kind = |a: &Value, b: &Value| compare(a, b, &one_ulp).map_err(|difference| difference.kind).map(|_| ());
     assert_eq!(kind(&sequence(&[1.0]), &sequence(&[1.0, 1.0])), Err(DifferenceKind::Shape));
     assert_eq!(kind(&sequence(&[]), &sequence(&[])), Ok(()));
@@ -376,8 +376,8 @@ fn maps_have_the_same_keys() {
     assert!(compare(&map(&[(3, 1.0)]), &map(&[(3, 1.0 + step)]), &one_ulp).is_ok());
     let text = message(compare(&map(&[(3, 1.0)]), &map(&[(3, 1.0 + 2.0 * step)]), &one_ulp));
     assert!(text.starts_with("key 3: 1 of 1 elements differ (1 ULP); at []"), "{text}");
-    let wrong = compare(&map(&[(3, 1.0)]), &map(&[(4, 1.0)]), &one_ulp).unwrap_err();
-    assert_eq!((wrong.kind, wrong.message.as_str()), (DifferenceKind::Shape, "expected keys [3], got [4]"));
+    let difference = compare(&map(&[(3, 1.0)]), &map(&[(4, 1.0)]), &one_ulp).unwrap_err();
+    assert_eq!((difference.kind, difference.message.as_str()), (DifferenceKind::Shape, "expected keys [3], got [4]"));
 }
 
 #[test]
@@ -396,17 +396,17 @@ fn sparse_tensors_have_the_same_places() {
 }
 
 #[test]
-fn type_and_shape_come_before_values() {
+fn type_and_shape_are_compared_before_values() {
     let kind = |a: Tensor, b: Tensor| compare(&Value::Tensor(a), &Value::Tensor(b), &Accuracy::Exact).unwrap_err().kind;
     let (float, double) = (floats(ElementType::Float, &[1.0]), floats(ElementType::Double, &[1.0]));
     assert_eq!(kind(float.clone(), double), DifferenceKind::Type);
     assert_eq!(kind(float.clone(), float.with_shape(vec![1, 1]).unwrap()), DifferenceKind::Shape);
-    let none = Tensor::of_floats(ElementType::Float, &[0, 2], &[]).unwrap();
-    assert_eq!(kind(none.clone(), none.with_shape(vec![2, 0]).unwrap()), DifferenceKind::Shape);
+    let empty = Tensor::of_floats(ElementType::Float, &[0, 2], &[]).unwrap();
+    assert_eq!(kind(empty.clone(), empty.with_shape(vec![2, 0]).unwrap()), DifferenceKind::Shape);
 }
 
 #[test]
-fn a_mismatch_says_where_what_how_far_and_by_which_bound() {
+fn a_mismatch_shows_position_values_distance_and_bound() {
     let expected = Tensor::of_floats(ElementType::Float, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
     // 2 is off by 4 steps, 3 by 2 steps; a step there is 2^-22.
     let step = libm::exp2(-22.0);
@@ -436,7 +436,7 @@ fn a_mismatch_says_where_what_how_far_and_by_which_bound() {
 }
 
 #[test]
-fn a_mismatch_of_other_types_says_where_and_what() {
+fn a_mismatch_of_any_type_shows_position_and_values() {
     let text = |a: Tensor, b: Tensor| message(compare(&Value::Tensor(a), &Value::Tensor(b), &Accuracy::Exact));
     let shown = text(integers(ElementType::Int64, &[1, 100_000]), integers(ElementType::Int64, &[1, 100_050]));
     assert_eq!(shown, "1 of 2 elements differ (exact); at [1] expected 100000, got 100050");
@@ -458,7 +458,7 @@ fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
     }
     assert_eq!(
         message(mask(81)),
-        "81 of 100 elements are dropped at a ratio of 0.5; chance allows 30 more or less than 50"
+        "81 of 100 elements are dropped at a ratio of 0.5; chance allows 50 plus or minus 30"
     );
     let source = floats(ElementType::Float, &[3.0; 100]);
     let dropped = |fallen: usize, kept: f64| {
@@ -482,5 +482,5 @@ fn drawn_means_may_be_on_their_bound_but_not_past_it() {
         assert_eq!(statistics::same_mean(&sample, &actual).is_ok(), agrees, "{value}");
     }
     let text = message(statistics::same_mean(&sample, &floats(ElementType::Double, &[2.0; 8])));
-    assert!(text.contains("is 1, of this one 2; chance allows 0.75"), "{text}");
+    assert!(text.contains("is 1, that of the output 2; chance allows a difference of 0.75"), "{text}");
 }

@@ -35,7 +35,7 @@ pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
                 let Some(found) = found else {
                     return Err(different(
                         DifferenceKind::Values(Distance::Far),
-                        format!("expected item {at} is not there"),
+                        format!("expected item {at} is missing"),
                     ));
                 };
                 left.swap_remove(found);
@@ -120,7 +120,7 @@ fn same_counts<T: Ord + fmt::Debug>(expected: Vec<T>, actual: Vec<T>, what: &str
     for (one, want) in &wants {
         let got = gots.get(one).copied().unwrap_or(0);
         if got < *want {
-            let message = format!("expected {want} times the {what} {one:?}, got it {got} times");
+            let message = format!("expected the {what} {one:?} {want} times, got it {got} times");
             return Err(different(DifferenceKind::Values(Distance::Far), message));
         }
     }

@@ -55,7 +55,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
         (Value::Sparse(expected), Value::Sparse(actual)) => {
             same_shape(&expected.shape, &actual.shape)?;
             let indices = compare_tensors(&expected.indices, &actual.indices, &Accuracy::Exact)?;
-            Ok(worse(indices, compare_tensors(&expected.values, &actual.values, accuracy)?))
+            Ok(less_close(indices, compare_tensors(&expected.values, &actual.values, accuracy)?))
         }
         (Value::Sequence(expected), Value::Sequence(actual)) => {
             let (want, got) = (expected.items.len(), actual.items.len());
@@ -63,15 +63,18 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, format!("expected {want} items, got {got}")));
             }
             let pairs = expected.items.iter().zip(actual.items.iter()).enumerate();
-            all(pairs
-                .map(|(at, (expected, actual))| within(&format!("item {at}"), compare(expected, actual, accuracy))))
+            worst_of(
+                pairs.map(|(at, (expected, actual))| {
+                    at_place(&format!("item {at}"), compare(expected, actual, accuracy))
+                }),
+            )
         }
         (Value::Optional(expected), Value::Optional(actual)) => match (&expected.item, &actual.item) {
             (None, None) => Ok(Agreement::default()),
             (Some(expected), Some(actual)) => compare(expected, actual, accuracy),
             (want, _) => {
                 let (want, got) = if want.is_some() { ("present", "absent") } else { ("absent", "present") };
-                Err(different(DifferenceKind::Shape, format!("expected the optional {want}, got it {got}")))
+                Err(different(DifferenceKind::Shape, format!("the optional is {got}, expected {want}")))
             }
         },
         (Value::Map(expected), Value::Map(actual)) => {
@@ -81,8 +84,11 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, message));
             }
             let pairs = expected.entries.iter().zip(actual.entries.values());
-            all(pairs
-                .map(|((key, expected), actual)| within(&format!("key {key}"), compare(expected, actual, accuracy))))
+            worst_of(
+                pairs.map(|((key, expected), actual)| {
+                    at_place(&format!("key {key}"), compare(expected, actual, accuracy))
+                }),
+            )
         }
         _ => Err(different(DifferenceKind::Type, format!("expected {want}, got {got}"))),
     }
@@ -99,18 +105,18 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
         Accuracy::Exact.holds(element, want, got) || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
     };
-    compare_reals(expected, actual, "the bound of each element", holds, limit)
+    compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit })
 }
 
-fn all(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
-    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(worse(sum, next?)))
+fn worst_of(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
+    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(less_close(sum, next?)))
 }
 
-fn worse(a: Agreement, b: Agreement) -> Agreement {
+fn less_close(a: Agreement, b: Agreement) -> Agreement {
     Agreement { ulps: a.ulps.max(b.ulps) }
 }
 
-fn within(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
+fn at_place(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
     result.map_err(|difference| Difference { message: format!("{place}: {}", difference.message), ..difference })
 }
 
@@ -132,13 +138,14 @@ fn check_kind(expected: &Tensor, actual: &Tensor) -> Result<(), Difference> {
 fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
     check_kind(expected, actual)?;
     match expected.element_type().kind() {
-        Kind::Float => compare_reals(
-            expected,
-            actual,
-            &accuracy.to_string(),
-            |_, element, want, got| accuracy.holds(element, want, got),
-            |_, want| accuracy.distance(expected.element_type(), want),
-        ),
+        Kind::Float => {
+            let rule = FloatRule {
+                name: &accuracy.to_string(),
+                holds: |_, element, want, got| accuracy.holds(element, want, got),
+                limit: |_, want| accuracy.distance(expected.element_type(), want),
+            };
+            compare_reals(expected, actual, &rule)
+        }
         Kind::Complex => compare_complexes(expected, actual, accuracy),
         Kind::String => compare_exact(expected, actual, |at| expected.strings().get(at) == actual.strings().get(at)),
         Kind::Bool => compare_exact(expected, actual, |at| (expected.bits_at(at) != 0) == (actual.bits_at(at) != 0)),
@@ -152,25 +159,40 @@ fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> R
 }
 
 fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> bool) -> Result<Agreement, Difference> {
-    let wrong: Vec<usize> = (0..expected.len()).filter(|&at| !same(at)).collect();
-    match wrong.first() {
+    let mismatches: Vec<usize> = (0..expected.len()).filter(|&at| !same(at)).collect();
+    match mismatches.first() {
         None => Ok(Agreement::default()),
-        Some(&first) => Err(mismatch(expected, actual, wrong.len(), first, "exact", "")),
+        Some(&at) => {
+            Err(Mismatch { count: mismatches.len(), at, rule: "exact", detail: "" }.difference(expected, actual))
+        }
     }
 }
 
-/// Compares floats. `limit` returns the allowed distance at a position for an expected value, for messages.
-fn compare_reals(
+/// A rule for the elements of a float tensor.
+struct FloatRule<'a, Holds, Limit> {
+    /// The name in messages.
+    name: &'a str,
+    /// Returns true if the actual element at a position is close enough to the expected one. Both are of a type, given
+    /// as value and stored bits.
+    holds: Holds,
+    /// Returns the allowed distance from an expected value at a position, for messages.
+    limit: Limit,
+}
+
+/// Compares floats.
+fn compare_reals<Holds, Limit>(
     expected: &Tensor,
     actual: &Tensor,
-    rule: &str,
-    holds: impl Fn(usize, ElementType, (f64, u64), (f64, u64)) -> bool,
-    limit: impl Fn(usize, f64) -> f64,
-) -> Result<Agreement, Difference> {
+    rule: &FloatRule<'_, Holds, Limit>,
+) -> Result<Agreement, Difference>
+where
+    Holds: Fn(usize, ElementType, (f64, u64), (f64, u64)) -> bool,
+    Limit: Fn(usize, f64) -> f64,
+{
     let element = expected.element_type();
     let (wants, gots) = (expected.floats(), actual.floats());
     let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0) };
-    let (mut wrong, mut worst) = (0, None);
+    let (mut count, mut worst) = (0, None);
     for (at, (&want, &got)) in wants.iter().zip(&gots).enumerate() {
         if want == got && want != 0.0 {
             continue;
@@ -178,8 +200,8 @@ fn compare_reals(
         let (want_bits, got_bits) = (expected.bits_at(at), actual.bits_at(at));
         let distance = ulps(element, want_bits, got_bits);
         agreement.ulps = agreement.ulps.max(distance);
-        if !holds(at, element, (want, want_bits), (got, got_bits)) {
-            wrong += 1;
+        if !(rule.holds)(at, element, (want, want_bits), (got, got_bits)) {
+            count += 1;
             // A NaN or a wrong sign of zero has no distance and counts as the worst mismatch.
             let rank = distance.filter(|&ulps| ulps > 0).unwrap_or(u64::MAX);
             if worst.is_none_or(|(_, most)| rank > most) {
@@ -190,12 +212,12 @@ fn compare_reals(
     let Some((at, rank)) = worst else { return Ok(agreement) };
     let want = wants.get(at).copied().unwrap_or_default();
     let mut detail = if rank == u64::MAX { String::new() } else { format!(", {rank} ULP") };
-    let allowed = limit(at, want);
+    let allowed = (rule.limit)(at, want);
     if allowed > 0.0 {
         let got = gots.get(at).copied().unwrap_or_default();
         let _ = write!(detail, ", off by {:e} where {allowed:e} is allowed", (got - want).abs());
     }
-    Err(mismatch(expected, actual, wrong, at, rule, &detail))
+    Err(Mismatch { count, at, rule: rule.name, detail: &detail }.difference(expected, actual))
 }
 
 /// Compares complex numbers as reals with one more axis: index 0 is the real part, 1 the imaginary part.
@@ -209,20 +231,37 @@ fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) ->
         Tensor::from_bytes(part, shape, tensor.bytes().clone())
             .map_err(|error| different(DifferenceKind::Type, error.to_string()))
     };
-    within("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
+    at_place("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
 }
 
-fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &str, detail: &str) -> Difference {
-    let mut message = format!(
-        "{wrong} of {} elements differ ({rule}); at {:?} expected ",
-        expected.len(),
-        index_of(expected.shape(), at)
-    );
-    let _ = expected.write_element(&mut message, at);
-    message.push_str(", got ");
-    let _ = actual.write_element(&mut message, at);
-    message.push_str(detail);
-    different(DifferenceKind::Values(Distance::of(expected, actual)), message)
+/// Elements that differ from the expected ones, and the one that the message shows.
+struct Mismatch<'a> {
+    /// The number of elements that differ.
+    count: usize,
+    /// The position of the element that the message shows.
+    at: usize,
+    /// The name of the violated rule.
+    rule: &'a str,
+    /// The end of the message, such as the distance of the element.
+    detail: &'a str,
+}
+
+impl Mismatch<'_> {
+    /// Describes the mismatch of two tensors of one type and shape.
+    fn difference(&self, expected: &Tensor, actual: &Tensor) -> Difference {
+        let mut message = format!(
+            "{} of {} elements differ ({}); at {:?} expected ",
+            self.count,
+            expected.len(),
+            self.rule,
+            index_of(expected.shape(), self.at)
+        );
+        let _ = expected.write_element(&mut message, self.at);
+        message.push_str(", got ");
+        let _ = actual.write_element(&mut message, self.at);
+        message.push_str(self.detail);
+        different(DifferenceKind::Values(Distance::between(expected, actual)), message)
+    }
 }
 
 /// Converts a flat position to a multi-index.

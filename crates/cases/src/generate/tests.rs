@@ -76,7 +76,7 @@ fn an_unknown_fill_is_shown() {
     assert_eq!(
         mistake("fill: ones", "fill: twos"),
         "\
-× specs/ai.onnx/Sum/op.yaml:7: cases[0].inputs.data_0[0]: no fill is written so
+× specs/ai.onnx/Sum/op.yaml:7: cases[0].inputs.data_0[0]: not a fill
    ╭─[specs/ai.onnx/Sum/op.yaml:7:23]
  6 │   - name: same
  7 │     inputs: {data_0: [{shape: [2], fill: twos}]}
@@ -84,7 +84,7 @@ fn an_unknown_fill_is_shown() {
    ·                          ╰── here
  8 │   - name: same_shape
    ╰────
-  help: it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position,
+  help: write uniform, positive, nonzero, open_unit, non_ties, distinct, special, position,
         counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE},
         {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
     );
@@ -111,7 +111,7 @@ fn an_expression_that_does_not_parse_is_shown() {
     assert_eq!(
         mistake("shape: [N]}, ", "shape: [2 * (N]}, "),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: expression '2 * (N' is not understood at character 7; expected a
+× specs/ai.onnx/Sum/op.yaml:8: expression '2 * (N' cannot be parsed at character 7; expected a
   │ closing parenthesis
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
@@ -128,7 +128,7 @@ fn a_negative_shape_is_shown() {
     assert_eq!(
         mistake("let: {N: 2}", "let: {N: -2}"),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: 'N' is -2, which is no dimension
+× specs/ai.onnx/Sum/op.yaml:8: 'N' is -2, which is not a dimension
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
  8 │   - name: same_shape
@@ -157,7 +157,7 @@ fn ids_that_collide_are_shown() {
     assert_eq!(
         mistake("name: same_shape", "name: same"),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: another case is called 'same'
+× specs/ai.onnx/Sum/op.yaml:8: duplicate case 'same'
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
  8 │   - name: same
@@ -165,7 +165,7 @@ fn ids_that_collide_are_shown() {
    ·             ╰── here
  9 │     let: {N: 2}
    ╰────
-  help: a name becomes part of ids; give each its own"
+  help: names become part of ids, so each must be unique"
     );
 }
 
@@ -174,7 +174,7 @@ fn a_case_that_fits_no_version_is_shown() {
     assert_eq!(
         mistake("data_0: [{shape: [N]}, ", "data: [{shape: [N]}, "),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' fits no version of Sum
+× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' applies to no version of Sum
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
  8 │   - name: same_shape
@@ -187,7 +187,7 @@ fn a_case_that_fits_no_version_is_shown() {
     assert_eq!(
         mistake("let: {N: 2}\n    inputs", "let: {N: 2}\n    since: 14\n    inputs"),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' fits no version of Sum
+× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' applies to no version of Sum
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
  8 │   - name: same_shape
@@ -195,7 +195,7 @@ fn a_case_that_fits_no_version_is_shown() {
    ·                ╰── here
  9 │     let: {N: 2}
    ╰────
-  help: since and until leave none of the versions [1, 6, 8, 13]"
+  help: since and until exclude all versions: [1, 6, 8, 13]"
     );
 }
 
@@ -207,7 +207,7 @@ fn values_that_no_type_holds_are_shown() {
             "only: {T: ['tensor(float16)']}\n    let: {N: 2}\n    inputs: {data_0: [{values: {each: [[1, 2], [1, 2049]]}}"
         ),
         "\
-× specs/ai.onnx/Sum/op.yaml:8: no type holds the values of 'same_shape/data_0.0=1:2049'
+× specs/ai.onnx/Sum/op.yaml:8: no type can represent the values of 'same_shape/data_0.0=1:2049'
    ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
  7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
  8 │   - name: same_shape
@@ -215,12 +215,12 @@ fn values_that_no_type_holds_are_shown() {
    ·                ╰── here
  9 │     only: {T: ['tensor(float16)']}
    ╰────
-  help: it makes no case in any version; correct the values, or the types it is for"
+  help: no version has a case of it; correct the values or the types"
     );
 }
 
 #[test]
-fn a_type_that_comes_with_none_that_holds_the_values_takes_another_place() {
+fn a_type_from_rows_that_do_not_fit_is_put_into_a_row_that_does() {
     let text = "\
 op: Pow
 summary: The power.
@@ -241,7 +241,7 @@ fn a_refusal_without_its_control_is_shown() {
     assert_eq!(
         mistake("control: same_shape", "control: other"),
         "\
-× specs/ai.onnx/Sum/op.yaml:12: there is no case 'other' to be the control
+× specs/ai.onnx/Sum/op.yaml:12: the control 'other' does not exist
     ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
  11 │ refuse:
  12 │   - name: shapes
@@ -249,7 +249,7 @@ fn a_refusal_without_its_control_is_shown() {
     ·              ╰── here
  13 │     level: required
     ╰────
-  help: a control is a case that differs in the violation alone, and runs"
+  help: a control is a case that runs and differs only in the violation"
     );
 }
 
@@ -258,14 +258,14 @@ fn the_file_of_another_operator_is_shown() {
     assert_eq!(
         mistake("op: Sum", "op: Max"),
         "\
-× specs/ai.onnx/Sum/op.yaml:1: this folder is not the one of Max
+× specs/ai.onnx/Sum/op.yaml:1: the folder does not have the name of the operator Max
    ╭─[specs/ai.onnx/Sum/op.yaml:1:5]
  1 │ op: Max
    ·     ─┬─
    ·      ╰── here
  2 │ summary: The sum.
    ╰────
-  help: correct the line, or move the file to the folder Max"
+  help: correct the line, or move the file to a folder named Max"
     );
 }
 
@@ -280,7 +280,7 @@ fn refusals(operator: &str, since: u32, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_signature_tells_what_is_refused() {
+fn refusals_follow_from_the_signature() {
     let sum = "cases: [{name: one, inputs: {data_0: [{shape: [2]}, {shape: [2]}]}}]";
     assert_eq!(
         refusals("Sum", 8, sum),
@@ -305,7 +305,7 @@ fn the_signature_tells_what_is_refused() {
 }
 
 #[test]
-fn an_input_that_the_first_case_leaves_out_is_broken_where_it_is_given() {
+fn an_input_missing_in_the_first_case_is_violated_in_a_case_that_has_it() {
     let erase = "cases:\n  - {name: plain, inputs: {input_sequence: {shape: [2]}}}\n  - {name: at, inputs: {input_sequence: {shape: [2]}, position: {values: 0}}}";
     let refused = refusals("SequenceErase", 11, erase);
     assert!(refused.contains(&"I=float".to_owned()), "{refused:?}");
@@ -331,7 +331,7 @@ fn a_refusal_that_fits_no_version_is_shown() {
     assert_eq!(
         mistake("inputs: {data_0: [{shape: [2]}, {shape: [3]}]}", "without: [data]"),
         "\
-× specs/ai.onnx/Sum/op.yaml:12: the refusal 'shapes' fits no version of Sum
+× specs/ai.onnx/Sum/op.yaml:12: the refusal 'shapes' applies to no version of Sum
     ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
  11 │ refuse:
  12 │   - name: shapes
@@ -339,7 +339,7 @@ fn a_refusal_that_fits_no_version_is_shown() {
     ·              ╰── here
  13 │     level: required
     ╰────
-  help: its control gives no 'data' to leave out"
+  help: its control has no 'data' to omit"
     );
 }
 
@@ -374,10 +374,10 @@ fn a_recipe_that_does_not_suit_is_shown_where_it_is_used() {
     let text = SUM.replacen("- name: same\n", "- use: [pair]\n  - name: same\n", 1);
     let shown = |recipes: &str| report(&with_recipes(&text, recipes).unwrap_err());
     let missing = shown(RECIPES);
-    assert!(missing.contains("Sum-13 has no input for '$1' of the recipe"), "{missing}");
+    assert!(missing.contains("Sum-13 has no input at the position '$1' of the recipe"), "{missing}");
     assert!(missing.contains("specs/ai.onnx/Sum/op.yaml:6:"), "{missing}");
     let clashing = shown(&RECIPES.split("      - name: second").next().unwrap().replace("name: pair", "name: same"));
-    for part in ["another case is called 'same'", "specs/ai.onnx/Sum/op.yaml:6:", "specs/recipes.yaml:5:"] {
+    for part in ["duplicate case 'same'", "specs/ai.onnx/Sum/op.yaml:6:", "specs/recipes.yaml:5:"] {
         assert!(clashing.contains(part), "{part} is not in {clashing}");
     }
     let unknown = shown("recipes: {}\n");
@@ -385,10 +385,10 @@ fn a_recipe_that_does_not_suit_is_shown_where_it_is_used() {
 }
 
 #[test]
-fn a_use_has_nothing_of_its_own() {
+fn a_use_has_no_other_keys() {
     let text = SUM.replacen("- name: same\n", "- use: [pair]\n", 1);
     let shown = report(&with_recipes(&text, RECIPES).unwrap_err());
-    assert!(shown.contains("a case that uses 'pair' has something of its own"), "{shown}");
+    assert!(shown.contains("a case that uses 'pair' has other keys"), "{shown}");
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn rules(text: &str) -> Vec<(String, Option<RuleRef>)> {
 }
 
 #[test]
-fn a_constraint_holds_its_cases_and_refusals() {
+fn a_constraint_contains_its_cases_and_refusals() {
     let made = rules(
         "\
 cases:
@@ -474,13 +474,16 @@ cases:
   - {name: second, only: {T: float}, inputs: {data_0: [{shape: [3]}]}}
 ";
     assert_eq!(rules(text)[0].0, "second/T=float");
-    let wrong = text.replace("first: [second]", "first: [third]");
-    let wrong = report(&sum(&format!("op: Sum\nsummary: The sum.\n{wrong}")).unwrap_err());
-    assert!(wrong.contains("specs/ai.onnx/Sum/op.yaml:3: there is no case 'third' to be the first"), "{wrong}");
+    let text = text.replace("first: [second]", "first: [third]");
+    let error = report(&sum(&format!("op: Sum\nsummary: The sum.\n{text}")).unwrap_err());
+    assert!(
+        error.contains("specs/ai.onnx/Sum/op.yaml:3: `first` names the case 'third', which does not exist"),
+        "{error}"
+    );
 }
 
 #[test]
-fn what_is_given_stands_before_what_a_case_has() {
+fn given_entries_precede_those_of_the_case() {
     let text = "\
 given:
   pair: {inputs: {data_0: [{shape: [2]}, {shape: [2]}]}, only: {T: float}}
@@ -493,11 +496,11 @@ cases:
     for id in ["ai.onnx/Sum-13/of_float/T=float", "ai.onnx/Sum-13/of_double/T=double"] {
         assert!(ids.contains(&id.to_owned()), "{id} is not in {ids:?}");
     }
-    let wrong = |from: &str, to: &str| report(&sum(&text.replace(from, to)).unwrap_err());
-    let unknown = wrong("given: [pair]", "given: [pairs]");
-    assert!(unknown.contains("op.yaml:7: nothing is given as 'pairs'; `given` has pair"), "{unknown}");
-    let unused = wrong("cases:", "  three: {set: {axis: 1}}\ncases:");
-    assert!(unused.contains("op.yaml:5: no case is given 'three'"), "{unused}");
+    let error = |from: &str, to: &str| report(&sum(&text.replace(from, to)).unwrap_err());
+    let unknown = error("given: [pair]", "given: [pairs]");
+    assert!(unknown.contains("op.yaml:7: `given` has no 'pairs', only pair"), "{unknown}");
+    let unused = error("cases:", "  three: {set: {axis: 1}}\ncases:");
+    assert!(unused.contains("op.yaml:5: no case uses 'three' of `given`"), "{unused}");
 }
 
 #[test]
@@ -505,9 +508,9 @@ fn an_anchor_is_refused() {
     let shown =
         mistake("inputs: {data_0: [{shape: [2], fill: ones}]}", "inputs: &two {data_0: [{shape: [2], fill: ones}]}");
     for part in [
-        "specs/ai.onnx/Sum/op.yaml:7: an anchor or alias of YAML is not read here",
+        "specs/ai.onnx/Sum/op.yaml:7: YAML anchors and aliases are not supported here",
         "[specs/ai.onnx/Sum/op.yaml:7:13]",
-        "help: write what cases share under `given`, and `given: NAME` in the cases",
+        "help: write shared parts under `given`, and `given: NAME` in the cases",
     ] {
         assert!(shown.contains(part), "{part} is not in {shown}");
     }

@@ -5,7 +5,7 @@
 //! it.
 
 use crate::hostile::draft::{
-    Attack, DraftError, Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound,
+    Attack, DraftError, DraftResult, ValidModel, declared, floats, integers, nodes, nodes_at, shape, valid_model,
 };
 
 /// 2^20, 2^32 and 2^40.
@@ -24,7 +24,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "a constant of 2^40 elements, whose shape is an input",
         make: || {
             let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (int64[1] s) => (int64[1] n) { a = ConstantOfShape (s) n = Shape (a) }"#;
-            sound(text, vec![("s", shape(&[TERA]))], vec![("n", shape(&[TERA]))])?.answered()
+            valid_model(text, vec![("s", shape(&[TERA]))], vec![("n", shape(&[TERA]))])?.answered()
         },
     },
     Attack {
@@ -47,8 +47,8 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "constant_of_shape_negative",
         says: "a constant of -1 elements",
         make: || {
-            let of = |size: i32| format!("s = Constant <value = int64[1] {{{size}}}> () a = ConstantOfShape (s)");
-            given(&of(2), &[2], &[0.0, 0.0])?.refused_for(&of(-1))
+            let text = |size: i32| format!("s = Constant <value = int64[1] {{{size}}}> () a = ConstantOfShape (s)");
+            given(&text(2), &[2], &[0.0, 0.0])?.refused_for(&text(-1))
         },
     },
     Attack {
@@ -340,17 +340,17 @@ fn measured(text: &str) -> String {
 }
 
 /// A model that makes a float tensor `a` and outputs it.
-fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<Sound, DraftError> {
+fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<ValidModel, DraftError> {
     nodes(text, ("a", &declared(sizes), floats(sizes, values)))
 }
 
 /// A model that makes a tensor `a` and outputs its shape.
-fn asked(text: &str, sizes: &[i128]) -> Result<Sound, DraftError> {
+fn asked(text: &str, sizes: &[i128]) -> Result<ValidModel, DraftError> {
     let declared = format!("int64[{}]", sizes.len());
     nodes(&measured(text), ("n", &declared, shape(sizes)))
 }
 
-fn asks(text: &str, sizes: &[i128]) -> Made {
+fn asks(text: &str, sizes: &[i128]) -> DraftResult {
     asked(text, sizes)?.answered()
 }
 
@@ -382,7 +382,7 @@ fn unpool(place: i128) -> String {
 }
 
 /// A model that matches a text against a regular expression.
-fn pattern(pattern: &str) -> Made {
+fn pattern(pattern: &str) -> DraftResult {
     let text = format!(
         r#"x = Constant <value = string[1] {{"aaa"}}> () y = RegexFullMatch <pattern = "{pattern}"> (x)
                         n = Cast <to = 7> (y)"#

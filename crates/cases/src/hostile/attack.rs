@@ -53,14 +53,14 @@ impl Attack {
     /// Makes the case of the attack. If it has files to write, its folder is not set yet.
     pub fn case(&self, id: &str) -> Result<(Case, Option<WriteFiles>), DraftError> {
         let Draft { model, inputs, answer, files } = (self.make)()?;
-        let (outputs, sound) = match answer {
+        let (outputs, valid) = match answer {
             Answer::Outputs(outputs) => (outputs, None),
-            Answer::Refusal(sound) => (Vec::new(), Some(sound)),
+            Answer::Refusal(valid) => (Vec::new(), Some(valid)),
             Answer::Any => (Vec::new(), None),
         };
-        let refusal = sound.map(|sound| {
-            let model = sound.model.encode_to_vec().into();
-            let control = case(format!("{id}/control"), model, sound.inputs, sound.outputs);
+        let refusal = valid.map(|valid| {
+            let model = valid.model.encode_to_vec().into();
+            let control = case(format!("{id}/control"), model, valid.inputs, valid.outputs);
             Refusal { rule: self.says.to_owned(), control: Box::new(control) }
         });
         let write = files.map(|write| -> WriteFiles {

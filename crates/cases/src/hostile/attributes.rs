@@ -3,7 +3,7 @@
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto};
 
 use crate::hostile::draft::{
-    Attack, DraftError, Made, Sound, first_node, floats, graph, integers, nodes, sound, truth,
+    Attack, DraftError, DraftResult, ValidModel, first_node, floats, graph, integers, nodes, truth, valid_model,
 };
 
 /// Numbers of attribute kinds.
@@ -116,7 +116,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "an Optional of a type that says nothing",
         make: || {
             let text = r#"<ir_version: 8, opset_import: ["" : 15]> g () => (bool y) { o = Optional <type = float[2]> () y = OptionalHasElement (o) }"#;
-            let control = sound(text, Vec::new(), vec![("y", truth(false))])?;
+            let control = valid_model(text, Vec::new(), vec![("y", truth(false))])?;
             control.refused(|model| {
                 first_node(model, |node| {
                     node.attribute = vec![AttributeProto {
@@ -169,8 +169,9 @@ pub(super) const ATTACKS: &[Attack] = &[
         make: || {
             let text = r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[4] y) { y = f.twice (x) }
                           <domain: "f", opset_import: ["" : 15]> twice (x) => (y) { y = Concat <axis = 0> (x, x) }"#;
-            let value = |of: &[f64]| floats(&[of.len()], of);
-            let control = sound(text, vec![("x", value(&[1.0, 2.0]))], vec![("y", value(&[1.0, 2.0, 1.0, 2.0]))])?;
+            let value = |values: &[f64]| floats(&[values.len()], values);
+            let control =
+                valid_model(text, vec![("x", value(&[1.0, 2.0]))], vec![("y", value(&[1.0, 2.0, 1.0, 2.0]))])?;
             control.refused(|model| {
                 let node = model.functions.first_mut().and_then(|function| function.node.first_mut());
                 for attribute in node.into_iter().flat_map(|node| &mut node.attribute) {
@@ -214,36 +215,36 @@ fn named(name: &str) -> AttributeProto {
 }
 
 /// A model with a Concat.
-fn concat() -> Result<Sound, DraftError> {
+fn concat() -> Result<ValidModel, DraftError> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[4] y) { y = Concat <axis = 0> (x, x) }"#;
     let output = floats(&[4], &[1.0, -2.0, 1.0, -2.0]);
-    sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", output)])
+    valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", output)])
 }
 
 /// A Concat with a changed attribute.
-fn broken(change: impl Fn(&mut AttributeProto)) -> Made {
+fn broken(change: impl Fn(&mut AttributeProto)) -> DraftResult {
     concat()?.refused(|model| first_node(model, |node| node.attribute.iter_mut().for_each(change)))
 }
 
 /// A Constant with a changed attribute.
-fn constant(change: impl Fn(&mut AttributeProto)) -> Made {
+fn constant(change: impl Fn(&mut AttributeProto)) -> DraftResult {
     let control = nodes("y = Constant <value = float[2] {1, 2}> ()", ("y", "float[2]", floats(&[2], &[1.0, 2.0])))?;
     control.refused(|model| first_node(model, |node| node.attribute.iter_mut().for_each(change)))
 }
 
 /// An If with a changed first branch.
-fn branches(change: impl Fn(&mut AttributeProto)) -> Made {
+fn branches(change: impl Fn(&mut AttributeProto)) -> DraftResult {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (bool c, float[2] x) => (float[2] y) {
                   y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) }, else_branch = e () => (float[2] b) { b = Abs (x) }> }"#;
     let inputs = vec![("c", truth(true)), ("x", floats(&[2], &[1.0, -2.0]))];
-    let control = sound(text, inputs, vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
+    let control = valid_model(text, inputs, vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
     let first = |model: &mut ModelProto| first_node(model, |node| node.attribute.iter_mut().take(1).for_each(change));
     control.refused(first)
 }
 
 /// A Loop with a changed body.
-fn looped(change: impl Fn(&mut GraphProto)) -> Made {
+fn looped(change: impl Fn(&mut GraphProto)) -> DraftResult {
     let text = "m = Constant <value = int64 {3}> () c = Constant <value = bool {1}> () x = Constant <value = int64 {1}> ()
                 y = Loop (m, c, x) <body = b (int64 i, bool k, int64 s) => (bool k2, int64 d) { k2 = Identity (k) d = Add (s, s) }>";
     let control = nodes(text, ("y", "int64", integers(&[], &[8])))?;
@@ -255,12 +256,12 @@ fn looped(change: impl Fn(&mut GraphProto)) -> Made {
 }
 
 /// A Scan that declares this number of scan inputs.
-fn scan(inputs: i64) -> Made {
-    let of = |inputs: i64| {
+fn scan(inputs: i64) -> DraftResult {
+    let text = |inputs: i64| {
         format!(
             "x = Constant <value = float[2] {{1, 2}}> ()
              y = Scan <num_scan_inputs = {inputs}, body = b (float a) => (float d) {{ d = Neg (a) }}> (x)"
         )
     };
-    nodes(&of(1), ("y", "float[2]", floats(&[2], &[-1.0, -2.0])))?.refused_for(&of(inputs))
+    nodes(&text(1), ("y", "float[2]", floats(&[2], &[-1.0, -2.0])))?.refused_for(&text(inputs))
 }

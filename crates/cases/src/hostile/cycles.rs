@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::proto::NodeProto;
 
-use crate::hostile::draft::{Attack, DraftError, Made, Sound, first_node, floats, nodes, sound};
+use crate::hostile::draft::{Attack, DraftError, DraftResult, ValidModel, first_node, floats, nodes, valid_model};
 
 /// Head of a function in the text syntax.
 const FUNCTION: &str = r#"<domain: "f", opset_import: ["" : 15, "f" : 1]>"#;
@@ -84,7 +84,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model of constants only: y = -a.
-fn plain() -> Result<Sound, DraftError> {
+fn plain() -> Result<ValidModel, DraftError> {
     let text = "a = Constant <value = float[2] {1, -2}> () y = Neg (a)";
     nodes(text, ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
@@ -99,12 +99,12 @@ fn if_node(branch: &str) -> String {
 }
 
 /// A valid model with an If.
-fn branch() -> Result<Sound, DraftError> {
+fn branch() -> Result<ValidModel, DraftError> {
     nodes(&if_node("z = Neg (a0)"), ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
 
 /// A ring of this many nodes, one of which is the output.
-fn ring(nodes: usize) -> Made {
+fn ring(nodes: usize) -> DraftResult {
     let mut text = format!("y = Neg (v{}) v0 = Neg (y)", nodes - 2);
     for node in 1..nodes - 1 {
         // Writing to a string does not fail.
@@ -115,7 +115,7 @@ fn ring(nodes: usize) -> Made {
 
 /// A ring of functions, the first of which the graph calls. Its control is a chain that is short enough for any
 /// runtime.
-fn calls_in_a_ring(functions: usize) -> Made {
+fn calls_in_a_ring(functions: usize) -> DraftResult {
     let ring = chain_model(functions, 1)?.changed(|model| {
         if let Some(last) = model.functions.last_mut().and_then(|function| function.node.first_mut()) {
             last.op_type = Some("f0".to_owned());
@@ -125,12 +125,12 @@ fn calls_in_a_ring(functions: usize) -> Made {
     chain_model(functions.min(10), 1)?.refused(|model| *model = ring.model)
 }
 
-fn chain(functions: usize, calls: usize) -> Made {
+fn chain(functions: usize, calls: usize) -> DraftResult {
     chain_model(functions, calls)?.answered()
 }
 
 /// A chain of functions, each of which calls the next `calls` times in sequence. The last one's node is Identity.
-fn chain_model(functions: usize, calls: usize) -> Result<Sound, DraftError> {
+fn chain_model(functions: usize, calls: usize) -> Result<ValidModel, DraftError> {
     let mut text =
         r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.f0 (x) }"#
             .to_owned();
@@ -144,5 +144,5 @@ fn chain_model(functions: usize, calls: usize) -> Result<Sound, DraftError> {
         let _ = write!(text, " {FUNCTION} f{function} (x) => (y) {{ {body} }}");
     }
     let value = || floats(&[2], &[1.0, -2.0]);
-    sound(&text, vec![("x", value())], vec![("y", value())])
+    valid_model(&text, vec![("x", value())], vec![("y", value())])
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
-use crate::hostile::draft::{Attack, Made, floats, negation, sound, truth};
+use crate::hostile::draft::{Attack, DraftResult, floats, negation, truth, valid_model};
 use crate::hostile::wire::{field, head, integer, nest};
 
 /// Field numbers.
@@ -62,7 +62,8 @@ pub(super) const ATTACKS: &[Attack] = &[
             let text = format!(
                 r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) {{ y = Sum ({names}) }}"#
             );
-            sound(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[20e3, -40e3]))])?.answered()
+            valid_model(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[20e3, -40e3]))])?
+                .answered()
         },
     },
     Attack {
@@ -78,7 +79,7 @@ pub(super) const ATTACKS: &[Attack] = &[
                 nodes.join(" ")
             );
             let outputs = names.iter().map(|name| (name.as_str(), floats(&[2], &[-1.0, 2.0]))).collect();
-            sound(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], outputs)?.answered()
+            valid_model(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], outputs)?.answered()
         },
     },
     Attack {
@@ -92,7 +93,8 @@ pub(super) const ATTACKS: &[Attack] = &[
                 nodes.join(" "),
                 names.join(", ")
             );
-            sound(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-10e3, 20e3]))])?.answered()
+            valid_model(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-10e3, 20e3]))])?
+                .answered()
         },
     },
     Attack {
@@ -117,10 +119,10 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model of nested If branches; the innermost graph negates the input. All conditions hold.
-fn subgraphs(levels: usize) -> Made {
+fn subgraphs(levels: usize) -> DraftResult {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x, bool c) => (float[2] y) { y = Neg (x) }"#;
     let inputs = vec![("x", floats(&[2], &[1.0, -2.0])), ("c", truth(true))];
-    let sound = sound(text, inputs, vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
+    let valid = valid_model(text, inputs, vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
     let innermost = [field(number::GRAPH_NODE, &negate("z0")), graph_tail("z0")].concat();
     let branch = nest(levels - 1, &innermost, |level, length| {
         let name = format!("z{}", level + 1);
@@ -128,7 +130,7 @@ fn subgraphs(levels: usize) -> Made {
         (before, [behind, graph_tail(&name)].concat())
     });
     let (before, behind) = if_node("y", branch.len());
-    sound.answered_as(|bytes| {
+    valid.answered_as(|bytes| {
         let mut model = ModelProto::decode(bytes.as_slice()).unwrap_or_default();
         let mut rest = model.graph.take().unwrap_or_default();
         rest.node.clear();
@@ -171,7 +173,7 @@ fn graph_tail(output: &str) -> Vec<u8> {
 }
 
 /// A model with a declared type of this kind, nested `levels` deep, for a value that no node makes.
-fn types(kind: u32, levels: usize) -> Made {
+fn types(kind: u32, levels: usize) -> DraftResult {
     // The innermost type is a tensor of floats.
     let tensor = field(number::TYPE_TENSOR, &integer(number::ELEMENT, 1));
     let nested = nest(levels, &tensor, |_, length| {
@@ -188,7 +190,7 @@ fn types(kind: u32, levels: usize) -> Made {
 }
 
 /// A chain of an even number of nodes, each of which negates the output of the one before it.
-fn chain(nodes: usize) -> Made {
+fn chain(nodes: usize) -> DraftResult {
     let mut text = String::from("v1 = Neg (x)");
     for node in 2..nodes {
         // Writing to a string does not fail.
@@ -199,5 +201,5 @@ fn chain(nodes: usize) -> Made {
         nodes - 1
     );
     let value = || floats(&[2], &[1.0, -2.0]);
-    sound(&text, vec![("x", value())], vec![("y", value())])?.answered()
+    valid_model(&text, vec![("x", value())], vec![("y", value())])?.answered()
 }

@@ -24,7 +24,7 @@ pub enum DraftError {
 }
 
 /// A draft, or the reason why it cannot be made.
-pub(super) type Made = Result<Draft, DraftError>;
+pub(super) type DraftResult = Result<Draft, DraftError>;
 
 /// One attack: its name, which is the last part of its id; its description; and the function that makes the model.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Attack {
     pub name: &'static str,
     /// The attack in a sentence.
     pub says: &'static str,
-    pub(super) make: fn() -> Made,
+    pub(super) make: fn() -> DraftResult,
 }
 
 /// A hostile model, and the correct reactions of a runtime.
@@ -50,27 +50,27 @@ pub(super) enum Answer {
     /// A refusal, or these outputs.
     Outputs(Vec<Named>),
     /// A refusal. The valid model runs.
-    Refusal(Box<Sound>),
+    Refusal(Box<ValidModel>),
     /// A refusal, or any outputs.
     Any,
 }
 
 /// A model that runs, with its inputs and outputs.
 #[derive(Clone)]
-pub(super) struct Sound {
+pub(super) struct ValidModel {
     pub(super) model: ModelProto,
     pub(super) inputs: Vec<Named>,
     pub(super) outputs: Vec<Named>,
 }
 
 /// Parses a model in the text syntax, with its inputs and outputs by name.
-pub(super) fn sound(
+pub(super) fn valid_model(
     text: &str,
     inputs: Vec<(&str, Result<Value, TensorError>)>,
     outputs: Vec<(&str, Result<Value, TensorError>)>,
-) -> Result<Sound, DraftError> {
+) -> Result<ValidModel, DraftError> {
     let named = |(name, value): (&str, Result<Value, TensorError>)| Ok(Named { name: name.to_owned(), value: value? });
-    Ok(Sound {
+    Ok(ValidModel {
         model: parse_model(text)?,
         inputs: inputs.into_iter().map(named).collect::<Result<_, TensorError>>()?,
         outputs: outputs.into_iter().map(named).collect::<Result<_, TensorError>>()?,
@@ -78,69 +78,69 @@ pub(super) fn sound(
 }
 
 /// The simplest model: y = -x of two floats.
-pub(super) fn negation() -> Result<Sound, DraftError> {
+pub(super) fn negation() -> Result<ValidModel, DraftError> {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
-    sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
+    valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
 /// A model with an initializer: y = -w of two floats.
-pub(super) fn weight() -> Result<Sound, DraftError> {
+pub(super) fn weight() -> Result<ValidModel, DraftError> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g () => (float[2] y) <float[2] w = {1, -2}> { y = Neg (w) }"#;
-    sound(text, Vec::new(), vec![("y", floats(&[2], &[-1.0, 2.0]))])
+    valid_model(text, Vec::new(), vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
 /// A model without inputs from nodes in the text syntax, with one output of this name, type and value.
-pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, TensorError>)) -> Result<Sound, DraftError> {
+pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, TensorError>)) -> Result<ValidModel, DraftError> {
     nodes_at((7, 13), nodes, output)
 }
 
-/// Does the same with an IR version and an opset.
+/// Parses nodes as [`nodes`] does, at an IR version and an opset.
 pub(super) fn nodes_at(
     (ir, opset): (u32, u32),
     nodes: &str,
     (name, declared, value): (&str, &str, Result<Value, TensorError>),
-) -> Result<Sound, DraftError> {
+) -> Result<ValidModel, DraftError> {
     let text = format!(r#"<ir_version: {ir}, opset_import: ["" : {opset}]> g () => ({declared} {name}) {{ {nodes} }}"#);
-    sound(&text, Vec::new(), vec![(name, value)])
+    valid_model(&text, Vec::new(), vec![(name, value)])
 }
 
-impl Sound {
+impl ValidModel {
     /// Changes the model without changing its meaning.
-    pub(super) fn changed(mut self, change: impl FnOnce(&mut ModelProto)) -> Sound {
+    pub(super) fn changed(mut self, change: impl FnOnce(&mut ModelProto)) -> ValidModel {
         change(&mut self.model);
         self
     }
 
     /// A draft with known outputs: a runtime refuses it or returns them.
-    pub(super) fn answered(self) -> Made {
+    pub(super) fn answered(self) -> DraftResult {
         let bytes = self.model.encode_to_vec();
         self.answered_as(|_| bytes)
     }
 
-    /// Does the same with changed bytes of the model.
+    /// A draft as above, with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
-    pub(super) fn answered_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
+    pub(super) fn answered_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DraftResult {
         let model = change(self.model.encode_to_vec()).into();
         Ok(Draft { model, inputs: self.inputs, answer: Answer::Outputs(self.outputs), files: None })
     }
 
     /// A draft that a runtime must refuse: this model with one change.
-    pub(super) fn refused(self, change: impl FnOnce(&mut ModelProto)) -> Made {
+    pub(super) fn refused(self, change: impl FnOnce(&mut ModelProto)) -> DraftResult {
         let mut model = self.model.clone();
         change(&mut model);
         self.refused_as(|_| model.encode_to_vec())
     }
 
-    /// Does the same with changed bytes of the model.
+    /// A draft as above, with changed bytes of the model.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
-    pub(super) fn refused_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
+    pub(super) fn refused_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DraftResult {
         let model = change(self.model.encode_to_vec()).into();
         Ok(Draft { model, inputs: self.inputs.clone(), answer: Answer::Refusal(Box::new(self)), files: None })
     }
 
-    /// A draft that a runtime must refuse: another model in the text syntax.
-    pub(super) fn refused_for(self, nodes: &str) -> Made {
+    /// A draft that a runtime must refuse: a model with other nodes, in the text syntax.
+    pub(super) fn refused_for(self, nodes: &str) -> DraftResult {
         let import = self.model.opset_import.first().map_or(13, OperatorSetIdProto::version);
         let output = self.model.graph.as_ref().and_then(|graph| graph.output.first()).map_or("y", |info| info.name());
         let text = format!(
@@ -156,7 +156,7 @@ impl Sound {
 
     /// A draft to which a runtime must react, in any way.
     #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
-    pub(super) fn any(self) -> Made {
+    pub(super) fn any(self) -> DraftResult {
         let model = self.model.encode_to_vec().into();
         Ok(Draft { model, inputs: self.inputs, answer: Answer::Any, files: None })
     }

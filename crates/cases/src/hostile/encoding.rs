@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
 
-use crate::hostile::draft::{Attack, Made, Sound, negation};
+use crate::hostile::draft::{Attack, DraftResult, ValidModel, negation};
 use crate::hostile::wire::{field, integer, long_varint, varint};
 
 /// Field numbers of `ModelProto`.
@@ -146,9 +146,9 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "graph_in_two_parts",
         says: "two fields of the one graph, which are merged",
         make: || {
-            let sound = negation()?;
-            let split = in_two_parts(&sound);
-            sound.answered_as(|_| split)
+            let valid = negation()?;
+            let split = in_two_parts(&valid);
+            valid.answered_as(|_| split)
         },
     },
     Attack {
@@ -177,7 +177,7 @@ fn key(number: u32, wire_type: u64) -> Vec<u8> {
 }
 
 /// A model whose graph declares this length.
-fn length(length: u64) -> Made {
+fn length(length: u64) -> DraftResult {
     negation()?.refused_as(|bytes| with_length(&bytes, |_| length))
 }
 
@@ -189,14 +189,14 @@ fn with_length(model: &[u8], change: impl FnOnce(u64) -> u64) -> Vec<u8> {
 }
 
 /// A model with an unknown field of groups, nested `depth` deep.
-fn groups(depth: usize) -> Made {
+fn groups(depth: usize) -> DraftResult {
     let groups = [key(UNKNOWN, 3).repeat(depth), key(UNKNOWN, 4).repeat(depth)].concat();
     negation()?.answered_as(|bytes| [bytes, groups].concat())
 }
 
 /// Encodes the model with its inputs in one field of the graph, and the rest in another.
-fn in_two_parts(sound: &Sound) -> Vec<u8> {
-    let mut model = sound.model.clone();
+fn in_two_parts(valid: &ValidModel) -> Vec<u8> {
+    let mut model = valid.model.clone();
     let mut graph = model.graph.take().unwrap_or_default();
     let inputs = GraphProto { input: std::mem::take(&mut graph.input), ..GraphProto::default() };
     let parts = [inputs.encode_to_vec(), graph.encode_to_vec()].map(|part| field(GRAPH, &part));

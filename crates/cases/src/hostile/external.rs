@@ -12,7 +12,7 @@ use onnx_conformance_reference::proto::TensorProto;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 
-use crate::hostile::draft::{Attack, Draft, DraftError, Made, Sound, first_weight, weight};
+use crate::hostile::draft::{Attack, Draft, DraftError, DraftResult, ValidModel, first_weight, weight};
 
 pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "parent", says: "a file of the folder above", make: || at("../outside.bin") },
@@ -138,7 +138,7 @@ fn link(_: &Path, _: &Path) -> io::Result<()> {
 }
 
 /// A model with an initializer in a file, with these entries.
-fn external(entries: &[(&str, &str)]) -> Result<Sound, DraftError> {
+fn external(entries: &[(&str, &str)]) -> Result<ValidModel, DraftError> {
     Ok(weight()?.changed(|model| first_weight(model, |tensor| set_entries(tensor, entries))))
 }
 
@@ -154,22 +154,22 @@ fn set_entries(tensor: &mut TensorProto, entries: &[(&str, &str)]) {
 }
 
 /// A model whose tensor is valid but for one change.
-fn changed(change: impl FnOnce(&mut TensorProto)) -> Made {
+fn changed(change: impl FnOnce(&mut TensorProto)) -> DraftResult {
     let draft = external(&[("location", WEIGHTS)])?.refused(|model| first_weight(model, change))?;
     Ok(Draft { files: Some(write_files), ..draft })
 }
 
 /// A model that reads 8 bytes from a file that it must not name.
-fn at(location: &str) -> Made {
+fn at(location: &str) -> DraftResult {
     changed(|tensor| set_entries(tensor, &[("location", location), ("length", "8")]))
 }
 
 /// A model that reads its elements from a part of the file next to it.
-fn part(offset: &str, length: &str) -> Made {
+fn part(offset: &str, length: &str) -> DraftResult {
     changed(|tensor| set_entries(tensor, &[("location", WEIGHTS), ("offset", offset), ("length", length)]))
 }
 
 /// A model with entries that the standard does not define.
-fn unclear(entries: &[(&str, &str)]) -> Made {
+fn unclear(entries: &[(&str, &str)]) -> DraftResult {
     Ok(Draft { files: Some(write_files), ..external(entries)?.any()? })
 }

@@ -3,7 +3,7 @@
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto};
 
-use crate::hostile::draft::{Attack, Made, first_node, graph, negation, weight};
+use crate::hostile::draft::{Attack, DraftResult, first_node, graph, negation, weight};
 
 pub(super) const ATTACKS: &[Attack] = &[
     Attack {
@@ -142,12 +142,12 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model that imports these opsets of ONNX's own domain.
-fn imports(opsets: &[i64]) -> Made {
+fn imports(opsets: &[i64]) -> DraftResult {
     let import = |opset: &i64| OperatorSetIdProto { domain: Some(String::new()), version: Some(*opset) };
     negation()?.refused(|model| model.opset_import = opsets.iter().map(import).collect())
 }
 
 /// A model of this IR version.
-fn ir(version: Option<i64>) -> Made {
+fn ir(version: Option<i64>) -> DraftResult {
     negation()?.refused(|model| model.ir_version = version)
 }

@@ -3,7 +3,8 @@
 use onnx_conformance_reference::proto::ModelProto;
 
 use crate::hostile::draft::{
-    Answer, Attack, Draft, Made, first_node, first_weight, floats, graph, negation, nodes, shape, sound, weight,
+    Answer, Attack, Draft, DraftResult, first_node, first_weight, floats, graph, negation, nodes, shape, valid_model,
+    weight,
 };
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -37,8 +38,9 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "two values whose names differ behind a null character",
         make: || {
             let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { a = Neg (x) b = Abs (x) y = Sub (a, b) }"#;
-            let sound = sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-2.0, 0.0]))])?;
-            sound.changed(|model| rename(model, &[("a", "v\0a"), ("b", "v\0b")])).answered()
+            let valid =
+                valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-2.0, 0.0]))])?;
+            valid.changed(|model| rename(model, &[("a", "v\0a"), ("b", "v\0b")])).answered()
         },
     },
     Attack { name: "value_with_a_null", says: "a null character in the name of a value", make: || value("a\0b") },
@@ -125,24 +127,24 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "values_of_one_name",
         says: "two nodes that make values of one name, of different types",
         make: || {
-            let of = |second: &str| {
+            let text = |second: &str| {
                 format!(
                     "a = Constant <value = float[2] {{1, 2}}> () {second} = Constant <value = int64[9] {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> () y = Shape (a)"
                 )
             };
-            nodes(&of("b"), ("y", "int64[1]", shape(&[2])))?.refused_for(&of("a"))
+            nodes(&text("b"), ("y", "int64[1]", shape(&[2])))?.refused_for(&text("a"))
         },
     },
     Attack {
         name: "outputs_of_one_name",
         says: "a node whose two outputs have one name",
         make: || {
-            let of = |second: &str| {
+            let text = |second: &str| {
                 format!(
                     "x = Constant <value = float[2] {{1, 2}}> () k = Constant <value = int64[1] {{1}}> () a, {second} = TopK (x, k) y = Shape (a)"
                 )
             };
-            nodes(&of("b"), ("y", "int64[1]", shape(&[1])))?.refused_for(&of("a"))
+            nodes(&text("b"), ("y", "int64[1]", shape(&[1])))?.refused_for(&text("a"))
         },
     },
     Attack {
@@ -154,8 +156,9 @@ pub(super) const ATTACKS: &[Attack] = &[
                 r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[2] y) {{ y = f.a (x) }}
                    {head} a (x) => (y) {{ y = Neg (x) }} {head} b (x, z) => (y) {{ y = Add (x, z) }}"#
             );
-            let sound = sound(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
-            sound.refused(|model| {
+            let valid =
+                valid_model(&text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])?;
+            valid.refused(|model| {
                 model.functions.iter_mut().for_each(|function| function.name = Some("a".to_owned()));
             })
         },
@@ -163,14 +166,14 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model with this name for a value between two nodes.
-fn value(name: &str) -> Made {
+fn value(name: &str) -> DraftResult {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { a = Neg (x) y = Neg (a) }"#;
-    let sound = sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])?;
-    sound.changed(|model| rename(model, &[("a", name)])).answered()
+    let valid = valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])?;
+    valid.changed(|model| rename(model, &[("a", name)])).answered()
 }
 
 /// A model with a value `between` two nodes, with changed bytes.
-fn in_bytes(change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
+fn in_bytes(change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DraftResult {
     let Draft { model, inputs, .. } = value("between")?;
     Ok(Draft { model: change(model.into()).into(), inputs, answer: Answer::Any, files: None })
 }
@@ -198,12 +201,12 @@ fn rename(model: &mut ModelProto, names: &[(&str, &str)]) {
 }
 
 /// A model with this name for its node.
-fn node(name: &str) -> Made {
+fn node(name: &str) -> DraftResult {
     negation()?.changed(|model| first_node(model, |node| node.name = Some(name.to_owned()))).answered()
 }
 
 /// A model with an operator that no runtime has.
-fn operator(name: &str, domain: &str) -> Made {
+fn operator(name: &str, domain: &str) -> DraftResult {
     negation()?.refused(|model| {
         first_node(model, |node| {
             node.op_type = Some(name.to_owned());
@@ -213,10 +216,10 @@ fn operator(name: &str, domain: &str) -> Made {
 }
 
 /// A model with an initializer `w` of one string, which may be invalid, and with nodes that output one number `n`.
-fn strings(made_of: &str, bytes: &'static [u8]) -> Made {
+fn strings(made_of: &str, bytes: &'static [u8]) -> DraftResult {
     let text = format!(
         r#"<ir_version: 9, opset_import: ["" : 20]> g () => (int64[1] n) <string[1] w = {{"a"}}> {{ {made_of} }}"#
     );
-    let sound = sound(&text, Vec::new(), vec![("n", shape(&[1]))])?;
-    sound.changed(|model| first_weight(model, |tensor| tensor.string_data = vec![bytes.into()])).any()
+    let valid = valid_model(&text, Vec::new(), vec![("n", shape(&[1]))])?;
+    valid.changed(|model| first_weight(model, |tensor| tensor.string_data = vec![bytes.into()])).any()
 }

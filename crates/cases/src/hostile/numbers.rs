@@ -1,6 +1,6 @@
 //! Numbers: divisions and products that trap in a processor or overflow a signed integer.
 
-use crate::hostile::draft::{Attack, DraftError, Made, Sound, floats, integers, nodes, nodes_at};
+use crate::hostile::draft::{Attack, DraftError, DraftResult, ValidModel, floats, integers, nodes, nodes_at};
 
 const SMALLEST: &str = "-9223372036854775808";
 const LARGEST: &str = "9223372036854775807";
@@ -108,55 +108,55 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "blocks_of_0",
         says: "DepthToSpace with blocks of 0: the depth is divided by their square",
         make: || {
-            let of = |size: u32| {
+            let text = |size: u32| {
                 format!("x = Constant <value = float[1,1,1,1] {{1}}> () y = DepthToSpace <blocksize = {size}> (x)")
             };
-            nodes(&of(1), ("y", "float[1,1,1,1]", floats(&[1, 1, 1, 1], &[1.0])))?.refused_for(&of(0))
+            nodes(&text(1), ("y", "float[1,1,1,1]", floats(&[1, 1, 1, 1], &[1.0])))?.refused_for(&text(0))
         },
     },
     Attack {
         name: "space_of_blocks_of_0",
         says: "SpaceToDepth with blocks of 0: the sides are divided by them",
         make: || {
-            let of = |size: u32| {
+            let text = |size: u32| {
                 format!("x = Constant <value = float[1,1,1,1] {{1}}> () y = SpaceToDepth <blocksize = {size}> (x)")
             };
-            nodes(&of(1), ("y", "float[1,1,1,1]", floats(&[1, 1, 1, 1], &[1.0])))?.refused_for(&of(0))
+            nodes(&text(1), ("y", "float[1,1,1,1]", floats(&[1, 1, 1, 1], &[1.0])))?.refused_for(&text(0))
         },
     },
     Attack {
         name: "groups_of_0_channels",
         says: "GroupNormalization of 0 groups: the channels are divided by them",
         make: || {
-            let of = |groups: u32| {
+            let text = |groups: u32| {
                 format!(
                     "x = Constant <value = float[1,1,1] {{1}}> () s = Constant <value = float[1] {{1}}> ()
                      y = GroupNormalization <num_groups = {groups}> (x, s, s)"
                 )
             };
-            nodes_at((10, 21), &of(1), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[1.0])))?.refused_for(&of(0))
+            nodes_at((10, 21), &text(1), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[1.0])))?.refused_for(&text(0))
         },
     },
     Attack {
         name: "heads_of_0",
         says: "Attention of 0 heads: the width is divided by them",
         make: || {
-            let of = |heads: u32| {
+            let text = |heads: u32| {
                 format!(
                     "x = Constant <value = float[1,1,2] {{1, 2}}> ()
                      y = Attention <q_num_heads = {heads}, kv_num_heads = {heads}> (x, x, x)"
                 )
             };
-            nodes_at((10, 23), &of(1), ("y", "float[1,1,2]", floats(&[1, 1, 2], &[1.0, 2.0])))?.refused_for(&of(0))
+            nodes_at((10, 23), &text(1), ("y", "float[1,1,2]", floats(&[1, 1, 2], &[1.0, 2.0])))?.refused_for(&text(0))
         },
     },
     Attack {
         name: "split_into_0",
         says: "a split into 0 parts: the size is divided by them",
         make: || {
-            let of =
+            let text =
                 |parts: u32| format!("x = Constant <value = float[1] {{1}}> () y = Split <num_outputs = {parts}> (x)");
-            nodes_at((8, 18), &of(1), ("y", "float[1]", floats(&[1], &[1.0])))?.refused_for(&of(0))
+            nodes_at((8, 18), &text(1), ("y", "float[1]", floats(&[1], &[1.0])))?.refused_for(&text(0))
         },
     },
     Attack {
@@ -233,10 +233,10 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "window_of_size_0",
         says: "LRN over 0 channels: the sum is divided by them",
         make: || {
-            let of = |size: u32| {
+            let text = |size: u32| {
                 format!("x = Constant <value = float[1,1,1,1] {{1}}> () a = LRN <size = {size}> (x) y = Size (a)")
             };
-            nodes(&of(0), ("y", "int64", integers(&[], &[1])))?.any()
+            nodes(&text(0), ("y", "int64", integers(&[], &[1])))?.any()
         },
     },
     Attack {
@@ -252,7 +252,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 
 /// A model with an invalid axis; the control has axis 0. The nodes in `text` make `a` of `x`, and its maximum is the
 /// output.
-fn axis(axis: &str, text: &str) -> Made {
+fn axis(axis: &str, text: &str) -> DraftResult {
     let along = |axis: &str| {
         let text = text.replace("AXIS", axis);
         format!("x = Constant <value = float[2] {{0, 0}}> () {text} y = ReduceMax <keepdims = 0> (a)")
@@ -262,7 +262,7 @@ fn axis(axis: &str, text: &str) -> Made {
 }
 
 /// A model with an operator of two integers, whose result is unknown.
-fn divided(element: &str, operator: &str, a: &str, b: &str) -> Made {
+fn divided(element: &str, operator: &str, a: &str, b: &str) -> DraftResult {
     let text = format!(
         "a = Constant <value = {element}[1] {{{a}}}> () b = Constant <value = {element}[1] {{{b}}}> ()
          c = {operator} (a, b) y = Cast <to = 7> (c)"
@@ -277,7 +277,7 @@ fn convolved(attribute: &str) -> String {
     )
 }
 
-fn convolution(attribute: &str) -> Result<Sound, DraftError> {
+fn convolution(attribute: &str) -> Result<ValidModel, DraftError> {
     nodes(&convolved(attribute), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[5.0])))
 }
 
@@ -286,7 +286,7 @@ fn pooled(attribute: &str) -> String {
     format!("x = Constant <value = float[1,1,2] {{1, 2}}> () y = AveragePool <kernel_shape = [2]{attribute}> (x)")
 }
 
-fn pool(attribute: &str) -> Result<Sound, DraftError> {
+fn pool(attribute: &str) -> Result<ValidModel, DraftError> {
     nodes(&pooled(attribute), ("y", "float[1,1,1]", floats(&[1, 1, 1], &[1.5])))
 }
 

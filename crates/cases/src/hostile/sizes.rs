@@ -6,7 +6,8 @@ use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{ModelProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto};
 
 use crate::hostile::draft::{
-    Attack, DraftError, Made, Sound, first_weight, floats, graph, integers, negation, shape, sound, weight,
+    Attack, DraftError, DraftResult, ValidModel, first_weight, floats, graph, integers, negation, shape, valid_model,
+    weight,
 };
 
 /// 3 times this is 2 modulo 2^64.
@@ -51,7 +52,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "2^63 - 1 elements of 4 bits in one byte: to round up to bytes goes beyond 64 bits",
         make: || {
             let text = r#"<ir_version: 10, opset_import: ["" : 21]> g () => (int64[1] n) <int4[2] w = {1, 2}> { n = Shape (w) }"#;
-            let control = sound(text, Vec::new(), vec![("n", shape(&[2]))])?;
+            let control = valid_model(text, Vec::new(), vec![("n", shape(&[2]))])?;
             control.refused(|model| {
                 first_weight(model, |tensor| {
                     tensor.dims = vec![i64::MAX];
@@ -67,8 +68,8 @@ pub(super) const ATTACKS: &[Attack] = &[
         make: || {
             let text =
                 r#"<ir_version: 7, opset_import: ["" : 13]> g () => (int64[3] n) <float[1] w = {1}> { n = Shape (w) }"#;
-            let sound = sound(text, Vec::new(), vec![("n", shape(&[0, 1 << 62, 1 << 62]))])?;
-            sound
+            let valid = valid_model(text, Vec::new(), vec![("n", shape(&[0, 1 << 62, 1 << 62]))])?;
+            valid
                 .changed(|model| first_weight(model, |tensor| set_data(tensor, &[0, 1 << 62, 1 << 62], &[])))
                 .answered()
         },
@@ -78,7 +79,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "3 strings, of which one is there",
         make: || {
             let text = r#"<ir_version: 7, opset_import: ["" : 13]> g () => (int64[1] n) <string[3] w = {"a", "b", "c"}> { n = Shape (w) }"#;
-            let control = sound(text, Vec::new(), vec![("n", shape(&[3]))])?;
+            let control = valid_model(text, Vec::new(), vec![("n", shape(&[3]))])?;
             control.refused(|model| first_weight(model, |tensor| tensor.string_data.truncate(1)))
         },
     },
@@ -112,8 +113,8 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "a sparse tensor of 2^40 elements, two of which are there, which is valid",
         make: || {
             let text = r#"<ir_version: 8, opset_import: ["" : 15]> g () => (int64[1] n) { n = Shape (w) }"#;
-            let sound = sound(text, Vec::new(), vec![("n", shape(&[1 << 40]))])?;
-            sound.changed(|model| set_sparse(model, &[1 << 40], &[0, 1])).answered()
+            let valid = valid_model(text, Vec::new(), vec![("n", shape(&[1 << 40]))])?;
+            valid.changed(|model| set_sparse(model, &[1 << 40], &[0, 1])).answered()
         },
     },
     Attack {
@@ -167,7 +168,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// A model with an initializer of these dimensions and floats.
-fn dims(dims: &[i64], data: &[f32]) -> Made {
+fn dims(dims: &[i64], data: &[f32]) -> DraftResult {
     weight()?.refused(|model| first_weight(model, |tensor| set_data(tensor, dims, data)))
 }
 
@@ -178,12 +179,12 @@ fn set_data(tensor: &mut TensorProto, dims: &[i64], data: &[f32]) {
 }
 
 /// A model with a sparse initializer of 4 elements.
-fn sparse_model() -> Result<Sound, DraftError> {
+fn sparse_model() -> Result<ValidModel, DraftError> {
     let text = r#"<ir_version: 8, opset_import: ["" : 15]> g () => (int64[1] n) { n = Shape (w) }"#;
-    Ok(sound(text, Vec::new(), vec![("n", shape(&[4]))])?.changed(|model| set_sparse(model, &[4], &[0, 1])))
+    Ok(valid_model(text, Vec::new(), vec![("n", shape(&[4]))])?.changed(|model| set_sparse(model, &[4], &[0, 1])))
 }
 
-fn sparse(dims: &[i64], places: &[i64]) -> Made {
+fn sparse(dims: &[i64], places: &[i64]) -> DraftResult {
     sparse_model()?.refused(|model| set_sparse(model, dims, places))
 }
 
@@ -208,9 +209,9 @@ fn tensor_type(sizes: &[i64]) -> TypeProto {
     TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() }
 }
 
-fn negated_twice() -> Result<Sound, DraftError> {
+fn negated_twice() -> Result<ValidModel, DraftError> {
     let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { a = Neg (x) y = Neg (a) }"#;
-    sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])
+    valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[1.0, -2.0]))])
 }
 
 fn declare(model: &mut ModelProto, sizes: &[i64]) {
@@ -220,18 +221,18 @@ fn declare(model: &mut ModelProto, sizes: &[i64]) {
 }
 
 /// A model that declares a size for a value between two nodes.
-fn declared(size: i64) -> Made {
+fn declared(size: i64) -> DraftResult {
     negated_twice()?.changed(|model| declare(model, &[size])).any()
 }
 
-fn rank(rank: usize) -> Made {
+fn rank(rank: usize) -> DraftResult {
     rank_of("n = Size (w)", rank)
 }
 
 /// A model with an initializer of a rank, whose nodes compute the number of its elements.
-fn rank_of(nodes: &str, rank: usize) -> Made {
+fn rank_of(nodes: &str, rank: usize) -> DraftResult {
     let text =
         format!(r#"<ir_version: 7, opset_import: ["" : 13]> g () => (int64 n) <float[1] w = {{1}}> {{ {nodes} }}"#);
-    let sound = sound(&text, Vec::new(), vec![("n", integers(&[], &[1]))])?;
-    sound.changed(|model| first_weight(model, |tensor| tensor.dims = vec![1; rank])).answered()
+    let valid = valid_model(&text, Vec::new(), vec![("n", integers(&[], &[1]))])?;
+    valid.changed(|model| first_weight(model, |tensor| tensor.dims = vec![1; rank])).answered()
 }

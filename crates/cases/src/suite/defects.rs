@@ -1,4 +1,4 @@
-//! `defects.yaml`: vendored tests that a correct implementation may fail as they are stored, each with the reason.
+//! `defects.yaml`: defective vendored tests, which a correct implementation may fail, each with the reason.
 
 use std::collections::BTreeMap;
 
@@ -47,24 +47,24 @@ pub struct Defects {
 impl Defects {
     /// Reads the file.
     pub fn parse(text: &str) -> Result<Defects, SuiteError> {
-        let wrong = |rule: String| SuiteError::File { path: "testdata/onnx/defects.yaml".into(), rule };
-        let list: Vec<Defect> = yaml::read("defects.yaml", text).map_err(|error| wrong(error.message))?;
+        let file_error = |rule: String| SuiteError::File { path: "testdata/onnx/defects.yaml".into(), rule };
+        let list: Vec<Defect> = yaml::read("defects.yaml", text).map_err(|error| file_error(error.message))?;
         let mut defects = Defects::default();
         for defect in list {
             let Defect { test, from, to, .. } = &defect;
             if release_key(from) > release_key(to) {
-                return Err(wrong(format!("{test}: the first release, {from}, comes after the last, {to}")));
+                return Err(file_error(format!("{test}: the first release, {from}, is later than the last, {to}")));
             }
             let ways = [defect.outputs_of.is_some(), defect.stored_as.is_some(), defect.level.is_some()];
             if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
-                return Err(wrong(format!("{test}: write one of outputs_of, stored_as and level")));
+                return Err(file_error(format!("{test}: write only one of outputs_of, stored_as and level")));
             }
             if defect.level == Some(Level::Required) {
-                return Err(wrong(format!("{test}: the level of a test that is listed is recommended or open")));
+                return Err(file_error(format!("{test}: the level of a listed test must be recommended or open")));
             }
             let others = defects.by_test.entry(test.clone()).or_default();
             if let Some(other) = others.iter().find(|other| other.has(from) || defect.has(&other.from)) {
-                return Err(wrong(format!("{test}: {from} to {to} and {} to {} overlap", other.from, other.to)));
+                return Err(file_error(format!("{test}: {from} to {to} and {} to {} overlap", other.from, other.to)));
             }
             others.push(defect);
         }
@@ -72,7 +72,7 @@ impl Defects {
     }
 
     /// Returns the defect of a test in a release.
-    pub fn of(&self, release: &str, test: &str) -> Option<&Defect> {
+    pub fn find(&self, release: &str, test: &str) -> Option<&Defect> {
         self.by_test.get(test)?.iter().find(|defect| defect.has(release))
     }
 
@@ -158,19 +158,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_in_the_file_is_named() {
+    fn a_mistake_in_the_file_is_named() {
         let entry = |from: &str, to: &str| format!("- {{test: node/a, from: {from}, to: {to}, because: b}}\n");
         let defects = Defects::parse(&format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.10.0", "1.10.2"))).unwrap();
-        assert_eq!(defects.of("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));
-        assert_eq!(defects.of("1.10.1", "node/b"), None);
-        assert_eq!(defects.of("1.11.0", "node/a"), None);
+        assert_eq!(defects.find("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));
+        assert_eq!(defects.find("1.10.1", "node/b"), None);
+        assert_eq!(defects.find("1.11.0", "node/a"), None);
         for (text, expected) in [
-            (entry("1.10.0", "1.9.0"), "comes after"),
+            (entry("1.10.0", "1.9.0"), "is later than"),
             (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),
             (format!("{}{}", entry("1.9.0", "1.9.0"), entry("1.2.2", "1.10.0")), "overlap"),
             (entry("1.9.0", "1.9.0").replace("because", "why"), "why"),
-            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "write one of"),
-            (entry("1.9.0", "1.9.0").replace("because", "level: recommended, stored_as: a, because"), "write one of"),
+            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "write only one of"),
+            (
+                entry("1.9.0", "1.9.0").replace("because", "level: recommended, stored_as: a, because"),
+                "write only one of",
+            ),
             (entry("1.9.0", "1.9.0").replace("because", "level: required, because"), "recommended or open"),
         ] {
             let error = Defects::parse(&text).unwrap_err().to_string();

@@ -117,7 +117,7 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SuiteError + '_ {
     |error| SuiteError::Io { path: path.to_owned(), error }
 }
 
-fn wrong(path: &Path, rule: impl Into<String>) -> SuiteError {
+fn file_error(path: &Path, rule: impl Into<String>) -> SuiteError {
     SuiteError::File { path: path.to_owned(), rule: rule.into() }
 }
 
@@ -147,7 +147,7 @@ impl Exporter {
     pub fn new(folder: &Path, suite: &str) -> Result<Exporter, SuiteError> {
         let is_free = !folder.exists() || std::fs::read_dir(folder).map_err(io(folder))?.next().is_none();
         if !is_free {
-            return Err(wrong(folder, "is not empty; name a new folder"));
+            return Err(file_error(folder, "is not empty; name a new folder"));
         }
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let temporary = folder.with_file_name(format!(".{name}.export-{}", std::process::id()));
@@ -181,7 +181,7 @@ impl Exporter {
 
     fn line<T: Serialize>(&mut self, value: &T) -> Result<(), SuiteError> {
         let path = self.temporary.join(MANIFEST);
-        let text = serde_json::to_string(value).map_err(|error| wrong(&path, error.to_string()))?;
+        let text = serde_json::to_string(value).map_err(|error| file_error(&path, error.to_string()))?;
         writeln!(self.manifest, "{text}").map_err(io(&path))
     }
 
@@ -307,7 +307,7 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
 fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
     let (source, size) = open_regular(from).map_err(io(from))?;
     if size > MAX_BINARY {
-        return Err(wrong(from, format!("is larger than the {MAX_BINARY} bytes that are copied")));
+        return Err(file_error(from, format!("is larger than the limit of {MAX_BINARY} bytes")));
     }
     // The file may grow meanwhile.
     let mut source = source.take(MAX_BINARY);
@@ -364,18 +364,22 @@ impl Exported {
         let path = root.join(MANIFEST);
         let mut lines = read_lines(&path).map_err(io(&path))?.enumerate();
         let at = |number: usize| path.with_file_name(format!("{MANIFEST}:{}", number + 1));
-        let (_, first) = lines.next().ok_or_else(|| wrong(&path, "is empty; export the cases again"))?;
+        let (_, first) = lines.next().ok_or_else(|| file_error(&path, "is empty; export the cases again"))?;
         let first = first.map_err(io(&path))?;
-        let head: Head = serde_json::from_str(&first).map_err(|error| wrong(&at(0), error.to_string()))?;
+        let head: Head = serde_json::from_str(&first).map_err(|error| file_error(&at(0), error.to_string()))?;
         if head.format != FORMAT {
-            return Err(wrong(&path, format!("has format {}, and this program reads format {FORMAT}", head.format)));
+            return Err(file_error(
+                &path,
+                format!("has format {}, but this program reads format {FORMAT}", head.format),
+            ));
         }
         let mut entries = BTreeMap::new();
         for (number, line) in lines {
             let line = line.map_err(io(&at(number)))?;
-            let entry: Entry = serde_json::from_str(&line).map_err(|error| wrong(&at(number), error.to_string()))?;
-            if let Some(twice) = entries.insert(entry.id.clone(), entry) {
-                return Err(wrong(&at(number), format!("duplicate case {}", twice.id)));
+            let entry: Entry =
+                serde_json::from_str(&line).map_err(|error| file_error(&at(number), error.to_string()))?;
+            if let Some(duplicate) = entries.insert(entry.id.clone(), entry) {
+                return Err(file_error(&at(number), format!("duplicate case {}", duplicate.id)));
             }
         }
         Ok(Exported { root: root.to_owned(), suite: head.suite, entries, memory: None })
@@ -396,7 +400,10 @@ impl Exported {
 
     fn read(&self, entry: &Entry) -> Result<Case, SuiteError> {
         if entry.folder.split('/').any(|part| part == "..") || Path::new(&entry.folder).is_absolute() {
-            return Err(wrong(&self.root.join(MANIFEST), format!("{}: the folder leaves the suite", entry.id)));
+            return Err(file_error(
+                &self.root.join(MANIFEST),
+                format!("{}: the folder is outside the suite", entry.id),
+            ));
         }
         let home = self.root.join(&entry.folder);
         let is_read = |name: &&String| *name == "model.onnx" || name.starts_with("test_data_set_");
@@ -405,13 +412,13 @@ impl Exported {
         SuiteError::check_size(self.memory, files, case)?;
         let file = |name: &str| -> Result<Bytes, SuiteError> {
             let path = home.join(name);
-            let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
+            let expected = entry.sha256.get(name).ok_or_else(|| file_error(&path, "is not in the manifest"))?;
             let bytes = read_file(&path, MAX_BINARY).map_err(io(&path))?;
             if hash(&bytes) != *expected {
-                return Err(wrong(
+                return Err(file_error(
                     &path,
                     format!(
-                        "is not what was exported: its sha256 differs; export the case again, or take out {MANIFEST}"
+                        "was changed after the export: its sha256 differs; export the case again, or remove {MANIFEST}"
                     ),
                 ));
             }
@@ -452,7 +459,7 @@ fn data_set(
 ) -> Result<DataSet, SuiteError> {
     let value = |name: &str, declared: &ValueType| -> Result<Value, SuiteError> {
         let name = format!("{name}.pb");
-        decode::value(file(&name)?, declared).map_err(|error| wrong(&folder.join(&name), error.to_string()))
+        decode::value(file(&name)?, declared).map_err(|error| file_error(&folder.join(&name), error.to_string()))
     };
     let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
         let value = value(&format!("input_{number}"), &port.r#type)?;
@@ -462,7 +469,7 @@ fn data_set(
         let stored = |part: Part, declared: &ValueType| value(&file_name(number, part), declared);
         let tensor = |part: Part, declared: &ValueType| match stored(part, declared)? {
             Value::Tensor(tensor) => Ok(tensor),
-            _ => Err(wrong(folder, format!("{} holds {declared}, not a tensor", file_name(number, part)))),
+            _ => Err(file_error(folder, format!("{} contains {declared}, not a tensor", file_name(number, part)))),
         };
         Ok(ExpectedOutput { name: output.name.clone(), expected: output.rule.try_map(stored, tensor)? })
     });
@@ -473,16 +480,16 @@ fn data_set(
 }
 
 impl Source for Exported {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(self.entries.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(self.entries.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        Ok(vec![unit.name.clone()])
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![group.name.clone()])
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
@@ -493,8 +500,8 @@ impl Source for Exported {
         self.memory = Some(memory);
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let entry = self.entries.get(&unit.name).filter(|_| wanted(&unit.name));
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let entry = self.entries.get(&group.name).filter(|_| wanted(&group.name));
         entry.map(|entry| self.read(entry)).into_iter().collect()
     }
 }

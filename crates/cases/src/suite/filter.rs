@@ -35,7 +35,7 @@ impl Filter {
         for pattern in patterns.iter().map(AsRef::as_ref) {
             let unwanted = pattern.strip_prefix('!');
             if unwanted.unwrap_or(pattern).trim_end_matches('/').is_empty() {
-                return Err(FilterError { pattern: pattern.to_owned(), reason: "it names no case".to_owned() });
+                return Err(FilterError { pattern: pattern.to_owned(), reason: "it selects no case".to_owned() });
             }
             if let Some(pattern) = unwanted {
                 filter.unwanted.add(pattern)?;
@@ -62,26 +62,26 @@ impl Filter {
 
     /// Returns true if neither a pattern nor a group selects cases, so that the default cases of the suite are
     /// selected.
-    pub fn names_none(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         self.wanted.is_empty() && self.within.is_empty()
     }
 
-    /// Returns true if the whole unit of this name is selected.
-    pub fn touches(&self, unit: &str) -> bool {
-        self.is_everything() || self.matches(unit) || self.matches(&format!("{unit}/x"))
+    /// Returns true if the whole group of this name is selected.
+    pub fn selects_group(&self, group: &str) -> bool {
+        self.is_everything() || self.matches(group) || self.matches(&format!("{group}/x"))
     }
 
-    /// Returns true if some case of the unit of this name may be selected. Otherwise the unit need not be read.
-    pub fn may_choose_from(&self, unit: &str) -> bool {
-        let meets = |group: &String| is_in(unit, group) || is_in(group, unit);
+    /// Returns true if some case of the group of this name may be selected. Otherwise the group need not be read.
+    pub fn may_select_from(&self, group: &str) -> bool {
+        let meets = |within: &String| is_in(group, within) || is_in(within, group);
         let is_within = self.within.is_empty() || self.within.iter().any(meets);
-        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(unit))
+        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(group))
     }
 
     /// Returns true if it is certain that every case that a pattern can match is selected.
-    pub fn chooses_all_of(&self, pattern: &str) -> bool {
+    pub fn selects_all_of(&self, pattern: &str) -> bool {
         let start = &pattern[..wildcard(pattern)];
-        if self.names_none() && !may_be_default(start) {
+        if self.is_default() && !may_be_default(start) {
             return false;
         }
         if !is_glob(pattern) && self.matches(pattern) {
@@ -94,7 +94,7 @@ impl Filter {
 
     /// Returns true if every case is selected.
     pub fn is_everything(&self) -> bool {
-        self.names_none() && self.unwanted.is_empty()
+        self.is_default() && self.unwanted.is_empty()
     }
 }
 
@@ -140,15 +140,15 @@ impl Patterns {
         self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
     }
 
-    /// Returns true if some id that begins with the name of a unit may match.
-    fn may_match_from(&self, unit: &str) -> bool {
-        let below = format!("{unit}/");
+    /// Returns true if some id that begins with the name of a group may match.
+    fn may_match_from(&self, group: &str) -> bool {
+        let below = format!("{group}/");
         let path = self.paths.range(below.clone()..).next();
-        let glob = self.globs.range(unit.to_owned()..).next();
-        self.names(unit)
+        let glob = self.globs.range(group.to_owned()..).next();
+        self.names(group)
             || path.is_some_and(|path| path.starts_with(&below))
-            || glob.is_some_and(|(start, _)| start.starts_with(unit))
-            || self.globs_of(unit).next().is_some()
+            || glob.is_some_and(|(start, _)| start.starts_with(group))
+            || self.globs_of(group).next().is_some()
     }
 }
 
@@ -181,18 +181,18 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_left_out_only_where_no_id_of_it_can_match() {
+    fn a_group_is_skipped_only_if_none_of_its_ids_can_match() {
         let filter = Filter::new(&["ai.onnx/Sum-13/b*", "ai.onnx/{Abs,Add}-*", "!ai.onnx/Sum-13/**"]).unwrap();
-        for (unit, expected) in [
+        for (group, expected) in [
             ("ai.onnx/Sum-13", true),
             ("ai.onnx/Sum-1", true),
             ("ai.onnx/Sub-13", true),
             ("onnx-1.23.2/node/test_sum", false),
         ] {
-            assert_eq!(filter.may_choose_from(unit), expected, "{unit}");
+            assert_eq!(filter.may_select_from(group), expected, "{group}");
         }
-        assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_choose_from("ai.onnx/Sub-13"));
-        assert!(Filter::new(&["!a"]).unwrap().may_choose_from("a"));
+        assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_select_from("ai.onnx/Sub-13"));
+        assert!(Filter::new(&["!a"]).unwrap().may_select_from("a"));
     }
 
     #[test]
@@ -207,19 +207,19 @@ mod tests {
             ("a/b/c*", true),
             ("a/*", false),
         ] {
-            assert_eq!(filter.chooses_all_of(pattern), expected, "{pattern}");
+            assert_eq!(filter.selects_all_of(pattern), expected, "{pattern}");
         }
-        assert!(Filter::default().chooses_all_of("**"));
+        assert!(Filter::default().selects_all_of("**"));
         let filter = Filter::new(&["a", "!a/b*"]).unwrap();
-        assert!(!filter.chooses_all_of("a/*") && !filter.chooses_all_of("a/bc") && filter.chooses_all_of("a/c"));
+        assert!(!filter.selects_all_of("a/*") && !filter.selects_all_of("a/bc") && filter.selects_all_of("a/c"));
     }
 
     #[test]
-    fn what_is_no_glob_is_refused() {
+    fn an_invalid_glob_is_refused() {
         assert!(Filter::new(&["a[b"]).is_err());
         for empty in ["", "/", "!", "!/"] {
             let error = Filter::new(&["a", empty]).unwrap_err().to_string();
-            assert!(error.contains("it names no case"), "{empty}: {error}");
+            assert!(error.contains("it selects no case"), "{empty}: {error}");
         }
     }
 
@@ -229,8 +229,8 @@ mod tests {
         let filter = Filter::new(&ids).unwrap();
         let all = (0..20_000).map(|at| format!("d/Op-{}/case_{at}", at % 700));
         assert_eq!(all.filter(|id| filter.matches(id)).count(), 10_000);
-        assert!(filter.may_choose_from("d/Op-699") && !filter.may_choose_from("d/Op-700"));
+        assert!(filter.may_select_from("d/Op-699") && !filter.may_select_from("d/Op-700"));
         assert!(!filter.matches("d/Op-1") && !filter.matches("d/Op-1/case_1x") && filter.matches("d/Op-1/case_1/x"));
-        assert!(filter.chooses_all_of("d/Op-1/case_1/*") && !filter.chooses_all_of("d/Op-1/*"));
+        assert!(filter.selects_all_of("d/Op-1/case_1/*") && !filter.selects_all_of("d/Op-1/*"));
     }
 }

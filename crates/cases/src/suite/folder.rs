@@ -11,13 +11,13 @@ use crate::suite::upstream::rejudge;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// Tolerances of upstream's runner, which are the default for a folder.
-const UPSTREAM: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
+const UPSTREAM_ACCURACY: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 
 /// All folders below one that contain a `model.onnx`.
 #[derive(Debug)]
 pub struct FolderSuite {
     /// The folder of each case by its id.
-    homes: BTreeMap<String, PathBuf>,
+    folders: BTreeMap<String, PathBuf>,
     /// Largest total size in bytes of the files of a case.
     memory: Option<u64>,
 }
@@ -25,30 +25,30 @@ pub struct FolderSuite {
 impl FolderSuite {
     /// Finds the test folders at and below `folder`. A case's id is its path from there.
     pub fn open(folder: &Path) -> Result<FolderSuite, SuiteError> {
-        let mut homes = BTreeMap::new();
+        let mut folders = BTreeMap::new();
         for entry in WalkDir::new(folder).follow_links(false).sort_by_file_name() {
             let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
             if entry.file_name() == "model.onnx" {
                 let home = entry.path().parent().unwrap_or(folder);
-                if let Some(other) = homes.insert(id(folder, home), home.to_owned()) {
+                if let Some(other) = folders.insert(id(folder, home), home.to_owned()) {
                     let rule =
                         format!("has the same id as {}: {}; rename one of them", other.display(), id(folder, home));
                     return Err(SuiteError::File { path: home.to_owned(), rule });
                 }
             }
         }
-        if homes.is_empty() {
+        if folders.is_empty() {
             let rule =
-                "no folder here holds a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
+                "no folder here contains a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
-        Ok(FolderSuite { homes, memory: None })
+        Ok(FolderSuite { folders, memory: None })
     }
 
     /// Keeps the cases outside these folders. Returns `None` if no case remains.
     pub(super) fn outside(mut self, roots: &[PathBuf]) -> Option<FolderSuite> {
-        self.homes.retain(|_, home| !roots.iter().any(|root| home.starts_with(root)));
-        (!self.homes.is_empty()).then_some(self)
+        self.folders.retain(|_, home| !roots.iter().any(|root| home.starts_with(root)));
+        (!self.folders.is_empty()).then_some(self)
     }
 }
 
@@ -65,20 +65,20 @@ fn id(folder: &Path, home: &Path) -> String {
 }
 
 impl Source for FolderSuite {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        Ok(self.homes.keys().map(|id| CaseGroup { name: id.clone() }).collect())
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(self.folders.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        Ok(self.homes.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(self.folders.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        Ok(vec![unit.name.clone()])
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![group.name.clone()])
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        Ok(self.homes.keys().map(String::as_str).collect::<Vec<_>>().join("\n"))
+        Ok(self.folders.keys().map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
     fn limit(&mut self, memory: u64) {
@@ -86,25 +86,25 @@ impl Source for FolderSuite {
     }
 
     fn remark(&self) -> Option<String> {
-        let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
+        let Accuracy::Close { relative, absolute } = UPSTREAM_ACCURACY else { return None };
         Some(format!(
             "without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} relative, \
              {absolute:e} absolute ({} cases)",
-            self.homes.len()
+            self.folders.len()
         ))
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        if !wanted(&unit.name) {
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        if !wanted(&group.name) {
             return Ok(Vec::new());
         }
-        let Some(home) = self.homes.get(&unit.name) else { return Ok(Vec::new()) };
+        let Some(home) = self.folders.get(&group.name) else { return Ok(Vec::new()) };
         let is_value = |path: &Path| path.extension().is_some_and(|end| end == "pb");
         let values =
             WalkDir::new(home).max_depth(2).into_iter().filter_map(Result::ok).map(walkdir::DirEntry::into_path);
         let files = values.filter(|path| is_value(path)).chain([home.join("model.onnx")]);
-        SuiteError::check_size(self.memory, files, || Case::without_data(&unit.name))?;
-        let mut case = read_folder(&unit.name, home, &UPSTREAM, Feed::Files)?;
+        SuiteError::check_size(self.memory, files, || Case::without_data(&group.name))?;
+        let mut case = read_folder(&group.name, home, &UPSTREAM_ACCURACY, Feed::Files)?;
         rejudge(&mut case);
         Ok(vec![case])
     }

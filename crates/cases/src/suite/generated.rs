@@ -1,4 +1,4 @@
-//! Cases from the specs, one unit per operator version.
+//! Cases from the specs, one group per operator version.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,10 +46,10 @@ impl Generated {
 
     fn files(&self) -> &Files {
         let specs = Specs::embedded();
-        let slots = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
+        let entries = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
         self.files.get_or_init(|| Files {
             operators: OperatorCatalog::embedded(),
-            records: specs.domains().flat_map(slots).collect(),
+            records: specs.domains().flat_map(entries).collect(),
         })
     }
 }
@@ -90,13 +90,13 @@ impl From<GenerateError> for SuiteError {
 }
 
 impl Source for Generated {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let files = self.files();
         let versions = Specs::embedded().all().filter(|version| files.operators.has(version) && can_be_made(version));
         Ok(versions.map(|version| CaseGroup { name: version.qualified() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         let known = |version: &OperatorVersion| {
             let mut versions = Specs::embedded().versions(&version.domain, &version.name);
             version.qualified() == name
@@ -107,11 +107,11 @@ impl Source for Generated {
         Ok(name.parse().ok().filter(known).map(|version| CaseGroup { name: version.qualified() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let version = version(unit)?;
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let version = version(group)?;
         let files = self.files();
         let record = files.record(&version).filter(|record| record.is_fresh);
-        if let Some(ids) = record.and_then(|record| record.parts.ids(&unit.name, version.since)) {
+        if let Some(ids) = record.and_then(|record| record.parts.ids(&group.name, version.since)) {
             return Ok(ids);
         }
         let mut ids = ids(&files.operators, &version)?;
@@ -119,23 +119,23 @@ impl Source for Generated {
         Ok(ids)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(cases(&self.files().operators, &version(unit)?, wanted)?)
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        Ok(cases(&self.files().operators, &version(group)?, wanted)?)
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
         Ok(digest_of_texts(self.files().operators.texts()))
     }
 
-    fn check(&self, unit: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
-        let version = version(unit)?;
+    fn check(&self, group: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
+        let version = version(group)?;
         let files = self.files();
         let recorded = files.record(&version).and_then(|record| record.parts.digest(version.since));
         if files.records.is_empty() || recorded.is_some_and(|recorded| recorded == digest(cases)) {
             return Ok(());
         }
         let path = path_of(&format!("{}/{}", version.domain, version.name));
-        let rule = format!("the cases of {version} are others; if that is meant, run `cargo xtask gen`");
+        let rule = format!("the cases of {version} have changed; if that is intended, run `cargo xtask gen`");
         Err(SuiteError::File { path: path.into(), rule })
     }
 }
@@ -146,7 +146,8 @@ fn can_be_made(version: &OperatorVersion) -> bool {
     cfg!(feature = "images") || version.name != "ImageDecoder"
 }
 
-fn version(unit: &CaseGroup) -> Result<OperatorVersion, SuiteError> {
-    let wrong = |error: OperatorVersionError| SuiteError::File { path: (&unit.name).into(), rule: error.to_string() };
-    unit.name.parse().map_err(wrong)
+fn version(group: &CaseGroup) -> Result<OperatorVersion, SuiteError> {
+    let file_error =
+        |error: OperatorVersionError| SuiteError::File { path: (&group.name).into(), rule: error.to_string() };
+    group.name.parse().map_err(file_error)
 }

@@ -23,7 +23,8 @@ pub struct FilterError {
     pub reason: String,
 }
 
-/// A glob over ids. Most globs have one of two simple forms, which need no glob engine: many globs are tried on each id.
+/// A glob over ids. Most globs have one of two simple forms, which need no glob engine, since many globs are tried on
+/// each id.
 #[derive(Debug)]
 pub struct PathGlob {
     /// The literal prefix of every id.
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compiled_is_refused_at_once() {
+    fn a_glob_that_does_not_compile_is_refused_when_parsed() {
         let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
         let rows = [
             (nested(300), "has more than 64 braces"),

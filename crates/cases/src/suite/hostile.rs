@@ -1,4 +1,4 @@
-//! Hostile models, one unit per topic.
+//! Hostile models, one group per topic.
 
 use std::fs;
 use std::io;
@@ -33,33 +33,33 @@ impl HostileCases {
         topics().iter().flat_map(ids_of)
     }
 
-    fn topic(unit: &str) -> Option<&'static Topic> {
-        let name = unit.strip_prefix(HostileCases::GROUP)?.strip_prefix('/')?;
+    fn topic(group: &str) -> Option<&'static Topic> {
+        let name = group.strip_prefix(HostileCases::GROUP)?.strip_prefix('/')?;
         topics().iter().find(|topic| topic.name == name)
     }
 }
 
 impl Source for HostileCases {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(topics().iter().map(|topic| CaseGroup { name: format!("{}/{}", HostileCases::GROUP, topic.name) }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(Self::topic(name).map(|_| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let mut ids: Vec<String> = Self::topic(&unit.name).into_iter().flat_map(ids_of).collect();
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let mut ids: Vec<String> = Self::topic(&group.name).into_iter().flat_map(ids_of).collect();
         ids.sort_unstable();
         Ok(ids)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let mut cases = Vec::new();
-        for attack in Self::topic(&unit.name).map_or(&[][..], |topic| topic.attacks) {
-            let id = format!("{}/{}", unit.name, attack.name);
+        for attack in Self::topic(&group.name).map_or(&[][..], |topic| topic.attacks) {
+            let id = format!("{}/{}", group.name, attack.name);
             if wanted(&id) {
-                cases.push(made(attack, &id)?);
+                cases.push(make_case(attack, &id)?);
             }
         }
         Ok(cases)
@@ -69,7 +69,7 @@ impl Source for HostileCases {
         Ok(fingerprint())
     }
 
-    fn group(&self) -> Option<&str> {
+    fn common_prefix(&self) -> Option<&str> {
         Some(HostileCases::GROUP)
     }
 }
@@ -80,10 +80,10 @@ fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
 }
 
 /// Makes the case of an attack. If its model has files, they are in the temporary folder.
-fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
+fn make_case(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
     let (mut case, files) = attack.case(id).map_err(|error| SuiteError::Hostile { id: id.to_owned(), error })?;
     if let Some(files) = files {
-        let folder = written(id, |folder| files(folder, &case.model));
+        let folder = write_once(id, |folder| files(folder, &case.model));
         case.folder = Some(folder.map_err(|error| SuiteError::Io { path: std::env::temp_dir(), error })?);
         let folder = case.folder.clone();
         case.refusal.iter_mut().for_each(|refusal| refusal.control.folder.clone_from(&folder));
@@ -92,7 +92,7 @@ fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
 }
 
 /// Returns the folder of a model in the temporary folder, written on first use.
-fn written(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
+fn write_once(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     if written.is_none() {
         *written = Some(tempfile::Builder::new().prefix("onnx-conformance-").tempdir()?);
@@ -114,15 +114,15 @@ mod tests {
     use crate::case::digest;
 
     #[test]
-    fn every_attack_is_made_twice_the_same() {
+    fn every_attack_is_deterministic() {
         let mut ids = BTreeSet::new();
-        for unit in HostileCases.units().unwrap() {
-            let cases = HostileCases.load(&unit, &|_| true).unwrap();
-            assert_eq!(digest(&cases), digest(&HostileCases.load(&unit, &|_| true).unwrap()), "{}", unit.name);
-            let topic = HostileCases::topic(&unit.name).unwrap();
-            assert_eq!(digest(&cases), topic.digest, "{}: the cases have changed, so write this digest", unit.name);
+        for group in HostileCases.groups().unwrap() {
+            let cases = HostileCases.load(&group, &|_| true).unwrap();
+            assert_eq!(digest(&cases), digest(&HostileCases.load(&group, &|_| true).unwrap()), "{}", group.name);
+            let topic = HostileCases::topic(&group.name).unwrap();
+            assert_eq!(digest(&cases), topic.digest, "{}: the cases have changed, so write this digest", group.name);
             let made: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
-            assert_eq!(made, HostileCases.ids(&unit).unwrap().into_iter().collect(), "{}", unit.name);
+            assert_eq!(made, HostileCases.ids(&group).unwrap().into_iter().collect(), "{}", group.name);
             for case in &cases {
                 let word = |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
                 assert!(case.id.split('/').all(word), "{}", case.id);
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_should_not_reach_is_there() {
-        let unit = CaseGroup { name: "hostile/external".to_owned() };
-        let cases = HostileCases.load(&unit, &|id| id.ends_with("/parent") || id.ends_with("/link")).unwrap();
+    fn files_that_a_model_must_not_reach_exist() {
+        let group = CaseGroup { name: "hostile/external".to_owned() };
+        let cases = HostileCases.load(&group, &|id| id.ends_with("/parent") || id.ends_with("/link")).unwrap();
         for case in cases {
             let folder = case.folder.unwrap();
             assert_eq!(fs::read(folder.join("model.onnx")).unwrap(), case.model);

@@ -1,4 +1,4 @@
-//! Cases about the format itself, one unit per file under `specs/ir`.
+//! Cases about the format itself, one group per file under `specs/ir`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -61,39 +61,40 @@ impl IrCases {
             return Ok(folder.path().to_owned());
         }
         let folder = write_data().map_err(|error| {
-            let hint = "it is for temporary files; set TMPDIR to a folder that can be written, or name `testdata` of a \
-                        checkout by --testdata";
+            let hint = "temporary files are written here; set TMPDIR to a writable folder, or pass `testdata` of a \
+                        checkout with --testdata";
             let error = io::Error::new(error.kind(), format!("{error}; {hint}"));
             SuiteError::Io { path: std::env::temp_dir(), error }
         })?;
         Ok(written.insert(folder).path().to_owned())
     }
 
-    fn file(unit: &CaseGroup) -> Result<IrFile, SuiteError> {
-        let found = embedded_ir().find(|(name, _)| *name == unit.name);
-        let missing = || SuiteError::File { path: (&unit.name).into(), rule: "there is no such file of cases".into() };
+    fn file(group: &CaseGroup) -> Result<IrFile, SuiteError> {
+        let found = embedded_ir().find(|(name, _)| *name == group.name);
+        let missing =
+            || SuiteError::File { path: (&group.name).into(), rule: "this file of cases does not exist".into() };
         let (name, text) = found.ok_or_else(missing)?;
         Ok(read_ir(&name, text)?)
     }
 }
 
 impl Source for IrCases {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let mut ids = ir_ids(&Self::file(unit)?);
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let mut ids = ir_ids(&Self::file(group)?);
         ids.sort_unstable();
         Ok(ids)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(ir_cases(&Self::file(unit)?, &self.folder()?, wanted)?)
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        Ok(ir_cases(&Self::file(group)?, &self.folder()?, wanted)?)
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {

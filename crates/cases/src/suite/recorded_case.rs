@@ -31,7 +31,7 @@ pub struct CaseFacts {
     /// True if the case is about special values.
     pub is_edge: bool,
     /// The opset of ONNX's own domain, if the model of another domain also imports it.
-    pub beside: Option<u32>,
+    pub default_domain_opset: Option<u32>,
     /// Types of type parameters that the id does not name, such as `T2=string`. Empty for a negative case.
     pub types: BTreeSet<String>,
     /// The settings of all nodes under test. Empty for a negative case.
@@ -49,20 +49,23 @@ pub struct Needs {
 
 impl CaseFacts {
     /// Collects the facts of a case of an operator version.
-    pub(super) fn of(version: &OperatorVersion, case: &Case) -> CaseFacts {
+    pub(super) fn from_case(version: &OperatorVersion, case: &Case) -> CaseFacts {
         let model = decode::model(case.model.clone()).unwrap_or_default();
-        let beside = model
+        let default_domain_opset = model
             .opset_import
             .iter()
             .find(|import| version.domain != DEFAULT_DOMAIN && canonical_domain(import.domain()) == DEFAULT_DOMAIN);
         let refusal = case.refusal_class();
-        let (types, settings) =
-            if refusal.is_some() { (BTreeSet::new(), Settings::default()) } else { kind_of(version, case, &model) };
+        let (types, settings) = if refusal.is_some() {
+            (BTreeSet::new(), Settings::default())
+        } else {
+            types_and_settings(version, case, &model)
+        };
         CaseFacts {
             level: case.level,
             refusal,
             is_edge: case.is_edge,
-            beside: beside.and_then(|import| u32::try_from(import.version()).ok()),
+            default_domain_opset: default_domain_opset.and_then(|import| u32::try_from(import.version()).ok()),
             types,
             settings,
         }
@@ -72,7 +75,7 @@ impl CaseFacts {
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
         let last = id.path.rsplit_once("@opset=").and_then(|(_, opset)| opset.parse().ok());
         let mut opsets = vec![(version.domain.clone(), last.unwrap_or(version.since))];
-        opsets.extend(self.beside.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
+        opsets.extend(self.default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
         let releases = Specs::embedded().releases().ok();
         let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));
         let ir = opsets.iter().filter_map(lowest).max().unwrap_or_default();
@@ -86,7 +89,7 @@ impl CaseFacts {
             level: Level::Required,
             refusal: None,
             is_edge: false,
-            beside: None,
+            default_domain_opset: None,
             types: BTreeSet::new(),
             settings: Settings::parse(settings),
         };
@@ -101,7 +104,7 @@ impl CaseFacts {
                 _ if word.contains('=') => {
                     facts.types.insert(word.to_owned());
                 }
-                _ => facts.beside = Some(word.strip_prefix("ai.onnx-")?.parse().ok()?),
+                _ => facts.default_domain_opset = Some(word.strip_prefix("ai.onnx-")?.parse().ok()?),
             }
         }
         Some(facts)
@@ -112,7 +115,7 @@ impl fmt::Display for CaseFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.level)?;
         self.refusal.iter().try_for_each(|class| write!(f, " {class}"))?;
-        self.beside.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
+        self.default_domain_opset.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
         f.write_str(if self.is_edge { " edge" } else { "" })?;
         self.types.iter().try_for_each(|pair| write!(f, " {pair}"))?;
         match self.settings.words().next() {
@@ -123,7 +126,7 @@ impl fmt::Display for CaseFacts {
 }
 
 /// Returns the types that the id of a case does not name, and the settings, for the nodes of an operator version.
-fn kind_of(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTreeSet<String>, Settings) {
+fn types_and_settings(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTreeSet<String>, Settings) {
     let Ok(spec) = Specs::embedded().get(version) else { return (BTreeSet::new(), Settings::default()) };
     let inferred = infer(model, &Limits::default());
     let all = inferred.nodes().filter_map(|node| inferred.node_facts(node)).filter(|facts| {

@@ -47,7 +47,7 @@ pub struct VersionRecord {
 
 impl OperatorRecord {
     /// Creates the record of an operator, such as `ai.onnx/Abs`, without versions.
-    pub fn of_no_version(operator: &str) -> OperatorRecord {
+    pub fn new(operator: &str) -> OperatorRecord {
         OperatorRecord { source: digest_of_sources(operator), versions: BTreeMap::new() }
     }
 
@@ -66,7 +66,7 @@ impl OperatorRecord {
             facts
         };
         let id = |case: &Case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned();
-        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::of(version, case)))).collect();
+        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::from_case(version, case)))).collect();
         self.versions.insert(version.since, VersionRecord { cases: recorded, digest: digest(cases) });
     }
 
@@ -113,13 +113,13 @@ impl OperatorRecord {
                 let facts = known.get(group.facts)?;
                 cases.extend(group.ids("").map(|id| (id, Arc::clone(facts))));
             }
-            let is_whole = cases.len() == version.count;
-            is_whole.then(|| (version.since, VersionRecord { cases, digest: version.digest.to_owned() }))
+            let is_complete = cases.len() == version.count;
+            is_complete.then(|| (version.since, VersionRecord { cases, digest: version.digest.to_owned() }))
         });
         let versions = versions.collect::<Option<_>>()?;
         let has = |since: &u32| parts.version(*since).is_some();
-        let is_whole = parts.groups.iter().all(|group| group.sinces.iter().all(has) && group.facts < known.len());
-        is_whole.then(|| OperatorRecord { source: parts.source.to_owned(), versions })
+        let is_complete = parts.groups.iter().all(|group| group.sinces.iter().all(has) && group.facts < known.len());
+        is_complete.then(|| OperatorRecord { source: parts.source.to_owned(), versions })
     }
 }
 
@@ -252,7 +252,7 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
     static READ: OnceLock<Vec<OnceLock<Versions>>> = OnceLock::new();
     let operator = format!("{}/{}", version.domain, version.name);
     let Some((at, _)) = embedded_text(&operator) else { return &[] };
-    let slot = READ.get_or_init(|| ENDS.iter().map(|_| OnceLock::new()).collect()).get(at);
+    let cell = READ.get_or_init(|| ENDS.iter().map(|_| OnceLock::new()).collect()).get(at);
     let read = || {
         let cases = |(since, recorded): (u32, VersionRecord)| {
             let name = OperatorVersion::new(&version.domain, &version.name, since).qualified();
@@ -261,7 +261,7 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
         };
         OperatorRecord::embedded(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
     };
-    slot.and_then(|slot| slot.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
+    cell.and_then(|cell| cell.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the path of the record of an operator.
@@ -306,13 +306,13 @@ pub fn stale_records() -> Vec<String> {
         OperatorRecord::embedded(operator).is_none_or(|index| index.source != digest_of_sources(operator))
     };
     let has_file = |operator: &&str| embedded::file(&format!("{operator}/op.yaml")).is_some();
-    let of_nothing = ENDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
-    operators().filter(is_stale).chain(of_nothing).map(path_of).collect()
+    let without_file = ENDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
+    operators().filter(is_stale).chain(without_file).map(path_of).collect()
 }
 
 fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, GenerateError> {
     let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-    let mut record = OperatorRecord::of_no_version(operator);
+    let mut record = OperatorRecord::new(operator);
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
         files.check_whole(&version)?;
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_written_record_reads_back() {
         let many: Vec<String> = (0..40).map(|number| format!("many/T={number}")).collect();
         let mut first = recorded(&["literal", "whole/T=float", "whole/T=int8"]);
         let facts = first.cases["literal"].clone();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_index() {
+    fn a_truncated_index_is_refused() {
         let index = OperatorRecord { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
         assert_eq!(OperatorRecord::parse(text.strip_suffix("1 2 /b/ c\n").unwrap()), None);

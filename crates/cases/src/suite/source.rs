@@ -19,23 +19,23 @@ pub struct CaseGroup {
 
 /// A source of cases.
 pub trait Source: Sync {
-    /// Returns the units in order, without reading any case.
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError>;
+    /// Returns the groups in order, without reading any case.
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError>;
 
-    /// Returns the unit of this name, without listing all units.
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
+    /// Returns the group of this name, without listing all groups.
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
 
-    /// Returns the ids of a unit's cases, sorted, without making them.
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError>;
+    /// Returns the ids of a group's cases, sorted, without making them.
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError>;
 
-    /// Loads the selected cases of a unit.
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+    /// Loads the selected cases of a group.
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
 
     /// Returns a text that changes if the cases may have changed.
     fn fingerprint(&self) -> Result<String, SuiteError>;
 
-    /// Returns the common prefix of all ids, if there is one. A filter that selects nothing below it skips the units.
-    fn group(&self) -> Option<&str> {
+    /// Returns the common prefix of all ids, if there is one. A filter that selects nothing below it skips the groups.
+    fn common_prefix(&self) -> Option<&str> {
         None
     }
 
@@ -44,7 +44,7 @@ pub trait Source: Sync {
         true
     }
 
-    /// Returns a text that is the same for units with the same cases, so that such a test runs only once.
+    /// Returns a text that is the same for groups with the same cases, so that such a test runs only once.
     fn content(&self, _unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
         Ok(None)
     }
@@ -63,7 +63,7 @@ pub trait Source: Sync {
     /// project itself are small.
     fn limit(&mut self, _memory: u64) {}
 
-    /// Compares all cases of a unit with their record, if there is one.
+    /// Compares all cases of a group with their record, if there is one.
     fn check(&self, _unit: &CaseGroup, _cases: &[Case]) -> Result<(), SuiteError> {
         Ok(())
     }
@@ -129,14 +129,14 @@ impl SuiteError {
         if size <= memory {
             return Ok(());
         }
-        let message = format!("the model and its data have {size} bytes, and the limit is {memory} bytes");
+        let message = format!("the model and its data have {size} bytes, over the limit of {memory} bytes");
         Err(SuiteError::TooLarge { case: Box::new(case()), message })
     }
 
     /// Creates the error for a folder that cannot be walked.
     pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
         let path = error.path().unwrap_or(folder).to_owned();
-        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link leads back to it"));
+        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link forms a cycle"));
         SuiteError::Io { path, error }
     }
 }

@@ -14,7 +14,7 @@ use crate::suite::{
     VendoredCases,
 };
 
-/// A unit with its source, and the ids of its selected cases.
+/// A group with its source, and the ids of its selected cases.
 pub type SelectedGroup<'a> = (&'a (dyn Source + Send), CaseGroup, Vec<String>);
 
 /// All sources together.
@@ -35,7 +35,7 @@ impl Suite {
     }
 
     /// Opens a folder of test folders. Manifests in it, or in a folder below, are used.
-    pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
+    pub fn from_folder(folder: &Path) -> Result<Suite, SuiteError> {
         if folder.join(MANIFEST).is_file() {
             return Ok(Suite::new(vec![Box::new(Exported::open(folder)?)]));
         }
@@ -56,8 +56,8 @@ impl Suite {
         self
     }
 
-    /// Opens the project's suite with these cases from specs. The tests of releases, and the data of format cases, are the
-    /// embedded ones unless a folder is given.
+    /// Opens the project's suite with these cases from specs. The tests of releases and the data of format cases are
+    /// embedded, unless a folder is given.
     pub fn project(testdata: Option<&Path>, generated: Generated) -> Result<Suite, SuiteError> {
         Suite::with(&Releases::below(testdata)?, generated, testdata)
     }
@@ -85,36 +85,36 @@ impl Suite {
         self.sources.iter().filter_map(|source| source.remark())
     }
 
-    /// Returns every unit that is selected by default, with its source, in order.
-    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
-        self.units_for(&Filter::default())
+    /// Returns every group that is selected by default, with its source, in order.
+    pub fn groups(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        self.groups_for(&Filter::default())
     }
 
-    /// Returns the units from which a filter may select cases, in order.
-    fn units_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+    /// Returns the groups from which a filter may select cases, in order.
+    fn groups_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
-            let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
-            if filter.names_none() { source.is_default() } else { names_it() }
+            let names_it = || source.common_prefix().is_none_or(|group| filter.may_select_from(group));
+            if filter.is_default() { source.is_default() } else { names_it() }
         };
-        let mut units = Vec::new();
+        let mut groups = Vec::new();
         for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
-            let of_source = source.units()?.into_iter().filter(|unit| filter.may_choose_from(&unit.name));
-            units.extend(of_source.map(|unit| (source, unit)));
+            let of_source = source.groups()?.into_iter().filter(|group| filter.may_select_from(&group.name));
+            groups.extend(of_source.map(|group| (source, group)));
         }
-        Ok(units)
+        Ok(groups)
     }
 
-    /// Returns the unit of this name with its source, without listing all units.
-    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+    /// Returns the group of this name with its source, without listing all groups.
+    pub fn find_group(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let found = self.place(name)?;
-        Ok(found.and_then(|(at, unit)| Some((self.sources.get(at)?.as_ref(), unit))))
+        Ok(found.and_then(|(at, group)| Some((self.sources.get(at)?.as_ref(), group))))
     }
 
-    /// Returns the unit of this name with the index of its source.
+    /// Returns the group of this name with the index of its source.
     fn place(&self, name: &str) -> Result<Option<(usize, CaseGroup)>, SuiteError> {
         for (at, source) in self.sources.iter().enumerate() {
-            if let Some(unit) = source.unit(name)? {
-                return Ok(Some((at, unit)));
+            if let Some(group) = source.find_group(name)? {
+                return Ok(Some((at, group)));
             }
         }
         Ok(None)
@@ -131,14 +131,14 @@ impl Suite {
         Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())
     }
 
-    /// Returns the units from which a filter selects cases, with the selected ids, in order.
+    /// Returns the groups from which a filter selects cases, with the selected ids, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
-        let units = self.units_for(filter)?;
-        let choose = |(source, unit): (&'a (dyn Source + Send), CaseGroup)| {
-            let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
-            Ok((source, unit, ids))
+        let groups = self.groups_for(filter)?;
+        let choose = |(source, group): (&'a (dyn Source + Send), CaseGroup)| {
+            let ids: Vec<String> = source.ids(&group)?.into_iter().filter(|id| filter.matches(id)).collect();
+            Ok((source, group, ids))
         };
-        let mut chosen = units.into_par_iter().map(choose).collect::<Result<Vec<_>, SuiteError>>()?;
+        let mut chosen = groups.into_par_iter().map(choose).collect::<Result<Vec<_>, SuiteError>>()?;
         chosen.retain(|(_, _, ids)| !ids.is_empty());
         Ok(chosen)
     }
@@ -153,7 +153,7 @@ impl Suite {
         Ok(found)
     }
 
-    /// Hands over the cases with these ids that exist, each in the variant that its id ends with. Every unit is read
+    /// Hands over the cases with these ids that exist, each in the variant that its id ends with. Every group is read
     /// once at most.
     pub fn find_each(
         &self,
@@ -170,10 +170,10 @@ impl Suite {
                 }
             }
         }
-        for ((at, unit), chosen) in wanted {
+        for ((at, group), chosen) in wanted {
             let Some(source) = self.sources.get(at) else { continue };
             let names: HashSet<&str> = chosen.iter().map(|(id, _)| *id).collect();
-            let cases = match source.load(&unit, &|id| names.contains(id)) {
+            let cases = match source.load(&group, &|id| names.contains(id)) {
                 Err(SuiteError::TooLarge { .. }) => continue,
                 cases => cases?,
             };

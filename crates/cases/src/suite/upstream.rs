@@ -1,4 +1,4 @@
-//! Other rules for the few vendored cases whose stored outputs cannot be required of a correct implementation. Each
+//! Other rules for the few vendored cases with stored outputs that a correct implementation need not reproduce. Each
 //! rule follows from the properties of the case, never from its name; docs/accuracy.md argues it.
 
 use std::collections::BTreeMap;

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Feed, Level, UpstreamOverride, read_files};
+use crate::case::{
+    Case, DataSet, Evidence, Expected, ExpectedOutput, Feed, FolderInMemory, Level, UpstreamOverride, read_files,
+};
 use crate::compare::Accuracy;
 use crate::suite::defects::{Defect, Defects};
 use crate::suite::releases::{FullTest, Releases, Tolerance};
@@ -20,7 +22,7 @@ const EXPANDED: &str = "_expanded";
 const RAMP: &str = "light/";
 
 /// Default tolerance of upstream's runner.
-const USUAL: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+const DEFAULT_TOLERANCE: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
 
 /// Backend tests of an ONNX release as cases, with ids such as `onnx-1.7.0/node/test_abs`.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl VendoredCases {
     /// Returns the tests of the newest embedded release.
     pub fn newest() -> Result<VendoredCases, SuiteError> {
         let releases = Releases::embedded()?;
-        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "holds no release".to_owned() };
+        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "contains no release".to_owned() };
         VendoredCases::all(&releases)?.pop().ok_or_else(missing)
     }
 
@@ -80,7 +82,7 @@ impl VendoredCases {
 
     fn tolerance(&self, test: &str) -> Tolerance {
         let release = self.releases.all().get(self.number);
-        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(USUAL)
+        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(DEFAULT_TOLERANCE)
     }
 
     /// Reads a test of some release as the case of an id, with the tolerances of this release's runner.
@@ -89,7 +91,8 @@ impl VendoredCases {
         let Tolerance { rtol, atol } = self.tolerance(test);
         let accuracy = Accuracy::Close { relative: rtol, absolute: atol };
         let feed = if test.starts_with(RAMP) { Feed::Ramp } else { Feed::Files };
-        Ok(Some(read_files(id, &files, &self.place(test), &accuracy, feed)?))
+        let folder = FolderInMemory { files: &files, path: &self.place(test) };
+        Ok(Some(read_files(id, folder, &accuracy, feed)?))
     }
 
     /// Returns a test whose values cannot be read: its model, for which no answer is correct.
@@ -107,14 +110,15 @@ impl VendoredCases {
         Path::new("testdata/onnx").join(self.release()).join(test)
     }
 
-    fn mend(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
-        let Some(defect) = self.defects.of(self.release(), test) else { return Ok(()) };
+    fn apply_defect(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
+        let Some(defect) = self.defects.find(self.release(), test) else { return Ok(()) };
         let later = match &defect.outputs_of {
             None => None,
             Some(release) => {
                 let later = self.releases.find(release).map(|number| self.read(number, &case.id, test)).transpose()?;
                 let missing = || {
-                    let rule = format!("there is no ONNX {release} that has {test}, whose outputs defects.yaml names");
+                    let rule =
+                        format!("defects.yaml refers to the outputs of {test} in ONNX {release}, which does not exist");
                     SuiteError::File { path: self.place(test), rule }
                 };
                 Some(later.flatten().ok_or_else(missing)?)
@@ -126,7 +130,7 @@ impl VendoredCases {
 }
 
 impl Source for VendoredCases {
-    fn group(&self) -> Option<&str> {
+    fn common_prefix(&self) -> Option<&str> {
         Some(&self.prefix)
     }
 
@@ -134,26 +138,26 @@ impl Source for VendoredCases {
         self.number + 1 == self.releases.all().len()
     }
 
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+    fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let tests = self.releases.index(self.number)?.tests.keys();
         Ok(tests.map(|test| CaseGroup { name: format!("{}/{test}", self.prefix) }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+    fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         let Some(test) = self.test_of(name) else { return Ok(None) };
         let is_there = self.releases.index(self.number)?.tests.contains_key(test);
         Ok(is_there.then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        Ok(vec![unit.name.clone()])
+    fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![group.name.clone()])
     }
 
-    fn content(&self, unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
-        let Some(test) = self.test_of(&unit.name) else { return Ok(None) };
+    fn content(&self, group: &CaseGroup) -> Result<Option<String>, SuiteError> {
+        let Some(test) = self.test_of(&group.name) else { return Ok(None) };
         let Some(FullTest { origin, .. }) = self.releases.test(self.number, test)? else { return Ok(None) };
         let Tolerance { rtol, atol } = self.tolerance(test);
-        let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
+        let defect = self.defects.find(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
         Ok(Some(format!("{origin} {test} {rtol} {atol} {defect}")))
     }
 
@@ -166,16 +170,16 @@ impl Source for VendoredCases {
         self.releases.fingerprint(self.number)
     }
 
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let Some(test) = self.test_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
-        let read = match self.read(self.number, &unit.name, test) {
-            Err(SuiteError::Case(_)) if self.defects.of(self.release(), test).is_some_and(Defect::is_open) => {
-                self.unreadable(&unit.name, test)?
+    fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let Some(test) = self.test_of(&group.name).filter(|_| wanted(&group.name)) else { return Ok(Vec::new()) };
+        let read = match self.read(self.number, &group.name, test) {
+            Err(SuiteError::Case(_)) if self.defects.find(self.release(), test).is_some_and(Defect::is_open) => {
+                self.unreadable(&group.name, test)?
             }
             read => read?,
         };
         let Some(mut case) = read else { return Ok(Vec::new()) };
-        self.mend(&mut case, test)?;
+        self.apply_defect(&mut case, test)?;
         rejudge(&mut case);
         // Random values differ between an operator and its body.
         let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
@@ -193,15 +197,15 @@ mod tests {
     #[test]
     fn a_vendored_case_is_found_by_its_name() {
         let cases = VendoredCases::newest().unwrap();
-        let units = cases.units().unwrap();
-        assert!(units.iter().all(|unit| cases.unit(&unit.name).unwrap().as_ref() == Some(unit)));
+        let groups = cases.groups().unwrap();
+        assert!(groups.iter().all(|group| cases.find_group(&group.name).unwrap().as_ref() == Some(group)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
-            assert_eq!(cases.unit(name).unwrap(), None, "{name}");
+            assert_eq!(cases.find_group(name).unwrap(), None, "{name}");
         }
     }
 
     #[test]
-    fn a_folder_that_is_no_release_is_an_error() {
-        assert!(Releases::of_folder(Path::new("no/such/folder")).is_err());
+    fn a_folder_without_releases_is_an_error() {
+        assert!(Releases::from_folder(Path::new("no/such/folder")).is_err());
     }
 }

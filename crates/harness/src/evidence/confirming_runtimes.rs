@@ -17,7 +17,7 @@ impl ConfirmingRuntimes<'static> {
         let all = Measurements::embedded();
         let mut confirming = Vec::new();
         for (runtime, _) in all.runtimes() {
-            confirming.extend(Evidence::of_runtime(runtime).zip(all.newest(runtime)?));
+            confirming.extend(Evidence::from_runtime(runtime).zip(all.newest(runtime)?));
         }
         Ok(ConfirmingRuntimes(confirming))
     }

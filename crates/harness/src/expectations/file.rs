@@ -156,8 +156,8 @@ impl Expectations {
         if !self.scope.is_empty() && !self.exact {
             return Err(HeaderFault::ScopeWithoutExact);
         }
-        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::of_id(pattern).1 != Variant::Runtime) {
-            return Err(HeaderFault::ScopeOfVariant(Variant::of_id(pattern).0.to_owned()));
+        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::split_id(pattern).1 != Variant::Runtime) {
+            return Err(HeaderFault::ScopeOfVariant(Variant::split_id(pattern).0.to_owned()));
         }
         Filter::new(&self.scope).map(drop).map_err(HeaderFault::Scope)
     }
@@ -315,7 +315,7 @@ mod tests {
         for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
             let file = Expectations { version: Some(version.to_owned()), ..Expectations::none(runtime) };
             let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
-            assert!(error.contains("names no file: begin it with a letter or a digit"), "{error}");
+            assert!(error.contains("cannot be part of a file name: begin it with a letter or a digit"), "{error}");
         }
         for entry in [
             format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),

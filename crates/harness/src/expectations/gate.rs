@@ -156,8 +156,8 @@ impl Scope<'_> {
         let Some(filter) = self.filter else { return false };
         match &entry.cases {
             Some(pattern) => {
-                let (pattern, variant) = Variant::of_id(pattern);
-                variant == self.variant && filter.chooses_all_of(pattern)
+                let (pattern, variant) = Variant::split_id(pattern);
+                variant == self.variant && filter.selects_all_of(pattern)
             }
             None => self.variant == Variant::Runtime && filter.is_everything(),
         }

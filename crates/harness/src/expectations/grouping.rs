@@ -171,14 +171,14 @@ fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult
     let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged.iter().filter(|result| !is_open(result)) {
-        let (id, variant) = Variant::of_id(&result.id);
+        let (id, variant) = Variant::split_id(&result.id);
         for group in Group::all(id) {
             *sizes.entry((group, variant)).or_default() += 1;
         }
     }
     let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
     for &index in others.iter().filter(|&&index| !is_open(failures[index])) {
-        let (id, variant) = Variant::of_id(&failures[index].id);
+        let (id, variant) = Variant::split_id(&failures[index].id);
         for group in Group::all(id) {
             members.entry((group, variant)).or_default().push(index);
         }

@@ -128,7 +128,7 @@ impl ExpectationMatcher {
     fn add(&mut self, index: usize, entry: &Entry) -> Result<(), FilterError> {
         match (&entry.cases, &entry.unsupported) {
             (Some(pattern), _) => {
-                let (pattern, variant) = Variant::of_id(pattern);
+                let (pattern, variant) = Variant::split_id(pattern);
                 let entries = self.by_id.entry(variant).or_default();
                 if is_glob(pattern) {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
@@ -211,7 +211,7 @@ impl ExpectationMatcher {
 
     /// Returns the position of the entry that a result belongs to.
     fn owner(&self, result: &CaseResult) -> Option<usize> {
-        let (id, variant) = Variant::of_id(&result.id);
+        let (id, variant) = Variant::split_id(&result.id);
         let named = self.at_path(id, variant).next();
         named.or_else(|| self.by_missing_feature(result)).or_else(|| {
             let mut first = None;
@@ -227,7 +227,7 @@ impl ExpectationMatcher {
 
     /// Returns the most precise entry that selects the case by its id.
     pub fn entry_about(&self, id: &str) -> Option<&Entry> {
-        let (id, variant) = Variant::of_id(id);
+        let (id, variant) = Variant::split_id(id);
         self.entry(self.about(id, variant).next()?)
     }
 

@@ -116,14 +116,14 @@ pub fn updated_expectations(
 
 /// Returns true if an entry may match cases that a whole run omits: those of ONNX's older releases.
 fn is_outside(entry: &Entry) -> bool {
-    entry.cases.as_ref().is_some_and(|pattern| !Filter::default().chooses_all_of(Variant::of_id(pattern).0))
+    entry.cases.as_ref().is_some_and(|pattern| !Filter::default().selects_all_of(Variant::split_id(pattern).0))
 }
 
 /// Returns true if an entry may match cases of these groups, by name. A missing feature may match any group.
 fn may_be_about(entry: &Entry, units: &[String]) -> bool {
     let Some(pattern) = &entry.cases else { return !units.is_empty() };
-    let (pattern, _) = Variant::of_id(pattern);
-    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_choose_from(unit)))
+    let (pattern, _) = Variant::split_id(pattern);
+    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_select_from(unit)))
 }
 
 /// Decides the change of an entry from the results that belong to it.
@@ -135,7 +135,7 @@ fn change(
     cases: &[&CaseResult],
 ) -> Change {
     let of_variant = match &entry.cases {
-        Some(pattern) => Variant::of_id(pattern).1 == variant,
+        Some(pattern) => Variant::split_id(pattern).1 == variant,
         None => variant == Variant::Runtime,
     };
     let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| matcher.judges(result)).collect();

@@ -164,7 +164,7 @@ impl Findings {
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
         let name = version.qualified();
         let shows = |finding: &Finding| recorded_cases(version).iter().any(|case| finding.is_about(&case.id));
-        self.0.iter().filter(move |finding| finding.filter.may_choose_from(&name) && shows(finding))
+        self.0.iter().filter(move |finding| finding.filter.may_select_from(&name) && shows(finding))
     }
 
     /// Returns the findings with an id, of any runtime.
@@ -262,7 +262,7 @@ impl Finding {
     /// Returns the operator versions that the patterns may match.
     fn versions(&self) -> impl Iterator<Item = OperatorVersion> + '_ {
         let specs = Specs::embedded();
-        specs.all().filter(|version| self.filter.may_choose_from(&version.qualified()))
+        specs.all().filter(|version| self.filter.may_select_from(&version.qualified()))
     }
 }
 

@@ -41,13 +41,13 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
     };
     match &arguments.filter {
         // A single name is found without listing everything.
-        Some(name) if arguments.exact => match suite.unit(name)? {
+        Some(name) if arguments.exact => match suite.find_group(name)? {
             Some(unit) => Ok(vec![whole(unit)]),
             None => Ok(named(suite, name, true)?.into_iter().collect()),
         },
         text => {
             let units: Vec<_> = if filter.is_everything() {
-                suite.units()?
+                suite.groups()?
             } else {
                 suite.choose(filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect()
             };
@@ -64,7 +64,7 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
 fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
     let CaseId { path: id, variant } = CaseId::parse(text);
     for name in CaseId::parse(text).folders().chain([id]) {
-        if let Some((source, unit)) = suite.unit(name)? {
+        if let Some((source, unit)) = suite.find_group(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
             // A complete id must not match as a prefix of others: `T=float` is not `T=float16`.
             let is_exact = is_exact || source.ids(&unit)?.iter().any(|other| other == id);

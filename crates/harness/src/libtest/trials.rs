@@ -152,7 +152,7 @@ impl Trials {
         let entries = matcher.expectations().expect.iter().enumerate();
         for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
             let Some(pattern) = &entry.cases else { continue };
-            let (pattern, _) = Variant::of_id(pattern);
+            let (pattern, _) = Variant::split_id(pattern);
             if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
                 let _ = write!(report, "\nexpectation that matches no case: {}", matcher.expectations().place(index));
             }

@@ -50,7 +50,7 @@ impl MeasuredEntries {
 
     /// Returns the most precise entry that selects the case by its id, or an error if the entries of its group cannot be parsed.
     pub(super) fn about(&self, id: &str) -> Result<Option<&Entry>, UnreadableGroup> {
-        let group = group_of_path(Variant::of_id(id).0).and_then(|group| self.groups.get(group));
+        let group = group_of_path(Variant::split_id(id).0).and_then(|group| self.groups.get(group));
         let group = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
         // An entry for several groups is less precise than any entry for one.
         let of_rest = || Some(&self.rest).filter(|rest| !rest.is_empty())?.entry_about(id);

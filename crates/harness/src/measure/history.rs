@@ -62,7 +62,7 @@ impl History {
 impl VersionOutcomes {
     fn of(measurement: &Measurement, version: &'static str, filter: &Filter) -> VersionOutcomes {
         let mut outcomes = VersionOutcomes { version, cases: 0, declined: 0, failed: 0 };
-        let operators = Specs::embedded().all().filter(|operator| filter.may_choose_from(&operator.qualified()));
+        let operators = Specs::embedded().all().filter(|operator| filter.may_select_from(&operator.qualified()));
         for operator in operators {
             let chosen = recorded_cases(&operator).iter();
             let chosen = chosen.filter(|case| case.facts.level == Level::Required && filter.matches(&case.id));

@@ -7,7 +7,7 @@ use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal
 use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::message::LONGEST_MESSAGE;
+use onnx_conformance_subject::message::MAX_MESSAGE;
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response, has_external_data};
 
 use crate::run::{CaseResult, Outcome, undeclared_feature};
@@ -44,10 +44,10 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
 fn kept(message: String) -> String {
     /// Space for the end, which gives the number of omitted characters.
     const END: usize = 40;
-    if message.len() <= LONGEST_MESSAGE || message.chars().count() <= LONGEST_MESSAGE {
+    if message.len() <= MAX_MESSAGE || message.chars().count() <= MAX_MESSAGE {
         return message;
     }
-    let end = message.char_indices().nth(LONGEST_MESSAGE - END).map_or(message.len(), |(end, _)| end);
+    let end = message.char_indices().nth(MAX_MESSAGE - END).map_or(message.len(), |(end, _)| end);
     let (start, rest) = message.split_at(end);
     format!("{start}... ({} more characters)", rest.chars().count())
 }
@@ -351,10 +351,10 @@ mod tests {
 
     #[test]
     fn a_long_message_is_kept_in_part() {
-        let whole = "é".repeat(LONGEST_MESSAGE);
+        let whole = "é".repeat(MAX_MESSAGE);
         assert_eq!(kept(whole.clone()), whole);
         let cut = kept("é".repeat(1 << 20));
         assert!(cut.ends_with("é... (1046616 more characters)"), "{cut}");
-        assert!((LONGEST_MESSAGE - 40..=LONGEST_MESSAGE).contains(&cut.chars().count()));
+        assert!((MAX_MESSAGE - 40..=MAX_MESSAGE).contains(&cut.chars().count()));
     }
 }

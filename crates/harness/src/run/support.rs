@@ -14,7 +14,7 @@ use onnx_conformance_subject::{Declaration, MissingFeature};
 /// if the case is sent. A negative case is checked by its control, since a violation is seldom declared. A hostile
 /// model without a control is always sent.
 pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
-    let (_, variant) = Variant::of_id(&case.id);
+    let (_, variant) = Variant::split_id(&case.id);
     if !declaration.has_variant(variant) {
         return Some(format!("variant {variant}"));
     }

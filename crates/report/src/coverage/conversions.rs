@@ -27,7 +27,7 @@ impl Conversions {
     /// Returns the conversions of the versions that the filter selects.
     pub fn chosen(filter: &Filter) -> Vec<Conversions> {
         let all = TEXT.lines().filter(|line| !line.starts_with('#')).filter_map(parse);
-        all.filter(|conversions| filter.touches(&conversions.version.qualified())).collect()
+        all.filter(|conversions| filter.selects_group(&conversions.version.qualified())).collect()
     }
 
     /// Formats the sums: `12 pairs: 30 cases as they are, 4 edited, 3 refused, 0 wrong`.

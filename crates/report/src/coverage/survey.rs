@@ -39,7 +39,7 @@ impl<'a> CoverageCollector<'a> {
             .map_err(|error| GenerateError::Spec(LookupError::File(Box::new(SpecError::Yaml(error)))))?;
         let all: Vec<OperatorVersion> = specs.all().collect();
         let mut chosen: Vec<OperatorVersion> =
-            all.iter().filter(|version| filter.touches(&version.qualified())).cloned().collect();
+            all.iter().filter(|version| filter.selects_group(&version.qualified())).cloned().collect();
         if chosen.is_empty() {
             chosen = all;
         }

@@ -233,7 +233,7 @@ fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<
         if id.version().is_none() {
             continue;
         }
-        let ids_of_version = || match suite.unit(id.group()) {
+        let ids_of_version = || match suite.find_group(id.group()) {
             Ok(Some(unit)) => suite.ids(&unit).unwrap_or_default().into_iter().collect(),
             _ => HashSet::new(),
         };

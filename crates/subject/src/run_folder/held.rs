@@ -13,13 +13,13 @@ use crate::run_folder::remove;
 const PREFIX: &str = "onnx-conformance-run-";
 
 /// Time limit for emptying the folder of a run at its end.
-const LONGEST: Duration = Duration::from_mins(1);
+const REMOVAL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Time limit for removing folders of earlier runs. The rest is left to the next run.
-const LONGEST_OLD: Duration = Duration::from_secs(10);
+const OLD_REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Number of attempts to create a folder and lock it. Another run may take a new folder for an abandoned one.
-const ATTEMPTS: usize = 16;
+const MAX_ATTEMPTS: usize = 16;
 
 /// A folder for the files of a run, removed when the value is dropped. Only its owner can access it.
 ///
@@ -37,18 +37,18 @@ impl RunFolder {
     /// Creates a folder in `place`, and removes those that killed runs have left there.
     pub fn new_in(place: &Path) -> io::Result<RunFolder> {
         remove_abandoned(place);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let mut builder = Builder::new();
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
             let path = builder.prefix(PREFIX).tempdir_in(place)?.keep();
-            match hold(&path) {
-                Held::Yes(held) => return Ok(RunFolder { path, held: Some(held) }),
-                Held::Unknown => return Ok(RunFolder { path, held: None }),
-                Held::No => {}
+            match try_lock_folder(&path) {
+                Lock::Acquired(held) => return Ok(RunFolder { path, held: Some(held) }),
+                Lock::Unsupported => return Ok(RunFolder { path, held: None }),
+                Lock::Taken => {}
             }
         }
-        Err(io::Error::other(format!("in {} no folder stays in its place", place.display())))
+        Err(io::Error::other(format!("other processes take or remove every new folder in {}", place.display())))
     }
 
     /// Returns the path of the folder.
@@ -58,7 +58,7 @@ impl RunFolder {
 
     /// Removes the folder early, and returns an error if it cannot.
     pub fn remove(&self) -> io::Result<()> {
-        remove(&self.path, Instant::now() + LONGEST)
+        remove(&self.path, Instant::now() + REMOVAL_TIMEOUT)
     }
 }
 
@@ -70,44 +70,44 @@ impl Drop for RunFolder {
 }
 
 /// Result of locking a folder.
-enum Held {
-    Yes(File),
+enum Lock {
+    Acquired(File),
     /// Another process holds it, or has removed it.
-    No,
+    Taken,
     /// The system or the file system does not support it.
-    Unknown,
+    Unsupported,
 }
 
 #[cfg(unix)]
-fn hold(path: &Path) -> Held {
+fn try_lock_folder(path: &Path) -> Lock {
     use std::fs::TryLockError;
     use std::os::unix::fs::MetadataExt as _;
-    let Ok(folder) = File::open(path) else { return Held::No };
+    let Ok(folder) = File::open(path) else { return Lock::Taken };
     match folder.try_lock() {
-        Err(TryLockError::WouldBlock) => return Held::No,
-        Err(TryLockError::Error(_)) => return Held::Unknown,
+        Err(TryLockError::WouldBlock) => return Lock::Taken,
+        Err(TryLockError::Error(_)) => return Lock::Unsupported,
         Ok(()) => {}
     }
     let place = |found: fs::Metadata| (found.dev(), found.ino());
     // The path may be a link by now, or the folder may have been removed or replaced.
     match (folder.metadata().map(place), fs::symlink_metadata(path).map(place)) {
-        (Ok(held), Ok(there)) if held == there => Held::Yes(folder),
-        _ => Held::No,
+        (Ok(held), Ok(there)) if held == there => Lock::Acquired(folder),
+        _ => Lock::Taken,
     }
 }
 
 #[cfg(not(unix))]
-fn hold(_path: &Path) -> Held {
-    Held::Unknown
+fn try_lock_folder(_path: &Path) -> Lock {
+    Lock::Unsupported
 }
 
 /// Removes folders of this user that no process holds.
 fn remove_abandoned(place: &Path) {
-    let until = Instant::now() + LONGEST_OLD;
+    let until = Instant::now() + OLD_REMOVAL_TIMEOUT;
     for entry in fs::read_dir(place).into_iter().flatten().filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
             && entry.metadata().is_ok_and(|found| found.is_dir() && is_own(&found))
-            && let Held::Yes(_held) = hold(&entry.path())
+            && let Lock::Acquired(_held) = try_lock_folder(&entry.path())
         {
             // The next run tries again.
             let _ = remove(&entry.path(), until);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_goes_with_its_value() {
+    fn a_folder_is_removed_when_its_value_is_dropped() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::new_in(place.path()).unwrap();
         let path = folder.path().to_owned();

@@ -40,14 +40,14 @@ mod implementation {
             }
             _ => openat(CWD, c".", FOLDER, Mode::empty())?,
         };
-        let name = path.file_name().ok_or_else(|| io::Error::other("the path names no entry of a folder"))?;
+        let name = path.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
         let name = CString::new(name.as_encoded_bytes())?;
         let entry = Entry { parent: parent.as_fd(), name: &name };
         if !entry.is_folder(FileType::Unknown) {
             return Ok(entry.unlink()?);
         }
         let mut removal =
-            Removal { until, lifted: 0, emptied: 0, salt: RandomState::new().hash_one(&name), removed: 0 };
+            Removal { until, moved_up: 0, emptied: 0, salt: RandomState::new().hash_one(&name), removed: 0 };
         removal.folder(&entry)
     }
 
@@ -69,21 +69,21 @@ mod implementation {
 
         /// Removes an entry that is not a folder.
         fn unlink(&self) -> Result<(), Errno> {
-            self.forced(|| unlinkat(self.parent, self.name, AtFlags::empty()))
+            self.with_protection_lifted(|| unlinkat(self.parent, self.name, AtFlags::empty()))
         }
 
         /// Removes an empty folder.
         fn remove_empty(&self) -> Result<(), Errno> {
-            self.forced(|| unlinkat(self.parent, self.name, AtFlags::REMOVEDIR))
+            self.with_protection_lifted(|| unlinkat(self.parent, self.name, AtFlags::REMOVEDIR))
         }
 
         /// Moves the entry into another folder.
-        fn lift(&self, into: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-            self.forced(|| renameat(self.parent, self.name, into, name))
+        fn move_up(&self, into: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+            self.with_protection_lifted(|| renameat(self.parent, self.name, into, name))
         }
 
         /// Acts on the entry, and tries again without its protection if that is the obstacle.
-        fn forced(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+        fn with_protection_lifted(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
             match act() {
                 Err(Errno::NOENT) => Ok(()),
                 Err(Errno::PERM | Errno::ACCESS) => {
@@ -147,7 +147,7 @@ mod implementation {
     struct Removal {
         until: Instant,
         /// Number of folders moved up.
-        lifted: u64,
+        moved_up: u64,
         /// Number of these that have been emptied.
         emptied: u64,
         /// A part of their names that nobody can predict.
@@ -180,25 +180,26 @@ mod implementation {
 
         /// Removes the entries listed in the folder as far as possible, and returns the first error.
         fn empty(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
-            let mut ended = Ok(());
+            let mut result = Ok(());
             for found in Dir::read_from(folder)? {
                 let found = found?;
                 let entry = Entry { parent: folder, name: found.file_name() };
                 if matches!(entry.name.to_bytes(), b"." | b"..") {
                     continue;
                 }
-                let removed = if entry.is_folder(found.file_type()) { self.inner(&entry) } else { self.file(&entry) };
-                ended = ended.and(removed.map_err(io::Error::from));
-                while self.emptied < self.lifted {
+                let removed =
+                    if entry.is_folder(found.file_type()) { self.remove_inner(&entry) } else { self.file(&entry) };
+                result = result.and(removed.map_err(io::Error::from));
+                while self.emptied < self.moved_up {
                     let name = self.name(self.emptied);
                     self.emptied += 1;
-                    let removed = self.inner(&Entry { parent: folder, name: &name });
-                    ended = ended.and(removed.map_err(io::Error::from));
+                    let removed = self.remove_inner(&Entry { parent: folder, name: &name });
+                    result = result.and(removed.map_err(io::Error::from));
                     self.check_time()?;
                 }
                 self.check_time()?;
             }
-            ended
+            result
         }
 
         fn file(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
@@ -208,7 +209,7 @@ mod implementation {
         }
 
         /// Removes a folder within the removed one. Its own subfolders are moved up next to it.
-        fn inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
+        fn remove_inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
             if entry.remove_empty().is_err() {
                 let folder = match entry.open() {
                     Err(Errno::NOENT) => return Ok(()),
@@ -223,8 +224,8 @@ mod implementation {
                     if !inner.is_folder(found.file_type()) {
                         self.file(&inner)?;
                     } else if inner.remove_empty().is_err() {
-                        inner.lift(entry.parent, &self.name(self.lifted))?;
-                        self.lifted += 1;
+                        inner.move_up(entry.parent, &self.name(self.moved_up))?;
+                        self.moved_up += 1;
                     }
                     if Instant::now() > self.until {
                         break;
@@ -244,7 +245,7 @@ mod implementation {
             if Instant::now() <= self.until {
                 return Ok(());
             }
-            Err(io::Error::new(io::ErrorKind::TimedOut, "it holds more than can be removed in the time"))
+            Err(io::Error::new(io::ErrorKind::TimedOut, "it contains more than could be removed within the time limit"))
         }
     }
 }
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn many_entries_and_those_of_every_kind_go() {
+    fn many_entries_of_every_kind_are_removed() {
         check(|folder| {
             for number in 0..500 {
                 fs::create_dir_all(folder.join(format!("{number}/a/b"))).unwrap();
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_to_its_owner_is_opened() {
+    fn protected_entries_are_removed() {
         check(|folder| {
             fs::create_dir_all(folder.join("a/b/c")).unwrap();
             fs::write(folder.join("a/b/file"), "").unwrap();
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_removal_ends_in_its_time() {
+    fn the_removal_ends_at_its_deadline() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("folder");
         fs::create_dir_all(folder.join("a/b")).unwrap();

@@ -13,19 +13,19 @@ use crate::generate::file::ordered::Ordered;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccuracyError {
     /// A key of `by_type` is not an element type.
-    #[error("by_type names '{0}', which is no element type")]
+    #[error("by_type names '{0}', which is not an element type")]
     ByType(String),
     /// The type of `through` is not a floating type.
-    #[error("through names '{0}', which is no floating type")]
+    #[error("through names '{0}', which is not a floating type")]
     Through(String),
     /// A rule has no number, or several.
-    #[error("an accuracy is one of ulp, abs, roundoffs and sum")]
+    #[error("an accuracy has exactly one of ulp, abs, roundoffs and sum")]
     Number,
     /// A rule with `through` has neither `roundoffs` nor `sum`, or another number too.
-    #[error("`through` goes with one of roundoffs and sum")]
+    #[error("`through` requires exactly one of roundoffs and sum")]
     NumberOfThrough,
     /// A number of ULP is negative.
-    #[error("'{size}' is {value}, which is no number of ULP")]
+    #[error("'{size}' is {value}, which is not a number of ULP")]
     Ulp {
         /// The number as written.
         size: Size,
@@ -42,7 +42,7 @@ pub enum AccuracyError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, each with a source where it is not exact, and other rules for some types under narrow and by_type"
+    expecting = "write exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}; all but exact need a source, and may have other rules for some types under narrow and by_type"
 )]
 pub enum AccuracyFile {
     /// The same value.
@@ -92,7 +92,7 @@ pub struct RuleFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, the last two also with `through`, a type"
+    expecting = "write exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, the last two also with `through`, a type"
 )]
 pub enum TypeRule {
     /// By name.

@@ -11,16 +11,16 @@ use crate::generate::file::ordered::Ordered;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AlternativeError {
     /// The lists of a case with `zip` have different lengths.
-    #[error("zip needs lists of one length")]
+    #[error("zip needs lists of the same length")]
     Lengths,
     /// An `each` has no alternative to choose.
-    #[error("an `each` without alternatives")]
+    #[error("`each` has no alternatives")]
     Empty,
     /// Several alternatives of an output apply to the same case.
-    #[error("two alternatives of an output are for the same case, one of them '{0}'")]
+    #[error("two alternatives of an output apply to the same case, one of them '{0}'")]
     Several(String),
     /// An alternative of an output has a name that the case does not have.
-    #[error("no alternative of the case is called '{name}', as an output has it; there are {}", .known.join(" "))]
+    #[error("an output has the alternative '{name}', but the case does not; it has {}", .known.join(" "))]
     Unknown {
         /// The name.
         name: String,

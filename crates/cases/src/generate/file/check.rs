@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no check is written so; it is set, {permutation: AXIS}, {lossy: DISTANCE}, {normal: [MEAN, DEVIATION]}, {uniform: [LOW, HIGH]}, {bernoulli: INPUT}, {multinomial: INPUT}, {dropout: [INPUT, RATIO]} or {mask: [INPUT, RATIO]}"
+    expecting = "not a check; write set, {permutation: AXIS}, {lossy: DISTANCE}, {normal: [MEAN, DEVIATION]}, {uniform: [LOW, HIGH]}, {bernoulli: INPUT}, {multinomial: INPUT}, {dropout: [INPUT, RATIO]} or {mask: [INPUT, RATIO]}"
 )]
 pub enum CheckFile {
     /// By name.

@@ -12,10 +12,10 @@ const LONGEST: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
     /// The expression has more bytes than allowed.
-    #[error("an expression has {0} bytes; write it in {LONGEST} at most, with names under `let`")]
+    #[error("an expression has {0} bytes; write at most {LONGEST}, with names under `let`")]
     TooLong(usize),
     /// The text is not an expression.
-    #[error("expression '{text}' is not understood at character {at}; expected {expected}")]
+    #[error("expression '{text}' cannot be parsed at character {at}; expected {expected}")]
     Syntax {
         /// The expression.
         text: String,
@@ -45,7 +45,7 @@ pub enum ExpressionError {
 /// A number, or an expression over the names that `let:` defines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "no size is written so; it is a number, or an expression such as 2 * H")]
+#[serde(untagged, expecting = "not a size; write a number, or an expression such as 2 * H")]
 pub enum Size {
     /// A number.
     Number(i64),
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn an_expression_without_end_is_refused() {
-        assert!(value(&"(".repeat(100_000)).unwrap_err().to_string().contains("256 at most"));
+        assert!(value(&"(".repeat(100_000)).unwrap_err().to_string().contains("at most 256"));
         assert_eq!(value(&format!("{}H{}", "(".repeat(127), ")".repeat(127))), Ok(3));
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn an_invalid_expression_is_refused() {
         for text in ["", "1 +", "X", "(1", "1 2", "1/0", "9223372036854775807 + 1"] {
             assert!(value(text).is_err(), "{text}");
         }

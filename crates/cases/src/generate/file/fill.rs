@@ -10,7 +10,7 @@ use crate::generate::file::expression::Size;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no fill is written so; it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
+    expecting = "not a fill; write uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
 )]
 pub enum Fill {
     /// A fill with a name.

@@ -13,10 +13,10 @@ use crate::generate::file::alternatives::Label;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiteralError {
     /// Nested lists do not give a shape.
-    #[error("lists of one level have different lengths")]
+    #[error("lists at the same level have different lengths")]
     Ragged,
     /// The shape has more elements than a case may have.
-    #[error("shape {shape:?} has {count} elements; a case's tensors have {MAX_ELEMENTS} at most")]
+    #[error("shape {shape:?} has {count} elements; a tensor of a case may have at most {MAX_ELEMENTS}")]
     TooLarge {
         /// The shape.
         shape: Vec<usize>,
@@ -31,7 +31,7 @@ pub enum LiteralError {
 /// A value, or a list of values. Nested lists give a shape.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "no value is written so; it is a number, a truth value, a string, or a list of them")]
+#[serde(untagged, expecting = "not a value; write a number, a truth value, a string, or a list of them")]
 pub enum Literal {
     /// `true` or `false`.
     Bool(bool),
@@ -74,7 +74,7 @@ pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, Lite
 }
 
 /// Creates a builder for a tensor of a case.
-pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, LiteralError> {
+pub(crate) fn tensor_builder(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, LiteralError> {
     bounded_count(&shape)?;
     Ok(TensorBuilder::unlimited(element, shape)?)
 }
@@ -118,7 +118,7 @@ impl Literal {
             None => self.shape()?,
         };
         let items = self.flat();
-        let buffer = room(element, shape)?;
+        let buffer = tensor_builder(element, shape)?;
         let tensor = match element.kind() {
             Kind::String => {
                 let strings: Option<Vec<Arc<str>>> = items.iter().map(|item| item.text()).collect();
@@ -218,13 +218,13 @@ mod tests {
         assert_eq!(literal("[[1, 2, 3], [4, 5, 6]]").shape(), Ok(vec![2, 3]));
         assert_eq!(literal("7").shape(), Ok(vec![]));
         let error = literal("[1]").tensor(ElementType::Int8, Some(&[1 << 30])).unwrap_err();
-        assert!(error.to_string().contains("a case's tensors have 16777216 at most"), "{error}");
+        assert!(error.to_string().contains("a tensor of a case may have at most 16777216"), "{error}");
         assert_eq!(literal("[]").shape(), Ok(vec![0]));
         assert!(literal("[[1], [2, 3]]").shape().is_err());
     }
 
     #[test]
-    fn a_type_that_cannot_hold_the_values_is_left_out() {
+    fn a_type_that_cannot_hold_the_values_is_omitted() {
         let rows = [
             ("[1, -1]", ElementType::Int8, true),
             ("[1, -1]", ElementType::Uint8, false),

@@ -17,6 +17,7 @@ pub(crate) mod type_list;
 pub(crate) mod value_file;
 pub(crate) mod words;
 pub(crate) mod written_out;
+pub(crate) mod yaml_text;
 
 pub use accuracy::{AccuracyError, AccuracyFile, ResolvedAccuracy};
 pub use expression::ExpressionError;

@@ -20,6 +20,7 @@ use crate::generate::file::trap::TrapFile;
 use crate::generate::file::type_list::TypeList;
 use crate::generate::file::value_file::{InputFile, ValueFile};
 use crate::generate::file::words::Words;
+use crate::generate::file::yaml_text::YamlText;
 
 /// The cases and rules of an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -239,8 +240,8 @@ pub struct CaseFile {
     pub captured: Ordered<ValueFile>,
     /// Inputs of a second run of the same model, which replace those of the first. The model then has named dimensions
     /// instead of sizes.
-    #[serde(default)]
-    pub again: Ordered<InputFile>,
+    #[serde(default, rename = "again")]
+    pub second_inputs: Ordered<InputFile>,
     /// Parameters that are attributes in some versions and inputs in others, and other attributes.
     #[serde(default)]
     pub set: Ordered<OneOrEach<Setting>>,
@@ -285,7 +286,7 @@ impl CaseFile {
     /// Returns the case with the inputs of its second run.
     pub(crate) fn second_run(&self) -> CaseFile {
         let mut second = self.clone();
-        second.inputs.replace(&self.again);
+        second.inputs.replace(&self.second_inputs);
         second
     }
 
@@ -330,7 +331,7 @@ pub enum TypesRule {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no setting is written so; it is a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
+    expecting = "not a setting; write a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
 )]
 pub enum Setting {
     /// Written out.
@@ -434,28 +435,14 @@ impl RefusalFile {
 }
 
 /// Reads an op.yaml. The cases of its recipes are not inserted yet.
-pub(crate) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
+pub(crate) fn read_operator(source: YamlText<'_>) -> Result<OperatorFile, Box<YamlError>> {
+    let YamlText { path, text } = source;
     let file: OperatorFile = yaml::read(path, text)?;
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
         let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);
-        let message = format!("this folder is not the one of {}", file.op);
-        let help = format!("correct the line, or move the file to the folder {}", file.op);
-        return Err(Box::new(YamlError::new(path, text, (line, "op: ".len() + 1), message, Some(help))));
+        let message = format!("the folder does not have the name of the operator {}", file.op);
+        let help = format!("correct the line, or move the file to a folder named {}", file.op);
+        return Err(source.error((line, "op: ".len() + 1), message, Some(help)));
     }
     Ok(file)
-}
-
-/// Creates an error that points at the case or refusal of this name.
-pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String, help: Option<String>) -> Box<YamlError> {
-    Box::new(YamlError::new(path, text, places(text, name).next().unwrap_or((1, 1)), message, help))
-}
-
-/// Finds each `name: NAME` in the text, and returns the line and column of NAME, counted from 1.
-pub(crate) fn places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
-    text.lines().enumerate().filter_map(move |(line, content)| {
-        let column = content.find("name: ")? + "name: ".len();
-        let rest = content.get(column..)?;
-        let written = rest.split([',', '}', '#']).next().unwrap_or(rest).trim().trim_matches(['"', '\'']);
-        (written == name).then_some((line + 1, column + 1))
-    })
 }

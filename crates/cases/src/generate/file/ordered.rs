@@ -55,7 +55,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
         let mut entries: Vec<(String, V)> = Vec::new();
         while let Some(key) = access.next_key::<String>()? {
             if entries.iter().any(|(name, _)| *name == key) {
-                return Err(A::Error::custom(format!("'{key}' appears twice")));
+                return Err(A::Error::custom(format!("duplicate key '{key}'")));
             }
             entries.push((key, access.next_value()?));
         }

@@ -23,8 +23,8 @@ pub struct OutputFile {
     /// The items of a sequence, or of one in an optional.
     pub sequence: Option<OneOrEach<Vec<ValueFile>>>,
     /// True for an optional without a value.
-    #[serde(default)]
-    pub none: bool,
+    #[serde(default, rename = "none")]
+    pub is_absent: bool,
     /// The entries of a map.
     pub map: Option<OneOrEach<MapFile>>,
     /// The indices of the elements of a sparse tensor; `values` has the elements.
@@ -117,7 +117,7 @@ impl OutputFile {
     /// Returns true if the output is derived by hand for any alternative of the case.
     pub(crate) fn is_by_hand(&self) -> bool {
         let is_tensor = self.values.is_some() || self.all.is_some() || self.any_of.is_some();
-        is_tensor || self.sequence.is_some() || self.map.is_some() || self.none
+        is_tensor || self.sequence.is_some() || self.map.is_some() || self.is_absent
     }
 
     /// Returns the output by hand for the alternatives of a case, or `None` if there is none.
@@ -126,16 +126,17 @@ impl OutputFile {
         axes: &[AlternativeAxis],
         choices: &[usize],
     ) -> Result<Option<ValueFile>, AlternativeError> {
-        let of = |axes| Beside { axes, choices };
-        let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
-            of(axes).find(self.values.as_ref())?,
-            of(axes).find(self.shape.as_ref())?,
-            of(axes).find(self.sequence.as_ref())?,
-            of(axes).find(self.map.as_ref())?,
+        use Selection::Chosen;
+        let chosen = |axes| ChosenAlternatives { axes, choices };
+        let (Chosen(values), Chosen(shape), Chosen(sequence), Chosen(map)) = (
+            chosen(axes).find(self.values.as_ref())?,
+            chosen(axes).find(self.shape.as_ref())?,
+            chosen(axes).find(self.sequence.as_ref())?,
+            chosen(axes).find(self.map.as_ref())?,
         ) else {
             return Ok(None);
         };
-        if values.is_none() && self.all.is_none() && sequence.is_none() && map.is_none() && !self.none {
+        if values.is_none() && self.all.is_none() && sequence.is_none() && map.is_none() && !self.is_absent {
             return Ok(None);
         }
         Ok(Some(ValueFile {
@@ -143,7 +144,7 @@ impl OutputFile {
             values: values.cloned().map(OneOrEach::One),
             all: self.all.clone(),
             sequence: sequence.cloned(),
-            none: self.none,
+            is_absent: self.is_absent,
             map: map.cloned(),
             sparse: self.sparse.clone(),
             ..ValueFile::default()
@@ -151,7 +152,7 @@ impl OutputFile {
     }
 
     /// Returns true if the file alone decides the expectation for the alternatives of a case, not our kernels.
-    pub(crate) fn says_something(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
+    pub(crate) fn decides_expectation(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
         let is_written = self.written(axes, choices).is_ok_and(|written| written.is_some());
         is_written
             || self.same_as.is_some()
@@ -162,34 +163,34 @@ impl OutputFile {
 }
 
 /// The alternatives of a case, by which those of an output are chosen.
-struct Beside<'a> {
+struct ChosenAlternatives<'a> {
     axes: &'a [AlternativeAxis],
     choices: &'a [usize],
 }
 
 /// Result of the search for the alternative of an output.
-enum Found<T> {
+enum Selection<T> {
     /// The alternative, or `None` if the file has no such key.
-    Here(Option<T>),
+    Chosen(Option<T>),
     /// No alternative of the output is for the case.
-    Elsewhere,
+    Excluded,
 }
 
-impl Beside<'_> {
-    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, AlternativeError> {
-        let Some(choice) = choice else { return Ok(Found::Here(None)) };
+impl ChosenAlternatives<'_> {
+    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Selection<&'b T>, AlternativeError> {
+        let Some(choice) = choice else { return Ok(Selection::Chosen(None)) };
         let Some(named) = choice.named() else {
             // Listed alternatives correspond to those of the first axis, in order.
             let mut first = std::iter::once(self.choices.first().copied().unwrap_or(0));
-            return choice.pick(&mut first).map(|value| Found::Here(Some(value)));
+            return choice.pick(&mut first).map(|value| Selection::Chosen(Some(value)));
         };
-        let mut found = Found::Elsewhere;
+        let mut found = Selection::Excluded;
         for (name, value) in &named.0 {
             if self.is_called(name)? {
-                if matches!(found, Found::Here(_)) {
+                if matches!(found, Selection::Chosen(_)) {
                     return Err(AlternativeError::Several(name.clone()));
                 }
-                found = Found::Here(Some(value));
+                found = Selection::Chosen(Some(value));
             }
         }
         Ok(found)
@@ -206,14 +207,14 @@ impl Beside<'_> {
 
     fn is_at(&self, part: &str) -> Result<bool, AlternativeError> {
         let (axis, label) = part.split_once('=').map_or((None, part), |(axis, label)| (Some(axis), label));
-        let mut here = Vec::new();
+        let mut matches = Vec::new();
         for (candidate, pick) in self.axes.iter().zip(self.choices) {
-            let is_asked = axis.is_none_or(|axis| axis == candidate.name);
-            if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_asked) {
-                here.push(at == *pick);
+            let is_on_axis = axis.is_none_or(|axis| axis == candidate.name);
+            if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_on_axis) {
+                matches.push(at == *pick);
             }
         }
-        match here.as_slice() {
+        match matches.as_slice() {
             [] => Err(AlternativeError::Unknown { name: part.to_owned(), known: self.known() }),
             [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(*first),
             _ => Err(AlternativeError::Ambiguous(part.to_owned())),
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_stands_beside_the_alternative_of_its_name() {
+    fn an_output_belongs_to_the_alternative_of_its_name() {
         check("{values: 7}", [1, 1, 1], Ok(Some(7)));
         check("{values: {each: [3, 4]}}", [1, 0, 0], Ok(Some(4)));
         check("{values: {each: {odd: 5, even: 6}}}", [0, 1, 0], Ok(Some(5)));
@@ -265,8 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_or_two_is_refused() {
-        check("{values: {each: {off: 5}}}", [0, 0, 0], Err("no alternative of the case is called 'off'"));
+    fn an_unknown_or_ambiguous_name_is_refused() {
+        check(
+            "{values: {each: {off: 5}}}",
+            [0, 0, 0],
+            Err("an output has the alternative 'off', but the case does not"),
+        );
         check("{values: {each: {'0': 5}}}", [0, 0, 1], Err("several inputs or settings have an alternative '0'"));
         check("{values: {each: {odd: 5, 'axis=0': 6}}}", [0, 1, 0], Err("two alternatives"));
     }
@@ -277,7 +282,7 @@ mod tests {
         let kinds: Vec<bool> =
             output.any_of.unwrap().iter().map(|one| matches!(one, Alternative::Literal(_))).collect();
         assert_eq!(kinds, [true, true, false]);
-        let wrong = serde_yaml::from_str::<OutputFile>("{any_of: [{sequences: []}]}").unwrap_err();
-        assert!(wrong.to_string().contains("sequences"), "{wrong}");
+        let error = serde_yaml::from_str::<OutputFile>("{any_of: [{sequences: []}]}").unwrap_err();
+        assert!(error.to_string().contains("sequences"), "{error}");
     }
 }

@@ -5,10 +5,11 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
-use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case};
+use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::type_list::TypeGroups;
 use crate::generate::file::written_out::{ExpansionError, refuse_anchors, resolve};
+use crate::generate::file::yaml_text::YamlText;
 
 /// `specs/recipes.yaml`: cases that several operators share, by the name of the recipe.
 ///
@@ -65,9 +66,9 @@ pub struct RecipeError {
 
 impl Recipes {
     /// Reads the text of `specs/recipes.yaml`.
-    pub(crate) fn read(path: &str, text: &str, groups: &TypeGroups) -> Result<Recipes, Box<YamlError>> {
-        refuse_anchors(path, text)?;
-        let mut file: RecipesFile = yaml::read(path, text)?;
+    pub(crate) fn read(source: YamlText<'_>, groups: &TypeGroups) -> Result<Recipes, Box<YamlError>> {
+        refuse_anchors(source)?;
+        let mut file: RecipesFile = yaml::read(source.path, source.text)?;
         for (name, recipe) in &mut file.recipes.0 {
             for (id, constraint) in &mut recipe.constraints.0 {
                 recipe.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
@@ -76,23 +77,22 @@ impl Recipes {
                 }));
             }
             for case in &mut recipe.cases {
-                resolve(case, groups).map_err(|error| at_case(path, text, &case.name, error.to_string(), None))?;
+                resolve(case, groups).map_err(|error| source.error_at_case(&case.name, error.to_string(), None))?;
             }
             if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
                 let message = format!("the recipe '{name}' uses another recipe");
-                let help = Some("write its cases out, or have operators use both".to_owned());
+                let help = Some("copy its cases, or let operators use both recipes".to_owned());
                 let name = case.uses.first().map_or("", String::as_str);
-                return Err(Box::new(YamlError::new(path, text, place_of_use(text, name), message, help)));
+                return Err(source.error(place_of_use(source.text, name), message, help));
             }
         }
-        Ok(Recipes { path: path.to_owned(), text: text.to_owned(), file })
+        Ok(Recipes { path: source.path.to_owned(), text: source.text.to_owned(), file })
     }
 
     /// Inserts the cases of recipes in place of their uses.
     pub(crate) fn expand(
         &self,
-        path: &str,
-        text: &str,
+        source: YamlText<'_>,
         file: OperatorFile,
         newest: &OpSpec,
     ) -> Result<OperatorFile, Box<YamlError>> {
@@ -103,13 +103,12 @@ impl Recipes {
                     let message = format!("there is no recipe '{name}'");
                     let known: Vec<&str> = self.file.recipes.keys().collect();
                     let help = format!("specs/recipes.yaml has {}", known.join(", "));
-                    return Err(Box::new(YamlError::new(path, text, place_of_use(text, name), message, Some(help))));
+                    return Err(source.error(place_of_use(source.text, name), message, Some(help)));
                 };
                 for shared in &recipe.cases {
                     let mut made = shared.clone();
-                    substitute(&mut made, newest).map_err(|error| {
-                        Box::new(YamlError::new(path, text, place_of_use(text, name), error.to_string(), None))
-                    })?;
+                    substitute(&mut made, newest)
+                        .map_err(|error| source.error(place_of_use(source.text, name), error.to_string(), None))?;
                     made.constraint = made.constraint.or_else(|| case.constraint.clone());
                     made.recipe = Some(name.clone());
                     cases.push(made);
@@ -122,20 +121,20 @@ impl Recipes {
         Ok(OperatorFile { cases, ..file })
     }
 
-    /// Creates an error about a case from a recipe. It points at the place of use and at the case in the recipe.
-    pub(crate) fn error(
-        &self,
-        (path, text): (&str, &str),
-        recipe: &str,
-        case: &str,
-        message: &str,
-        help: Option<String>,
-    ) -> RecipeError {
+    /// Points at a case of a recipe, with the fix for its mistake.
+    pub(crate) fn point_at_case(&self, case: &str, help: Option<String>) -> Box<YamlError> {
+        let source = YamlText { path: &self.path, text: &self.text };
+        source.error_at_case(case, format!("its case '{case}' is defined here"), help)
+    }
+}
+
+impl RecipeError {
+    /// Creates an error about the use of a recipe in a file. `case` points at the case of the recipe.
+    pub(crate) fn new(source: YamlText<'_>, recipe: &str, message: &str, case: YamlError) -> RecipeError {
         let used = format!("the recipe '{recipe}' is used here");
-        let stands = *at_case(&self.path, &self.text, case, format!("its case '{case}' stands here"), help);
         RecipeError {
-            message: format!("{path}: recipe '{recipe}': {message}"),
-            places: vec![YamlError::new(path, text, place_of_use(text, recipe), used, None), stands],
+            message: format!("{}: recipe '{recipe}': {message}", source.path),
+            places: vec![*source.error(place_of_use(source.text, recipe), used, None), case],
         }
     }
 }

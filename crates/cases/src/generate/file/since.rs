@@ -45,7 +45,7 @@ impl<'de> Visitor<'de> for SinceVisitor {
     }
 
     fn visit_u64<E: Error>(self, version: u64) -> Result<Since, E> {
-        u32::try_from(version).map(Since::From).map_err(|_| E::custom(format!("{version} is no version")))
+        u32::try_from(version).map(Since::From).map_err(|_| E::custom(format!("{version} is not a version")))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Since, A::Error> {
@@ -54,9 +54,8 @@ impl<'de> Visitor<'de> for SinceVisitor {
             |range: &Vec<u32>| matches!(range.as_slice(), [_]) || matches!(range.as_slice(), [a, b] if a <= b);
         match ranges.iter().find(|range| !is_range(range)) {
             Some(range) => {
-                let advice =
-                    "write the first version and the last, or the first alone where all later ones belong to it";
-                Err(A::Error::custom(format!("{range:?} is no range of versions; {advice}")))
+                let advice = "write the first and the last version, or only the first if all later ones are included";
+                Err(A::Error::custom(format!("{range:?} is not a range of versions; {advice}")))
             }
             None => Ok(Since::Ranges(ranges)),
         }
@@ -75,8 +74,8 @@ mod tests {
         };
         assert_eq!(covered("18"), [18, 19, 20]);
         assert_eq!(covered("[[1, 3], [7, 7], [19]]"), [1, 2, 3, 7, 19, 20]);
-        for wrong in ["[[3, 1]]", "[[]]", "[[1, 2, 3]]", "[13]", "'13'"] {
-            assert!(serde_yaml::from_str::<Since>(wrong).is_err(), "{wrong}");
+        for invalid in ["[[3, 1]]", "[[]]", "[[1, 2, 3]]", "[13]", "'13'"] {
+            assert!(serde_yaml::from_str::<Since>(invalid).is_err(), "{invalid}");
         }
     }
 }

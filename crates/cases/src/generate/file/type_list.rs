@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::words::Words;
+use crate::generate::file::yaml_text::YamlText;
 
-/// Error: a word that stands for no type.
+/// Error: a word that is neither a type nor a group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{word}' is neither a type nor a group; the groups are {}", .groups.join(", "))]
 pub(crate) struct UnknownType {
@@ -48,7 +49,7 @@ impl TypeList {
         self.types.contains(value_type)
     }
 
-    /// Replaces the words by the types that they stand for.
+    /// Replaces the words by their types.
     pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), UnknownType> {
         self.types =
             self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, UnknownType>>()?.concat();
@@ -64,26 +65,26 @@ pub(crate) struct TypeGroups {
 
 impl TypeGroups {
     /// Reads the text of `specs/types.yaml`.
-    pub(crate) fn read(path: &str, text: &str) -> Result<TypeGroups, Box<YamlError>> {
-        let file: TypesFile = yaml::read(path, text)?;
+    pub(crate) fn read(source: YamlText<'_>) -> Result<TypeGroups, Box<YamlError>> {
+        let file: TypesFile = yaml::read(source.path, source.text)?;
         let mut known = TypeGroups::default();
         for (name, mut list) in file.groups.0 {
-            let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
+            let line = source.text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
             let at = |message: String, help: &str| {
                 let place = (line.map_or(1, |line| line + 1), 1);
-                Box::new(YamlError::new(path, text, place, message, Some(help.to_owned())))
+                source.error(place, message, Some(help.to_owned()))
             };
             if name.parse::<ElementType>().is_ok() {
-                return Err(at(format!("'{name}' is an element type"), "give the group a name of its own"));
+                return Err(at(format!("'{name}' is an element type"), "give the group another name"));
             }
             list.resolve(&known)
-                .map_err(|error| at(error.to_string(), "a group names types, and groups that are above it"))?;
+                .map_err(|error| at(error.to_string(), "a group lists types, and groups defined above it"))?;
             known.groups.push((name, list.types));
         }
         Ok(known)
     }
 
-    /// Returns the types that a word stands for.
+    /// Returns the types of a word.
     fn types(&self, word: &str) -> Result<Vec<ValueType>, UnknownType> {
         if let Some((_, types)) = self.groups.iter().find(|(name, _)| name == word) {
             return Ok(types.clone());
@@ -104,8 +105,12 @@ mod tests {
 
     const GROUPS: &str = "groups:\n  wide: [float, double]\n  floats: [float16, wide]\n";
 
+    fn read(text: &str) -> Result<TypeGroups, Box<YamlError>> {
+        TypeGroups::read(YamlText { path: "types.yaml", text })
+    }
+
     fn types(list: &str) -> Result<Vec<String>, UnknownType> {
-        let groups = TypeGroups::read("types.yaml", GROUPS).unwrap();
+        let groups = read(GROUPS).unwrap();
         let mut list: TypeList = serde_yaml::from_str(list).unwrap();
         list.resolve(&groups)?;
         Ok(list.types.iter().map(ToString::to_string).collect())
@@ -121,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_group_names_only_groups_above_it() {
-        let error = TypeGroups::read("types.yaml", "groups:\n  a: float\n  floats: [float16, wide]\n").unwrap_err();
+        let error = read("groups:\n  a: float\n  floats: [float16, wide]\n").unwrap_err();
         assert!(error.to_string().starts_with("types.yaml:3: 'wide' is neither"), "{error}");
-        assert!(TypeGroups::read("types.yaml", "groups: {float: [double]}\n").is_err());
+        assert!(read("groups: {float: [double]}\n").is_err());
     }
 }

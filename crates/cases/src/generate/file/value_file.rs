@@ -74,8 +74,8 @@ pub struct ValueFile {
     /// The items of a sequence.
     pub sequence: Option<Vec<ValueFile>>,
     /// True for an optional without a value.
-    #[serde(default)]
-    pub none: bool,
+    #[serde(default, rename = "none")]
+    pub is_absent: bool,
     /// The entries of a map: keys and values.
     pub map: Option<MapFile>,
     /// The indices of the elements of a sparse tensor; `values` has the elements.

@@ -7,20 +7,21 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::spec::yaml::YamlError;
 
 use crate::generate::file::anchors::first_anchor;
-use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, at_case, places};
+use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
 use crate::generate::file::trap::place;
 use crate::generate::file::type_list::{TypeGroups, UnknownType};
+use crate::generate::file::yaml_text::YamlText;
 
 /// Error of expanding the shorthands of a case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ExpansionError {
     /// `until` is given with ranges of versions.
-    #[error("ranges of `since` have ends, and `until` stands beside them")]
+    #[error("`until` cannot be combined with ranges in `since`, which have their own ends")]
     UntilWithRanges,
     /// A case uses a block of `given` that does not exist.
-    #[error("nothing is given as '{name}'; `given` has {}", .known.join(", "))]
+    #[error("`given` has no '{name}', only {}", .known.join(", "))]
     UnknownBlock {
         /// The name of the block.
         name: String,
@@ -28,7 +29,7 @@ pub(crate) enum ExpansionError {
         known: Vec<String>,
     },
     /// The operator does not have the parameter at a position that a recipe names.
-    #[error("{version} has no {kind} for '{name}' of the recipe")]
+    #[error("{version} has no {kind} at the position '{name}' of the recipe")]
     NoParameter {
         /// The newest version of the operator.
         version: OperatorVersion,
@@ -43,26 +44,25 @@ pub(crate) enum ExpansionError {
 }
 
 /// Refuses anchors and aliases: shared parts of cases have names under `given`.
-pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError>> {
-    match first_anchor(text) {
+pub(crate) fn refuse_anchors(source: YamlText<'_>) -> Result<(), Box<YamlError>> {
+    match first_anchor(source.text) {
         None => Ok(()),
         Some(place) => {
-            let message = "an anchor or alias of YAML is not read here".to_owned();
-            let help = "write what cases share under `given`, and `given: NAME` in the cases".to_owned();
-            Err(Box::new(YamlError::new(path, text, place, message, Some(help))))
+            let message = "YAML anchors and aliases are not supported here".to_owned();
+            let help = "write shared parts under `given`, and `given: NAME` in the cases".to_owned();
+            Err(source.error(place, message, Some(help)))
         }
     }
 }
 
 /// Moves the cases and refusals of the constraints after those of the file, and shared parts into the cases.
-pub(crate) fn write_out(
-    path: &str,
-    text: &str,
+pub(crate) fn expand_shorthands(
+    source: YamlText<'_>,
     mut file: OperatorFile,
     groups: &TypeGroups,
 ) -> Result<OperatorFile, Box<YamlError>> {
     for (id, constraint) in &mut file.constraints.0 {
-        constraint.line = line_of(text, id);
+        constraint.line = line_of(source.text, id);
         file.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
             case.constraint = Some(id.clone());
             case
@@ -73,27 +73,26 @@ pub(crate) fn write_out(
         }));
     }
     for case in &mut file.cases {
-        check_use(path, text, case)?;
+        check_use(source, case)?;
         check_since(case.since.as_ref(), case.until)
-            .and_then(|()| give(case, &file.given))
+            .and_then(|()| insert_given(case, &file.given))
             .and_then(|()| Ok(resolve(case, groups)?))
-            .map_err(|error| at_case(path, text, &case.name, error.to_string(), None))?;
+            .map_err(|error| source.error_at_case(&case.name, error.to_string(), None))?;
     }
     for refusal in &file.refuse {
         check_since(refusal.since.as_ref(), refusal.until)
-            .map_err(|error| at_case(path, text, &refusal.name, error.to_string(), None))?;
+            .map_err(|error| source.error_at_case(&refusal.name, error.to_string(), None))?;
     }
     for (number, trap) in file.traps.iter().enumerate() {
-        check_since(trap.since.as_ref(), trap.until).map_err(|error| {
-            Box::new(YamlError::new(path, text, place(text, number, "until"), error.to_string(), None))
-        })?;
+        check_since(trap.since.as_ref(), trap.until)
+            .map_err(|error| source.error(place(source.text, number, "until"), error.to_string(), None))?;
     }
-    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
+    check_names(source, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
     if let Some(name) = file.given.keys().find(|name| !is_used(name)) {
-        let place = (line_of(text, name).unwrap_or(1), 1);
-        let help = Some("remove it, or write `given` in a case".to_owned());
-        return Err(Box::new(YamlError::new(path, text, place, format!("no case is given '{name}'"), help)));
+        let place = (line_of(source.text, name).unwrap_or(1), 1);
+        let help = Some("remove it, or name it under `given` in a case".to_owned());
+        return Err(source.error(place, format!("no case uses '{name}' of `given`"), help));
     }
     Ok(file)
 }
@@ -111,41 +110,34 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
 }
 
 /// Checks that a case has a name, or uses recipes and has no other key.
-fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+fn check_use(source: YamlText<'_>, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
     let at = |message: String, help: &str| {
-        let line = text.lines().position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
-        Err(Box::new(YamlError::new(path, text, (line, 1), message, Some(help.to_owned()))))
+        let mut lines = source.text.lines();
+        let line = lines.position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
+        Err(source.error((line, 1), message, Some(help.to_owned())))
     };
     let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
     match case.uses.is_empty() {
-        true if case.name.is_empty() => at("a case has no name".to_owned(), "give it `name`, or let it `use` recipes"),
-        false if *case != empty => at(
-            format!("a case that uses '{name}' has something of its own"),
-            "nothing stands beside `use`; write a case of its own",
-        ),
+        true if case.name.is_empty() => at("a case has no name".to_owned(), "add `name`, or `use` with recipes"),
+        false if *case != empty => {
+            at(format!("a case that uses '{name}' has other keys"), "`use` must be the only key; write a separate case")
+        }
         _ => Ok(()),
     }
 }
 
 fn check_names<'a>(
-    path: &str,
-    text: &str,
+    source: YamlText<'a>,
     kind: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), Box<YamlError>> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
-            let place = places(text, name).last().unwrap_or((1, 1));
-            let help = "a name becomes part of ids; give each its own".to_owned();
-            return Err(Box::new(YamlError::new(
-                path,
-                text,
-                place,
-                format!("another {kind} is called '{name}'"),
-                Some(help),
-            )));
+            let place = source.places(name).last().unwrap_or((1, 1));
+            let help = "names become part of ids, so each must be unique".to_owned();
+            return Err(source.error(place, format!("duplicate {kind} '{name}'"), Some(help)));
         }
     }
     Ok(())
@@ -160,36 +152,36 @@ fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), Expansio
 }
 
 /// Adds the entries of the blocks before those of the case. The case's own entry replaces one of the same name.
-fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), ExpansionError> {
+fn insert_given(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), ExpansionError> {
     let mut given = GivenFile::default();
     for name in &case.given.0 {
         let Some(block) = blocks.get(name) else {
             let known = blocks.keys().map(str::to_owned).collect();
             return Err(ExpansionError::UnknownBlock { name: name.clone(), known });
         };
-        add(&mut given.names, &block.names);
-        add(&mut given.inputs, &block.inputs);
-        add(&mut given.captured, &block.captured);
-        add(&mut given.set, &block.set);
-        add(&mut given.only, &block.only);
-        add(&mut given.except, &block.except);
-        add(&mut given.outputs, &block.outputs);
+        merge(&mut given.names, &block.names);
+        merge(&mut given.inputs, &block.inputs);
+        merge(&mut given.captured, &block.captured);
+        merge(&mut given.set, &block.set);
+        merge(&mut given.only, &block.only);
+        merge(&mut given.except, &block.except);
+        merge(&mut given.outputs, &block.outputs);
         given.nodes = block.nodes.clone().or(given.nodes);
         given.accuracy = block.accuracy.clone().or(given.accuracy);
     }
-    put_before(&mut case.names, given.names);
-    put_before(&mut case.inputs, given.inputs);
-    put_before(&mut case.captured, given.captured);
-    put_before(&mut case.set, given.set);
-    put_before(&mut case.only, given.only);
-    put_before(&mut case.except, given.except);
-    put_before(&mut case.outputs, given.outputs);
+    prepend(&mut case.names, given.names);
+    prepend(&mut case.inputs, given.inputs);
+    prepend(&mut case.captured, given.captured);
+    prepend(&mut case.set, given.set);
+    prepend(&mut case.only, given.only);
+    prepend(&mut case.except, given.except);
+    prepend(&mut case.outputs, given.outputs);
     case.nodes = case.nodes.take().or(given.nodes);
     case.accuracy = case.accuracy.take().or(given.accuracy);
     Ok(())
 }
 
-fn add<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
+fn merge<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
     for (name, value) in &more.0 {
         match all.0.iter_mut().find(|(other, _)| other == name) {
             Some((_, old)) => *old = value.clone(),
@@ -198,9 +190,9 @@ fn add<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
     }
 }
 
-fn put_before<V: Clone>(own: &mut Ordered<V>, mut given: Ordered<V>) {
+fn prepend<V: Clone>(own: &mut Ordered<V>, mut given: Ordered<V>) {
     if !given.0.is_empty() {
-        add(&mut given, own);
+        merge(&mut given, own);
         *own = given;
     }
 }

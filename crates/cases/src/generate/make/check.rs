@@ -16,19 +16,19 @@ use crate::generate::make::model::Declared;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CheckError {
     /// The check has no rule.
-    #[error("a check is one of permutation, lossy, normal, uniform, bernoulli, multinomial, dropout and mask")]
+    #[error("a check has one of permutation, lossy, normal, uniform, bernoulli, multinomial, dropout and mask")]
     NoRule,
     /// The check needs an expected value.
-    #[error("the check needs an expected value, and no kernel computes one; give `values`")]
+    #[error("the check needs an expected value, but no kernel computes one; add `values`")]
     NoValue,
     /// The check is for tensors, but the output is something else.
-    #[error("the check is for tensors")]
+    #[error("the check only supports tensors")]
     NoTensor,
     /// The check draws elements, but the output is not a tensor of a known shape.
-    #[error("a draw must be a tensor of a known shape; give `shape`")]
+    #[error("a random output must be a tensor of a known shape; add `shape`")]
     NoShape,
     /// The check names an input that does not exist or is not a tensor.
-    #[error("the check names '{0}', which is no tensor among the inputs")]
+    #[error("the check names '{0}', which is not a tensor input")]
     NoInput(String),
     /// A bound cannot be created.
     #[error(transparent)]
@@ -43,7 +43,7 @@ pub(crate) fn checked(
     draft: &NodeDraft,
 ) -> Result<Expected, CheckError> {
     let rule = match check {
-        CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(needed(expected)?.clone())),
+        CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(required_value(expected)?.clone())),
         CheckFile::Rule(rule) => rule,
     };
     let input = |name: &str| {
@@ -74,12 +74,12 @@ pub(crate) fn checked(
     }
 }
 
-fn needed(expected: Option<&Value>) -> Result<&Value, CheckError> {
+fn required_value(expected: Option<&Value>) -> Result<&Value, CheckError> {
     expected.ok_or(CheckError::NoValue)
 }
 
 fn tensor(expected: Option<&Value>) -> Result<Tensor, CheckError> {
-    needed(expected)?.as_tensor().cloned().ok_or(CheckError::NoTensor)
+    required_value(expected)?.as_tensor().cloned().ok_or(CheckError::NoTensor)
 }
 
 fn bounded(expected: Tensor, distance: f64) -> Result<Expected, CheckError> {

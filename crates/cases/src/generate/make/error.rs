@@ -17,7 +17,7 @@ pub(crate) enum MakeError {
         error: TextError,
     },
     /// An output equals an input that does not exist.
-    #[error("same_as names '{0}', which is no input of the case")]
+    #[error("same_as names '{0}', which is not an input of the case")]
     SameAs(String),
     /// A type cannot hold an output as written.
     #[error("{value_type} cannot hold the output '{name}' as written")]
@@ -28,10 +28,10 @@ pub(crate) enum MakeError {
         value_type: ValueType,
     },
     /// The accuracy depends on sums of absolute terms, which the kernel does not compute.
-    #[error("the accuracy is a sum, but the kernel has no magnitude")]
+    #[error("the accuracy is a sum, but the kernel does not compute magnitudes")]
     NoMagnitude,
     /// The sign of zeros is checked, but the accuracy is not exact.
-    #[error("zero_sign goes with `accuracy: exact` alone")]
+    #[error("zero_sign requires `accuracy: exact`")]
     ZeroSign,
     /// A tensor cannot be created.
     #[error(transparent)]

@@ -56,7 +56,7 @@ impl Run<'_> {
         let names = self.draft.output_names.iter().filter(|name| !name.is_empty());
         let values = self.compute(model)?;
         let declared: Vec<Declared> = match &values {
-            Some(values) => names.zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
+            Some(values) => names.zip(values).map(|(name, value)| Declared::new(name, value)).collect(),
             None => Declared::guess(self.planned, self.draft),
         };
         let magnitudes = self.magnitudes(model, &declared)?;
@@ -66,8 +66,8 @@ impl Run<'_> {
         for (index, declared) in declared.iter().enumerate() {
             let file = self.file(declared);
             // Evidence for one output does not apply to another.
-            if file.is_some_and(|file| file.says_something(&axes, &self.planned.instance.choices)) {
-                evidence.push(OutputEvidence::of(&declared.name, Evidence::Literal));
+            if file.is_some_and(|file| file.decides_expectation(&axes, &self.planned.instance.choices)) {
+                evidence.push(OutputEvidence::new(&declared.name, Evidence::Literal));
             }
             let computed = values.as_ref().and_then(|values| values.get(index));
             let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(index)?.as_ref());
@@ -129,8 +129,8 @@ impl Run<'_> {
     fn expected(&self, output: &Output<'_>) -> Result<Expected, GenerateError> {
         let Output { declared, file, computed, magnitude } = *output;
         let unspecified = || Expected::Unspecified(declared.value_type.clone(), declared.shape.clone());
-        let none = OutputFile::default();
-        let file = file.unwrap_or(&none);
+        let empty = OutputFile::default();
+        let file = file.unwrap_or(&empty);
         if file.unspecified {
             return Ok(unspecified());
         }
@@ -185,12 +185,12 @@ fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, MakeError> {
 
 /// Resolves the accuracy to a bound for each element. Types other than floats, and sums without terms, are exact.
 fn bounded(accuracy: &ResolvedAccuracy, expected: &Value, magnitude: Option<&Tensor>) -> Accuracy {
-    let of_elements = |rule: &ErrorBound| {
+    let element_bounds = |rule: &ErrorBound| {
         let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
         let magnitude = magnitude.filter(|_| rule.is_sum);
         (rule.through.is_some() || magnitude.is_some()).then(|| bounds(*rule, tensor, magnitude))
     };
-    accuracy.try_map_bound(|rule| of_elements(rule).ok_or(())).unwrap_or(Accuracy::Exact)
+    accuracy.try_map_bound(|rule| element_bounds(rule).ok_or(())).unwrap_or(Accuracy::Exact)
 }
 
 /// Computes the bound of each element.

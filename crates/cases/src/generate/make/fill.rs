@@ -10,8 +10,8 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::generate::file::fill::{Eighths, Fill, NamedFill, Range, Texts};
-use crate::generate::file::literal::{LiteralError, room};
-use crate::generate::make::large::{Small, long_text, positions, small_floats};
+use crate::generate::file::literal::{LiteralError, tensor_builder};
+use crate::generate::make::large::{SmallIntegers, long_text, positions, small_floats};
 use crate::generate::plan::value_plan::FillPlan;
 use crate::generate::random::Random;
 
@@ -20,11 +20,11 @@ const STRINGS: [&str; 8] = ["", "a", "b", "ab", "ONNX", "\u{fc}", "A", "x y"];
 
 /// Makes the tensor of a plan, with random numbers from a stream.
 pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, LiteralError> {
-    let buffer = room(plan.element, plan.shape.clone())?;
+    let buffer = tensor_builder(plan.element, plan.shape.clone())?;
     let count = buffer.len();
     let tensor = match &plan.fill {
         Fill::NamedFill(NamedFill::Special) if has_ends(plan.element.kind()) => special(plan.element, buffer),
-        Fill::NamedFill(named) => tensor_of(*named, plan.element, buffer, random),
+        Fill::NamedFill(named) => named_fill(*named, plan.element, buffer, random),
         Fill::Range(Range { range: (low, high) }) => {
             let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
             buffer.integers(values)
@@ -38,8 +38,8 @@ pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, Lit
             let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(0, last.max(0)))).collect();
             buffer.integers(values)
         }
-        Fill::Addends(_) => Small::addends(plan.element, plan.size).fill(buffer, random),
-        Fill::Factors(_) => Small::factors(plan.element, plan.size).fill(buffer, random),
+        Fill::Addends(_) => SmallIntegers::addends(plan.element, plan.size).fill(buffer, random),
+        Fill::Factors(_) => SmallIntegers::factors(plan.element, plan.size).fill(buffer, random),
         Fill::Texts(Texts { texts: (low, high) }) => {
             let words: Vec<Arc<str>> = (0..count).map(|_| long_text(random.between(*low, *high), random)).collect();
             buffer.strings(words)
@@ -49,7 +49,7 @@ pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, Lit
 }
 
 /// Makes the tensor of a named fill.
-fn tensor_of(
+fn named_fill(
     named: NamedFill,
     element: ElementType,
     buffer: TensorBuilder,
@@ -65,8 +65,8 @@ fn tensor_of(
     let count = buffer.len();
     match element.kind() {
         Kind::String => {
-            let pick = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
-            let strings: Vec<Arc<str>> = (0..count).map(|_| pick(random)).collect();
+            let draw = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
+            let strings: Vec<Arc<str>> = (0..count).map(|_| draw(random)).collect();
             buffer.strings(strings)
         }
         Kind::Bool => {

@@ -9,33 +9,33 @@ use crate::generate::random::Random;
 
 /// Integers from `-most` to `most`, or from 0 in an unsigned type. One in `one_in` is random, the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Small {
+pub(crate) struct SmallIntegers {
     most: i64,
     one_in: i64,
 }
 
-impl Small {
+impl SmallIntegers {
     /// Largest value, which people still read with ease.
     const LARGEST: i64 = 8;
 
-    /// Returns the integers of which any sum of `count` is exact.
-    pub(crate) fn addends(element: ElementType, count: i64) -> Small {
-        let (whole, count) = (Small::whole_numbers(element), count.max(1));
-        let most = (whole / count).clamp(1, Small::LARGEST);
+    /// Returns integers whose sums of `count` terms are exact in any order.
+    pub(crate) fn addends(element: ElementType, count: i64) -> SmallIntegers {
+        let (whole, count) = (SmallIntegers::whole_numbers(element), count.max(1));
+        let most = (whole / count).clamp(1, SmallIntegers::LARGEST);
         // Uses half of the range, since the number of nonzero values is random.
-        Small { most, one_in: (2 * count * most / whole).max(1) }
+        SmallIntegers { most, one_in: (2 * count * most / whole).max(1) }
     }
 
-    /// Returns the integers of which any sum of `count` products of two is exact.
-    pub(crate) fn factors(element: ElementType, count: i64) -> Small {
-        let (whole, count) = (Small::whole_numbers(element), count.max(1));
-        let most = (whole / count).isqrt().clamp(1, Small::LARGEST);
+    /// Returns integers whose sums of `count` products of two are exact in any order.
+    pub(crate) fn factors(element: ElementType, count: i64) -> SmallIntegers {
+        let (whole, count) = (SmallIntegers::whole_numbers(element), count.max(1));
+        let most = (whole / count).isqrt().clamp(1, SmallIntegers::LARGEST);
         let both = (2 * count).saturating_mul(most * most) / whole;
         let root = both.isqrt();
-        Small { most, one_in: if root * root == both { root.max(1) } else { root + 1 } }
+        SmallIntegers { most, one_in: if root * root == both { root.max(1) } else { root + 1 } }
     }
 
-    /// Returns the whole numbers that the type holds without a gap. Sums of integers are taken in 32 bits.
+    /// Returns the number up to which the type holds every integer. Sums of integers are computed in 32 bits.
     fn whole_numbers(element: ElementType) -> i64 {
         let bits = element.float_format().filter(|_| element.is_float()).map_or(31, |format| format.mantissa_bits + 1);
         1 << bits.min(53)
@@ -84,7 +84,7 @@ pub(crate) fn positions(element: ElementType, buffer: TensorBuilder) -> Result<T
         Kind::Bool => buffer.bools(places.map(|at| at.count_ones() % 2 == 1)),
         Kind::Complex => buffer.complexes(places.map(|at| num_complex::Complex::new(at as f64, -(at as f64)))),
         Kind::Float if element.bits() >= 16 => {
-            let whole = i128::from(Small::whole_numbers(element));
+            let whole = i128::from(SmallIntegers::whole_numbers(element));
             let prime = largest_prime(2 * whole);
             let low = if prime < whole { 0 } else { -whole };
             // Steps so wide that no narrower type holds the values.
@@ -139,20 +139,21 @@ mod tests {
 
     const COUNT: usize = 4096;
 
-    fn room(element: ElementType, count: usize) -> TensorBuilder {
+    fn tensor_builder(element: ElementType, count: usize) -> TensorBuilder {
         TensorBuilder::unlimited(element, vec![count]).unwrap()
     }
 
     #[test]
     fn sums_of_addends_and_of_products_are_exact_in_any_order() {
         for element in [ElementType::Float16, ElementType::Bfloat16, ElementType::Float, ElementType::Double] {
-            let whole = Small::whole_numbers(element) as f64;
+            let whole = SmallIntegers::whole_numbers(element) as f64;
             for seed in 0..20 {
                 let mut random = Random::new(&format!("{element} {seed}"));
-                let mut draw = |small: Small| small.fill(room(element, COUNT), &mut random).unwrap().floats();
-                let (a, b) = (draw(Small::factors(element, 4096)), draw(Small::factors(element, 4096)));
+                let mut draw =
+                    |small: SmallIntegers| small.fill(tensor_builder(element, COUNT), &mut random).unwrap().floats();
+                let (a, b) = (draw(SmallIntegers::factors(element, 4096)), draw(SmallIntegers::factors(element, 4096)));
                 let products: f64 = a.iter().zip(&b).map(|(a, b)| (a * b).abs()).sum();
-                let addends: f64 = draw(Small::addends(element, 4096)).into_iter().map(f64::abs).sum();
+                let addends: f64 = draw(SmallIntegers::addends(element, 4096)).into_iter().map(f64::abs).sum();
                 assert!(products <= whole && addends <= whole, "{element}: {products} {addends} of {whole}");
                 assert!(
                     products >= whole.min(1e4) / 8.0 && addends >= whole.min(1e4) / 8.0,
@@ -160,12 +161,13 @@ mod tests {
                 );
             }
         }
-        let unsigned = Small::factors(ElementType::Uint8, 10).fill(room(ElementType::Uint8, 99), &mut Random::new("u"));
+        let unsigned = SmallIntegers::factors(ElementType::Uint8, 10)
+            .fill(tensor_builder(ElementType::Uint8, 99), &mut Random::new("u"));
         assert!(unsigned.unwrap().integers().iter().all(|number| (0..=8).contains(number)));
     }
 
     #[test]
-    fn every_element_tells_its_place_and_fits_no_narrower_type() {
+    fn every_element_encodes_its_position_and_fits_no_narrower_type() {
         for (element, period, narrower) in [
             (ElementType::Int4, 13, None),
             (ElementType::Uint8, 251, None),
@@ -179,7 +181,7 @@ mod tests {
             (ElementType::Double, 16_777_213, Some(ElementType::Float)),
         ] {
             let count = (period + 10).min(1 << 18);
-            let tensor = positions(element, room(element, count)).unwrap();
+            let tensor = positions(element, tensor_builder(element, count)).unwrap();
             let bits: Vec<u64> = (0..count).map(|at| tensor.bits_at(at)).collect();
             let distinct: std::collections::BTreeSet<u64> = bits.iter().copied().collect();
             assert_eq!(distinct.len(), count.min(period), "{element}");
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_the_lengths_that_are_asked_for() {
+    fn texts_have_the_requested_lengths() {
         let mut random = Random::new("texts");
         let texts: Vec<Arc<str>> = (15..300).map(|length| long_text(length, &mut random)).collect();
         assert!(texts.iter().zip(15..).all(|(text, length)| text.len() == length));

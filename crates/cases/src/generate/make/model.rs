@@ -26,7 +26,7 @@ pub(crate) struct Declared {
 
 impl Declared {
     /// Returns the declaration of a value.
-    pub(crate) fn of(name: &str, value: &Value) -> Declared {
+    pub(crate) fn new(name: &str, value: &Value) -> Declared {
         Declared {
             name: name.to_owned(),
             value_type: value.value_type(),
@@ -65,7 +65,7 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, ou
         attribute: draft.attributes.clone(),
         ..NodeProto::default()
     };
-    let declared = |input: &Named| Declared::of(&input.name, &input.value).info();
+    let declared = |input: &Named| Declared::new(&input.name, &input.value).info();
     let graph = GraphProto {
         name: Some(spec.version.name.clone()),
         node: if draft.nodes.is_empty() { vec![node] } else { draft.nodes.clone() },

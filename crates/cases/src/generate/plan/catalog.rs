@@ -7,10 +7,11 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
-use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, places as op_places, read_operator};
+use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
-use crate::generate::file::written_out::{refuse_anchors, write_out};
+use crate::generate::file::written_out::{expand_shorthands, refuse_anchors};
+use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::error::FitError;
 use crate::generate::plan::fit::CaseAtVersion;
@@ -32,7 +33,7 @@ pub enum GenerateError {
     #[diagnostic(transparent)]
     Spec(#[from] LookupError),
     /// The operator has no op.yaml.
-    #[error("{path} is missing; `cargo xtask new-op` writes a first one")]
+    #[error("{path} is missing; `cargo xtask new-op` creates it")]
     Missing {
         /// The file that is missing.
         path: String,
@@ -46,7 +47,7 @@ pub enum GenerateError {
     #[diagnostic(transparent)]
     Recipe(#[from] Box<RecipeError>),
     /// The built-in executor refuses a case that should run.
-    #[error("{id}: a case that should run does not: {reason}")]
+    #[error("{id}: a case that must run is refused: {reason}")]
     Refused {
         /// The case.
         id: String,
@@ -59,14 +60,14 @@ pub enum GenerateError {
 #[derive(Debug)]
 pub struct OperatorCatalog {
     root: String,
-    files: BTreeMap<String, Slot>,
+    files: BTreeMap<String, OperatorEntry>,
     shared: (String, OnceLock<Result<Recipes, GenerateError>>),
     types: (String, OnceLock<Result<TypeGroups, GenerateError>>),
 }
 
 /// The op.yaml of an operator.
 #[derive(Debug)]
-struct Slot {
+struct OperatorEntry {
     text: String,
     file: OnceLock<Result<OperatorFile, GenerateError>>,
     is_whole: OnceLock<Result<(), GenerateError>>,
@@ -96,7 +97,7 @@ impl OperatorCatalog {
             } else if path == TYPES {
                 operators.types.0 = text;
             } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, Slot { text, file: OnceLock::new(), is_whole: OnceLock::new() });
+                operators.files.insert(path, OperatorEntry { text, file: OnceLock::new(), is_whole: OnceLock::new() });
             }
         }
         operators
@@ -104,17 +105,17 @@ impl OperatorCatalog {
 
     /// Returns the texts of all files, in the order of their paths.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
+        self.files.values().map(|entry| entry.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
     }
 
     /// Returns true if an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
-        self.files.contains_key(&key(version))
+        self.files.contains_key(&relative_path(version))
     }
 
     /// Returns the op.yaml of an operator, with the cases of its recipes, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let Slot { text, file, .. } = self.slot(version)?;
+        let OperatorEntry { text, file, .. } = self.entry(version)?;
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
     }
 
@@ -124,16 +125,16 @@ impl OperatorCatalog {
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
             let (file, text) = self.get(version)?;
-            let places = Places { operators: self, path: &self.display(version), text, file };
+            let source = YamlText { path: &self.display(version), text };
             let newest_first = newest_first(version)?;
-            check_alternatives(&places, &newest_first)?;
-            Ok(traps::check(places.path, text, file, &newest_first)?)
+            check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
+            Ok(traps::check(source, file, &newest_first)?)
         };
-        self.slot(version)?.is_whole.get_or_init(check).clone()
+        self.entry(version)?.is_whole.get_or_init(check).clone()
     }
 
-    fn slot(&self, version: &OperatorVersion) -> Result<&Slot, GenerateError> {
-        self.files.get(&key(version)).ok_or_else(|| self.missing(version))
+    fn entry(&self, version: &OperatorVersion) -> Result<&OperatorEntry, GenerateError> {
+        self.files.get(&relative_path(version)).ok_or_else(|| self.missing(version))
     }
 
     fn missing(&self, version: &OperatorVersion) -> GenerateError {
@@ -141,25 +142,27 @@ impl OperatorCatalog {
     }
 
     fn recipes(&self) -> Result<&Recipes, GenerateError> {
-        let read = || Ok(Recipes::read(&format!("{}/{RECIPES}", self.root), &self.shared.0, self.groups()?)?);
+        let path = format!("{}/{RECIPES}", self.root);
+        let read = || Ok(Recipes::read(YamlText { path: &path, text: &self.shared.0 }, self.groups()?)?);
         self.shared.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn groups(&self) -> Result<&TypeGroups, GenerateError> {
-        let read = || Ok(TypeGroups::read(&format!("{}/{TYPES}", self.root), &self.types.0)?);
+        let path = format!("{}/{TYPES}", self.root);
+        let read = || Ok(TypeGroups::read(YamlText { path: &path, text: &self.types.0 })?);
         self.types.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
-        let path = self.display(version);
+        let source = YamlText { path: &self.display(version), text };
         let newest_first = newest_first(version)?;
-        refuse_anchors(&path, text)?;
-        let mut file = write_out(&path, text, read_operator(&path, text)?, self.groups()?)?;
+        refuse_anchors(source)?;
+        let mut file = expand_shorthands(source, read_operator(source)?, self.groups()?)?;
         if let Some(newest) = newest_first.first() {
-            file = self.recipes()?.expand(&path, text, file, newest)?;
+            file = self.recipes()?.expand(source, file, newest)?;
         }
-        put_first(&path, text, &mut file)?;
-        let places = Places { operators: self, path: &path, text, file: &file };
+        put_first(source, &mut file)?;
+        let places = Places { operators: self, source, file: &file };
         check_names(&places)?;
         check_fits(&places, &newest_first)?;
         Ok(file)
@@ -175,7 +178,8 @@ impl OperatorCatalog {
     ) -> GenerateError {
         match self.get(version) {
             Ok((file, text)) => {
-                Places { operators: self, path: &self.display(version), text, file }.at(name, message, help)
+                let source = YamlText { path: &self.display(version), text };
+                Places { operators: self, source, file }.at(name, message, help)
             }
             Err(error) => error,
         }
@@ -183,11 +187,11 @@ impl OperatorCatalog {
 
     /// Returns the path of an operator's op.yaml for messages.
     pub(super) fn display(&self, version: &OperatorVersion) -> String {
-        format!("{}/{}", self.root, key(version))
+        format!("{}/{}", self.root, relative_path(version))
     }
 }
 
-fn key(version: &OperatorVersion) -> String {
+fn relative_path(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
 }
 
@@ -203,8 +207,7 @@ fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, Gener
 /// A file, for errors that point at its cases and refusals.
 struct Places<'a> {
     operators: &'a OperatorCatalog,
-    path: &'a str,
-    text: &'a str,
+    source: YamlText<'a>,
     file: &'a OperatorFile,
 }
 
@@ -213,21 +216,22 @@ impl Places<'_> {
         let recipe = self.file.cases.iter().filter(|case| case.name == name).find_map(|case| case.recipe.as_ref());
         match (recipe, self.operators.recipes()) {
             (Some(recipe), Ok(recipes)) => {
-                Box::new(recipes.error((self.path, self.text), recipe, name, &message, help)).into()
+                let case = *recipes.point_at_case(name, help);
+                Box::new(RecipeError::new(self.source, recipe, &message, case)).into()
             }
-            _ => at_case(self.path, self.text, name, message, help).into(),
+            _ => self.source.error_at_case(name, message, help).into(),
         }
     }
 }
 
 /// Moves the cases under `first` to the front.
-fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), GenerateError> {
+fn put_first(source: YamlText<'_>, file: &mut OperatorFile) -> Result<(), GenerateError> {
     let rank = |name: &str| file.first.iter().position(|first| first == name).unwrap_or(file.first.len());
     if let Some(name) = file.first.iter().find(|name| !file.cases.iter().any(|case| case.name == **name)) {
-        let line = text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
-        let help = Some("`first` names cases of the file, or of the recipes that it uses".to_owned());
-        let message = format!("there is no case '{name}' to be the first");
-        return Err(Box::new(YamlError::new(path, text, (line, 1), message, help)).into());
+        let line = source.text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
+        let help = Some("it lists cases of the file, or of the recipes that it uses".to_owned());
+        let message = format!("`first` names the case '{name}', which does not exist");
+        return Err(source.error((line, 1), message, help).into());
     }
     let mut cases: Vec<(usize, CaseFile)> = Vec::new();
     cases.extend(std::mem::take(&mut file.cases).into_iter().map(|case| (rank(&case.name), case)));
@@ -239,15 +243,15 @@ fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), Gene
 /// Checks that names are unique, and that recipes and refusals name existing constraints and controls.
 fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     let file = places.file;
-    file.cases.iter().try_for_each(|case| nodes::check(places.path, places.text, &file.op, case))?;
+    file.cases.iter().try_for_each(|case| nodes::check(places.source, &file.op, case))?;
     let mut seen = BTreeSet::new();
     if let Some(case) = file.cases.iter().find(|case| !seen.insert(&case.name)) {
-        let help = "a name becomes part of ids; give each its own".to_owned();
-        let message = format!("another case is called '{}'", case.name);
+        let help = "names become part of ids, so each must be unique".to_owned();
+        let message = format!("duplicate case '{}'", case.name);
         let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
-        let place = op_places(places.text, &case.name).last();
+        let place = places.source.places(&case.name).last();
         return match place.filter(|_| !is_shared) {
-            Some(place) => Err(Box::new(YamlError::new(places.path, places.text, place, message, Some(help))).into()),
+            Some(place) => Err(places.source.error(place, message, Some(help)).into()),
             None => Err(places.at(&case.name, message, Some(help))),
         };
     }
@@ -263,8 +267,8 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     }
     for refusal in &file.refuse {
         if !file.cases.iter().any(|case| case.name == refusal.control) {
-            let message = format!("there is no case '{}' to be the control", refusal.control);
-            let help = "a control is a case that differs in the violation alone, and runs".to_owned();
+            let message = format!("the control '{}' does not exist", refusal.control);
+            let help = "a control is a case that runs and differs only in the violation".to_owned();
             return Err(places.at(&refusal.name, message, Some(help)));
         }
     }
@@ -279,18 +283,18 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
             newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
         let reason = if versions.is_empty() {
             let sinces: Vec<u32> = newest_first.iter().rev().map(|spec| spec.version.since).collect();
-            Some(format!("since and until leave none of the versions {sinces:?}"))
+            Some(format!("since and until exclude all versions: {sinces:?}"))
         } else {
             reason_not_applicable(file, case, &versions).map(|reason| reason.to_string())
         };
         if let Some(reason) = reason {
-            let message = format!("the case '{}' fits no version of {}", case.name, file.op);
+            let message = format!("the case '{}' applies to no version of {}", case.name, file.op);
             return Err(places.at(&case.name, message, Some(reason)));
         }
     }
     for refusal in &file.refuse {
         if let Some(reason) = refusal_fit::reason_not_applicable(file, refusal, newest_first) {
-            let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
+            let message = format!("the refusal '{}' applies to no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason.to_string())));
         }
     }
@@ -313,8 +317,8 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
             }
         }
         if let Some((_, name)) = left.iter().flatten().next() {
-            let message = format!("no type holds the values of '{name}'");
-            let help = "it makes no case in any version; correct the values, or the types it is for";
+            let message = format!("no type can represent the values of '{name}'");
+            let help = "no version has a case of it; correct the values or the types";
             return Err(at(message, Some(help.to_owned())));
         }
     }

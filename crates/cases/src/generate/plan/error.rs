@@ -13,7 +13,7 @@ use crate::generate::plan::value_plan::ValueError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FitError {
     /// The case is for other versions.
-    #[error("it is not for {0}")]
+    #[error("it does not apply to {0}")]
     OtherVersion(OperatorVersion),
     /// The case names a parameter that the version does not have.
     #[error("{version} has no {kind} '{name}'")]
@@ -44,10 +44,10 @@ pub(crate) enum FitError {
         opset: u32,
     },
     /// A refusal omits a parameter that its control does not give.
-    #[error("its control gives no '{0}' to leave out")]
+    #[error("its control has no '{0}' to omit")]
     NothingToOmit(String),
     /// A refusal is for no version.
-    #[error("since and until leave none of the versions")]
+    #[error("since and until exclude all versions")]
     NoVersion,
 }
 
@@ -55,16 +55,16 @@ pub(crate) enum FitError {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanError {
     /// An input of a graph of several nodes has several values.
-    #[error("'{0}' is an input of the graph, which is one value")]
+    #[error("the graph input '{0}' must be a single value")]
     SeveralValues(String),
     /// The text of the nodes is invalid.
     #[error("nodes: {0}")]
     Nodes(TextError),
     /// A type cannot hold a literal value.
-    #[error("its types cannot hold its values")]
+    #[error("its types cannot represent its values")]
     OutOfRange,
     /// The inputs of a second run have alternatives, or replace inputs that have some.
-    #[error("the inputs of a second run have no alternatives, nor have those in whose place")]
+    #[error("neither the inputs of a second run nor those that they replace may have alternatives")]
     SecondAlternatives,
     /// The case does not fit the version.
     #[error(transparent)]

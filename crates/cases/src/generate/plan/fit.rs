@@ -81,7 +81,7 @@ impl<'a> CaseAtVersion<'a> {
         Ok(())
     }
 
-    /// Checks that the case gives every parameter that the version requires.
+    /// Checks that the case has every parameter that the version requires.
     fn check_required(&self) -> Result<(), FitError> {
         if self.case.nodes.is_some() {
             return Ok(());
@@ -113,7 +113,7 @@ impl<'a> CaseAtVersion<'a> {
         Err(FitError::MissingParameter { version: self.spec.version.clone(), kind, name: name.clone() })
     }
 
-    /// Returns the positions of the formal inputs that the case gives.
+    /// Returns the positions of the formal inputs that the case has.
     pub(crate) fn given_inputs(&self) -> impl Iterator<Item = usize> {
         let set = self.case.set.keys().filter_map(|name| match self.parameter(name) {
             Some(Parameter::Input(at, _)) => Some(at),
@@ -124,7 +124,7 @@ impl<'a> CaseAtVersion<'a> {
         inputs.filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
     }
 
-    /// Counts the values that the case gives for a formal input.
+    /// Counts the values of the case for a formal input.
     pub(crate) fn count_given(&self, at: usize) -> usize {
         let is_there = |name: &str| self.input(name).is_some_and(|(position, _)| position == at);
         let given = self.case.inputs.0.iter().filter(|(name, _)| is_there(name));
@@ -184,16 +184,16 @@ impl<'a> CaseAtVersion<'a> {
     /// Returns the type parameters that the case's inputs have or its bindings decide, by the version's names.
     pub(crate) fn type_parameters(&self) -> BTreeSet<String> {
         let names = self.type_names();
-        let of_version = |name: &str| names.of_version(name).map(str::to_owned);
+        let in_version = |name: &str| names.in_version(name).map(str::to_owned);
         let of_inputs = self.given_inputs().filter_map(|at| match &self.spec.inputs.get(at)?.kind {
             FormalType::Parameter(name) => Some(name.clone()),
             FormalType::Literal(_) => None,
         });
         let named = self.case.inputs.0.iter().flat_map(|(_, input)| input.values().0);
         let named = named.filter_map(|value| value.r#type.as_deref().filter(|_| self.case.nodes.is_some()));
-        let named = named.filter_map(of_version);
+        let named = named.filter_map(in_version);
         let named = named.filter(|name| self.spec.types.contains_key(name));
-        let bound = self.case.bind.keys().filter_map(of_version).filter(|name| self.spec.types.contains_key(name));
+        let bound = self.case.bind.keys().filter_map(in_version).filter(|name| self.spec.types.contains_key(name));
         of_inputs.chain(named).chain(bound).collect()
     }
 

@@ -77,7 +77,7 @@ impl NodePlan {
         let builder = ValueBuilder { names: &names, types: written };
         let mut choices = choices.iter().copied();
         if case_at_version.case.nodes.is_some() {
-            return NodePlan::of_graph(case_at_version, &builder, &mut choices);
+            return NodePlan::for_nodes(case_at_version, &builder, &mut choices);
         }
         let Some(mut given) = inputs(case_at_version, &builder, types, &mut choices)? else { return Ok(None) };
         let mut attributes = Vec::new();
@@ -117,7 +117,7 @@ impl NodePlan {
     }
 
     /// Plans several nodes, with the inputs and outputs of their graph.
-    fn of_graph(
+    fn for_nodes(
         case_at_version: &CaseAtVersion<'_>,
         builder: &ValueBuilder<'_>,
         choices: &mut impl Iterator<Item = usize>,

@@ -7,7 +7,8 @@ use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
-use crate::generate::file::op_file::{CaseFile, places};
+use crate::generate::file::op_file::CaseFile;
+use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::error::FitError;
 
 /// A mistake in the nodes of a case, and the word of the text to point at.
@@ -21,7 +22,7 @@ struct Mistake<'a> {
 }
 
 impl<'a> Mistake<'a> {
-    fn of_case(message: String, help: &str) -> Mistake<'a> {
+    fn in_case(message: String, help: &str) -> Mistake<'a> {
         Mistake { place: None, word: None, message, help: help.to_owned() }
     }
 
@@ -31,16 +32,17 @@ impl<'a> Mistake<'a> {
 }
 
 /// Returns the first mistake that does not depend on version or types, as an error that points at it.
-pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+pub(crate) fn check(source: YamlText<'_>, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let nodes = case.nodes.as_deref().map(read_untyped);
     let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
-    let of_case = places(text, &case.name).next().unwrap_or((1, 1));
-    let of_nodes = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
-    let shown = of_nodes.map_or_else(
-        || word.and_then(|word| find_below(text, of_case, word)).unwrap_or(of_case),
-        |place| in_file(text, of_case, place),
+    let text = source.text;
+    let case_place = source.places(&case.name).next().unwrap_or((1, 1));
+    let nodes_place = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
+    let shown = nodes_place.map_or_else(
+        || word.and_then(|word| find_below(text, case_place, word)).unwrap_or(case_place),
+        |place| in_file(text, case_place, place),
     );
-    Err(Box::new(YamlError::new(path, text, shown, message, Some(help))))
+    Err(source.error(shown, message, Some(help)))
 }
 
 /// Parses the nodes, with `float[]` for each type that the case chooses.
@@ -65,22 +67,21 @@ fn mistake<'a>(
     let (nodes, under_test) = match (nodes, &case.under_test) {
         (None, None) => return None,
         (None, Some(_)) => {
-            return Some(Mistake::of_case("under_test goes with nodes".to_owned(), "write the nodes, or leave it out"));
+            return Some(Mistake::in_case("under_test requires nodes".to_owned(), "write the nodes, or remove it"));
         }
         (Some(_), None) => {
             let help = format!("write `under_test: {op}`");
-            return Some(Mistake::of_case("the nodes do not say which operator is under test".to_owned(), &help));
+            return Some(Mistake::in_case("the operator under test is missing".to_owned(), &help));
         }
         (Some(Err(TextError { line, column, rule })), _) => {
-            let help =
-                "nodes are written as in `y = Add (a, b)` or `y = Concat <axis = 0> (a, b)`, one below the other";
+            let help = "nodes are written as in `y = Add (a, b)` or `y = Concat <axis = 0> (a, b)`, one per line";
             let place = Some((*line, *column));
             return Some(Mistake { place, word: None, message: rule.clone(), help: help.to_owned() });
         }
         (Some(Ok(nodes)), Some(under_test)) => (nodes, under_test.as_str()),
     };
     if under_test != op {
-        let message = format!("the operator under test is {under_test}, in the file of {op}");
+        let message = format!("the operator under test is {under_test}, but the file is that of {op}");
         return Some(Mistake::at(
             under_test,
             message,
@@ -89,7 +90,7 @@ fn mistake<'a>(
     }
     if !case.set.0.is_empty() || !case.bind.0.is_empty() {
         let help = "write attributes in the nodes, and give settings that are inputs under `inputs`";
-        return Some(Mistake::of_case("`set` and `bind` are for a case of one node".to_owned(), help));
+        return Some(Mistake::in_case("`set` and `bind` only apply to a case of one node".to_owned(), help));
     }
     let is_known = |node: &&NodeProto| Specs::embedded().versions(node.domain(), node.op_type()).next().is_some();
     if let Some(node) = nodes.iter().find(|node| !is_known(node)) {
@@ -101,19 +102,23 @@ fn mistake<'a>(
         ));
     }
     if !nodes.iter().any(|node| node.op_type() == under_test) {
-        let message = format!("none of the nodes is of {under_test}, which is under test");
+        let message = format!("no node is a {under_test}, the operator under test");
         let known: Vec<&str> = nodes.iter().map(NodeProto::op_type).collect();
-        return Some(Mistake::at(under_test, message, format!("the nodes are of {}", known.join(", "))));
+        return Some(Mistake::at(under_test, message, format!("the operators of the nodes are {}", known.join(", "))));
     }
     let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
     let wanted = || graph_outputs(case);
     if let Some(name) = wanted().find(|name| !made.contains(name)) {
         let made: Vec<&str> = made.into_iter().filter(|name| !name.is_empty()).collect();
-        return Some(Mistake::at(name, format!("no node gives '{name}'"), format!("they give {}", made.join(", "))));
+        return Some(Mistake::at(
+            name,
+            format!("no node has the output '{name}'"),
+            format!("the outputs are {}", made.join(", ")),
+        ));
     }
     if wanted().next().is_none() {
         let help = "name outputs of nodes under `outputs`, or under `request`";
-        return Some(Mistake::of_case("a case of several nodes names no output".to_owned(), help));
+        return Some(Mistake::in_case("a case of several nodes has no output".to_owned(), help));
     }
     None
 }
@@ -191,8 +196,8 @@ cases:
     fn mistake(from: &str, to: &str) -> Option<(String, usize, usize)> {
         assert!(UNIQUE.contains(from));
         let text = UNIQUE.replacen(from, to, 1);
-        let file = read_operator("specs/ai.onnx/Unique/op.yaml", &text).unwrap();
-        let error = check("op.yaml", &text, &file.op, &file.cases[0]).err()?;
+        let file = read_operator(YamlText { path: "specs/ai.onnx/Unique/op.yaml", text: &text }).unwrap();
+        let error = check(YamlText { path: "op.yaml", text: &text }, &file.op, &file.cases[0]).err()?;
         let message = error.to_string();
         let mut place = message.split(':').skip(1).map(|part| part.trim().parse().unwrap_or(0));
         let line = place.next().unwrap_or(0);
@@ -203,17 +208,29 @@ cases:
     }
 
     #[test]
-    fn a_mistake_is_shown_where_it_stands() {
+    fn a_mistake_is_shown_at_its_position() {
         assert_eq!(mistake("op:", "op:"), None);
         let rows = [
             ("= Gather (unique, inverse)", "= Gather unique", "", 9, 21),
             ("Gather", "Gathers", "there is no operator Gathers in ai.onnx", 9, 14),
-            ("{back: {same", "{bock: {same", "no node gives 'bock'", 10, 15),
-            ("= Unique (x)", "= Relu (x)", "none of the nodes is of Unique, which is under test", 5, 17),
-            ("    under_test: Unique\n", "", "do not say which operator is under test", 4, 11),
-            ("under_test: Unique", "under_test: TopK", "the operator under test is TopK, in the file of Unique", 5, 17),
-            ("    outputs: {back: {same_as: x}}\n", "", "names no output", 4, 11),
-            ("    inputs:", "    set: {sorted: 0}\n    inputs:", "`set` and `bind` are for a case of one node", 4, 11),
+            ("{back: {same", "{bock: {same", "no node has the output 'bock'", 10, 15),
+            ("= Unique (x)", "= Relu (x)", "no node is a Unique, the operator under test", 5, 17),
+            ("    under_test: Unique\n", "", "the operator under test is missing", 4, 11),
+            (
+                "under_test: Unique",
+                "under_test: TopK",
+                "the operator under test is TopK, but the file is that of Unique",
+                5,
+                17,
+            ),
+            ("    outputs: {back: {same_as: x}}\n", "", "has no output", 4, 11),
+            (
+                "    inputs:",
+                "    set: {sorted: 0}\n    inputs:",
+                "`set` and `bind` only apply to a case of one node",
+                4,
+                11,
+            ),
         ];
         for (from, to, message, line, column) in rows {
             let (text, at, of_line) = mistake(from, to).unwrap_or_else(|| panic!("{to} is not refused"));

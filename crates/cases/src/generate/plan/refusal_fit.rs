@@ -40,7 +40,7 @@ pub(crate) fn alternatives(
     control: &CaseAtVersion<'_>,
     control_choices: &[usize],
 ) -> Result<Vec<(String, Vec<usize>)>, AlternativeError> {
-    let of_control: BTreeMap<String, usize> =
+    let control_picks: BTreeMap<String, usize> =
         control.axes().into_iter().map(|axis| axis.name).zip(control_choices.iter().copied()).collect();
     let is_own = |axis: &AlternativeAxis| {
         let mut names = file.inputs.keys().chain(file.set.keys());
@@ -59,7 +59,7 @@ pub(crate) fn alternatives(
                 if is_own(axis) {
                     own_picks.next().unwrap_or(0)
                 } else {
-                    of_control.get(&axis.name).copied().unwrap_or(0)
+                    control_picks.get(&axis.name).copied().unwrap_or(0)
                 }
             };
             (labels.join(","), axes.iter().map(pick).collect())

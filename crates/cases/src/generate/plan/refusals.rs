@@ -32,10 +32,10 @@ pub(crate) fn refusals(
     version: &VersionContext<'_>,
     cases: &[PlannedCase<'_>],
 ) -> Result<Vec<PlannedRefusal>, GenerateError> {
-    let of_signature = SignatureRefusals::of(version.spec, cases).into_iter();
+    let of_signature = SignatureRefusals::find(version.spec, cases).into_iter();
     let mut refusals: Vec<PlannedRefusal> =
         of_signature.filter_map(|refusal| broken_signature(version, cases, refusal)).collect();
-    add_written(version, cases, &mut refusals)?;
+    add_refusals_of_file(version, cases, &mut refusals)?;
     let prefix = format!("{}/refuse", version.spec.version.qualified());
     let mut ids = HashSet::new();
     for refusal in &mut refusals {
@@ -56,14 +56,15 @@ fn broken_signature(
     cases: &[PlannedCase<'_>],
     refusal: SignatureRefusal,
 ) -> Option<PlannedRefusal> {
-    let SignatureRefusal { id, rule, level, control, violation } = refusal;
+    let SignatureRefusal { id, rule, control, violation } = refusal;
+    let level = violation.level();
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
     Some(PlannedRefusal { id, rule, constraint: None, level, control, node, name: None })
 }
 
 /// Adds the refusals of op.yaml.
-fn add_written(
+fn add_refusals_of_file(
     version: &VersionContext<'_>,
     cases: &[PlannedCase<'_>],
     refusals: &mut Vec<PlannedRefusal>,

@@ -20,7 +20,7 @@ pub(crate) enum SettingError {
     #[error("a graph cannot be an input")]
     GraphAsInput,
     /// A graph is given for an attribute of another type.
-    #[error("a {kind} attribute is given the graph {graph}")]
+    #[error("an attribute of type {kind} has the graph {graph} as its value")]
     Graph {
         /// The type of the attribute.
         kind: AttributeType,
@@ -28,7 +28,7 @@ pub(crate) enum SettingError {
         graph: String,
     },
     /// A literal does not have the type of the attribute.
-    #[error("an attribute of type {kind} is given {literal:?}")]
+    #[error("an attribute of type {kind} has the value {literal:?}")]
     Literal {
         /// The type of the attribute.
         kind: AttributeType,
@@ -36,7 +36,7 @@ pub(crate) enum SettingError {
         literal: Literal,
     },
     /// A tensor or a type is given for an attribute of another type.
-    #[error("an attribute of type {0} is given a tensor or a type")]
+    #[error("an attribute of type {0} has a tensor or a type as its value")]
     Typed(AttributeType),
     /// A tensor has neither `values` nor `all`.
     #[error("a tensor needs its values")]
@@ -45,10 +45,10 @@ pub(crate) enum SettingError {
     #[error("a type attribute needs `type`")]
     NoType,
     /// An attribute with the code of a type has no type.
-    #[error("an attribute that is a type's code needs `type`")]
+    #[error("an attribute with the code of a type needs `type`")]
     NoTypeOfCode,
     /// Elements are given twice.
-    #[error("`all` stands beside a shape alone, without `values`")]
+    #[error("`all` needs only a shape; remove `values`")]
     AllWithValues,
     /// The number of equal elements is unknown.
     #[error("`all` needs a shape")]
@@ -66,7 +66,7 @@ pub(crate) enum SettingError {
 
 /// Error: a text that is neither a type nor a type parameter of the case.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}, nor a type parameter that the case binds")]
+#[error("{0}, nor a type parameter of the case")]
 pub(crate) struct UnboundType(TypeError);
 
 /// Converts a setting to an input: its literal in the input's type, 1-D if it is a list.

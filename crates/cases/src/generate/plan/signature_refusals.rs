@@ -1,10 +1,9 @@
-//! Refusals from the signature of a version, each with the first case that gives the broken part as its control.
+//! Refusals from the signature of a version, each with the first case that has the violated part as its control.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence, Specs};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::case::Level;
 use crate::case::type_in_id;
 use crate::generate::plan::version::PlannedCase;
 use crate::generate::plan::violation::Violation;
@@ -14,7 +13,6 @@ pub(crate) struct SignatureRefusal {
     /// The id after that of the version and `refuse`.
     pub(crate) id: String,
     pub(crate) rule: String,
-    pub(crate) level: Level,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
     pub(crate) violation: Violation,
@@ -31,7 +29,7 @@ pub(crate) struct SignatureRefusals<'a> {
 
 impl<'a> SignatureRefusals<'a> {
     /// Finds all refusals.
-    pub(crate) fn of(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
+    pub(crate) fn find(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
         // Only a case of a single node can be a control.
         let first = cases.iter().position(|planned| planned.case.nodes.is_none());
         let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
@@ -48,17 +46,17 @@ impl<'a> SignatureRefusals<'a> {
 }
 
 impl SignatureRefusals<'_> {
-    fn add(&mut self, id: String, rule: String, level: Level, control: usize, violation: Violation) {
-        self.refusals.push(SignatureRefusal { id, rule, level, control, violation });
+    fn add(&mut self, id: String, rule: String, control: usize, violation: Violation) {
+        self.refusals.push(SignatureRefusal { id, rule, control, violation });
     }
 
-    /// Returns the first case that gives a formal input of a type parameter, and the position of that input.
-    fn giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
+    /// Returns the first case that has a formal input of a type parameter, and the position of that input.
+    fn first_case_giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
         self.cases.iter().enumerate().find_map(|(control, planned)| {
             let mut given: Vec<usize> = planned.case_at_version.given_inputs().collect();
             given.sort_unstable();
-            let is_of = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
-            given.into_iter().find(is_of).map(|at| (control, at))
+            let is_of_kind = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
+            given.into_iter().find(is_of_kind).map(|at| (control, at))
         })
     }
 
@@ -70,7 +68,8 @@ impl SignatureRefusals<'_> {
                 self.literal_type(formal);
                 continue;
             };
-            let Some((control, at)) = self.giving(&formal.kind).filter(|_| !seen.contains(&parameter)) else {
+            let Some((control, at)) = self.first_case_giving(&formal.kind).filter(|_| !seen.contains(&parameter))
+            else {
                 continue;
             };
             seen.push(parameter);
@@ -78,10 +77,10 @@ impl SignatureRefusals<'_> {
             let is_tensor = |value_type: &ValueType| matches!(value_type, ValueType::Tensor(_));
             let has_tensors = self.spec.allowed(&formal.kind).iter().any(is_tensor);
             let tensor = (!has_tensors).then_some(ValueType::Tensor(ElementType::Float));
-            for value_type in outside(self.spec, parameter, given).into_iter().chain(tensor) {
+            for value_type in disallowed_types(self.spec, parameter, given).into_iter().chain(tensor) {
                 let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                 let violation = Violation::Type { at, value_type };
-                self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
+                self.add(format!("{parameter}={label}"), rule, control, violation);
             }
         }
     }
@@ -96,7 +95,7 @@ impl SignatureRefusals<'_> {
         let other = if is_float { ElementType::Int64 } else { ElementType::Float };
         let rule = format!("input '{}' is of type {value_type}", formal.name);
         let violation = Violation::Type { at, value_type: ValueType::Tensor(other) };
-        self.add(format!("input-type={}", formal.name), rule, Level::Recommended, control, violation);
+        self.add(format!("input-type={}", formal.name), rule, control, violation);
     }
 
     /// Adds types of outputs that an attribute names and the version does not allow.
@@ -106,7 +105,7 @@ impl SignatureRefusals<'_> {
             let names = planned.case_at_version.type_names();
             for (parameter, how) in &planned.case.bind.0 {
                 let (Some(attribute), Some(parameter)) =
-                    (how.strip_prefix("attribute "), names.of_version(parameter).map(str::to_owned))
+                    (how.strip_prefix("attribute "), names.in_version(parameter).map(str::to_owned))
                 else {
                     continue;
                 };
@@ -115,11 +114,11 @@ impl SignatureRefusals<'_> {
                 if seen.contains(&parameter) || is_of_input {
                     continue;
                 }
-                for value_type in outside(self.spec, &parameter, planned.instance.types.get(&parameter)) {
+                for value_type in disallowed_types(self.spec, &parameter, planned.instance.types.get(&parameter)) {
                     let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
-                    self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
+                    self.add(format!("{parameter}={label}"), rule, control, violation);
                 }
                 seen.push(parameter);
             }
@@ -139,7 +138,7 @@ impl SignatureRefusals<'_> {
             if formal.presence == Presence::Single {
                 let rule = format!("input '{}' is required", formal.name);
                 let violation = Violation::Missing { at };
-                self.add(format!("missing={}", formal.name), rule, Level::Required, self.first, violation);
+                self.add(format!("missing={}", formal.name), rule, self.first, violation);
             }
             if required(formal) > 0 {
                 min = at + required(formal);
@@ -147,11 +146,11 @@ impl SignatureRefusals<'_> {
         }
         if let Some(count) = min.checked_sub(1) {
             let rule = format!("{} takes at least {min} inputs", spec.version);
-            self.add("too-few-inputs".to_owned(), rule, Level::Required, self.first, Violation::Fewer { count });
+            self.add("too-few-inputs".to_owned(), rule, self.first, Violation::Fewer { count });
         }
         if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} takes at most {} inputs", spec.version, spec.inputs.len());
-            self.add("surplus-input".to_owned(), rule, Level::Recommended, self.first, Violation::Surplus);
+            self.add("surplus-input".to_owned(), rule, self.first, Violation::Surplus);
         }
     }
 
@@ -169,7 +168,7 @@ impl SignatureRefusals<'_> {
         if let Some(other) = other {
             let rule = format!("all of '{}' have one type", formal.name);
             let violation = Violation::Mixed { value_type: other.clone() };
-            self.add(format!("mixed={}", formal.name), rule, Level::Recommended, control, violation);
+            self.add(format!("mixed={}", formal.name), rule, control, violation);
         }
     }
 
@@ -178,7 +177,7 @@ impl SignatureRefusals<'_> {
         let spec = self.spec;
         if !spec.outputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} has at most {} outputs", spec.version, spec.outputs.len());
-            self.add("surplus-output".to_owned(), rule, Level::Recommended, self.first, Violation::SurplusOutput);
+            self.add("surplus-output".to_owned(), rule, self.first, Violation::SurplusOutput);
         }
     }
 
@@ -189,25 +188,25 @@ impl SignatureRefusals<'_> {
         for unknown in others.iter().map(String::as_str).chain(["no_such_attribute"]) {
             let rule = format!("{} has no attribute '{unknown}'", spec.version);
             let violation = Violation::UnknownAttribute { name: unknown.to_owned() };
-            self.add(format!("attribute={unknown}"), rule, Level::Recommended, self.first, violation);
+            self.add(format!("attribute={unknown}"), rule, self.first, violation);
         }
         for (name, attribute) in &spec.attributes {
             if attribute.required {
                 let rule = format!("attribute '{name}' is required");
                 let violation = Violation::MissingAttribute { name: name.clone() };
-                self.add(format!("missing-attribute={name}"), rule, Level::Required, self.first, violation);
+                self.add(format!("missing-attribute={name}"), rule, self.first, violation);
             }
             let rule = format!("attribute '{name}' is of type {}", attribute.kind);
             let is_float = attribute.kind == AttributeType::Float;
             let violation = Violation::AttributeType { name: name.clone(), is_float };
-            self.add(format!("attribute-type={name}"), rule, Level::Recommended, self.first, violation);
+            self.add(format!("attribute-type={name}"), rule, self.first, violation);
         }
     }
 }
 
 /// Returns types that the parameter does not allow, of the same kind as the given one: one that no version allows, and
 /// one that only a later version allows.
-fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
+fn disallowed_types(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
     let specs = Specs::embedded();
     let version = &spec.version;
     let types = |spec: &OpSpec| spec.types.get(parameter).cloned().unwrap_or_default();
@@ -218,7 +217,10 @@ fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<Val
         .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
         .collect();
     let candidates = || {
-        ElementType::ALL.into_iter().filter_map(|element| alike(given, element)).filter(|other| !here.contains(other))
+        ElementType::ALL
+            .into_iter()
+            .filter_map(|element| with_element_type(given, element))
+            .filter(|other| !here.contains(other))
     };
     let never = candidates().find(|value_type| !others.iter().any(|other| types(other).contains(value_type)));
     let later = candidates().find(|value_type| {
@@ -228,12 +230,12 @@ fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<Val
 }
 
 /// Returns the type with another element type, or `None` if the type has no single element type.
-fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
+fn with_element_type(given: &ValueType, element: ElementType) -> Option<ValueType> {
     Some(match given {
         ValueType::Tensor(_) => ValueType::Tensor(element),
         ValueType::SparseTensor(_) => ValueType::SparseTensor(element),
-        ValueType::Sequence(inner) => ValueType::Sequence(Box::new(alike(inner, element)?)),
-        ValueType::Optional(inner) => ValueType::Optional(Box::new(alike(inner, element)?)),
+        ValueType::Sequence(inner) => ValueType::Sequence(Box::new(with_element_type(inner, element)?)),
+        ValueType::Optional(inner) => ValueType::Optional(Box::new(with_element_type(inner, element)?)),
         ValueType::Map(..) => return None,
     })
 }
@@ -242,7 +244,7 @@ fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
 fn other_attributes(spec: &OpSpec) -> Vec<String> {
     let specs = Specs::embedded();
     let version = &spec.version;
-    let of = |is_later: bool| {
+    let only_in = |is_later: bool| {
         specs
             .versions(&version.domain, &version.name)
             .filter(|since| if is_later { *since > version.since } else { *since < version.since })
@@ -251,7 +253,7 @@ fn other_attributes(spec: &OpSpec) -> Vec<String> {
             .find(|name| !spec.attributes.contains_key(*name))
             .cloned()
     };
-    let (later, earlier) = (of(true), of(false));
+    let (later, earlier) = (only_in(true), only_in(false));
     let earlier = earlier.filter(|name| later.as_ref() != Some(name));
     later.into_iter().chain(earlier).collect()
 }

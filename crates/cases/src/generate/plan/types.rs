@@ -16,7 +16,7 @@ use crate::generate::file::type_list::TypeList;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CaseTypesError {
     /// A list of types is for something other than a type parameter.
-    #[error("{key} names '{name}', which is no type parameter")]
+    #[error("{key} names '{name}', which is not a type parameter")]
     Parameter {
         /// The key of the lists: `only` or `except`.
         key: &'static str,
@@ -24,7 +24,7 @@ pub(crate) enum CaseTypesError {
         name: String,
     },
     /// A condition has neither `==` nor `!=`.
-    #[error("'{0}' is no condition; write bits(T1) == bits(T2), or T1 != T2")]
+    #[error("'{0}' is not a condition; write bits(T1) == bits(T2), or T1 != T2")]
     Condition(String),
     /// A side of a condition is invalid.
     #[error("'{0}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")]
@@ -52,7 +52,7 @@ impl<'a> TypeNames<'a> {
     }
 
     /// Returns the version's name of a type parameter in a case.
-    pub(crate) fn of_version<'b>(&'b self, name: &'b str) -> Option<&'b str> {
+    pub(crate) fn in_version<'b>(&'b self, name: &'b str) -> Option<&'b str> {
         match self.older.iter().find(|(newest, _)| *newest == name) {
             Some((_, older)) => Some(older),
             None => (!self.older.iter().any(|(_, older)| *older == name)).then_some(name),
@@ -61,7 +61,7 @@ impl<'a> TypeNames<'a> {
 
     /// Returns true if the version has the type parameter of a case.
     fn has(&self, name: &str, spec: &OpSpec) -> bool {
-        self.of_version(name).is_some_and(|name| spec.types.contains_key(name))
+        self.in_version(name).is_some_and(|name| spec.types.contains_key(name))
     }
 
     /// Returns the types by the names that cases use for their parameters.
@@ -69,8 +69,8 @@ impl<'a> TypeNames<'a> {
         if self.older.is_empty() {
             return Cow::Borrowed(types);
         }
-        let of_case = |name: &String| self.older.iter().find(|(_, older)| older == name).map(|(newest, _)| *newest);
-        let entries = types.iter().map(|(name, value)| (of_case(name).unwrap_or(name).to_owned(), value.clone()));
+        let in_case = |name: &String| self.older.iter().find(|(_, older)| older == name).map(|(newest, _)| *newest);
+        let entries = types.iter().map(|(name, value)| (in_case(name).unwrap_or(name).to_owned(), value.clone()));
         Cow::Owned(entries.collect())
     }
 }
@@ -94,11 +94,11 @@ impl<'a> Types<'a> {
         names: &'a TypeNames<'a>,
     ) -> Result<Types<'a>, CaseTypesError> {
         for (key, lists) in [("only", &case.only), ("except", &case.except)] {
-            if let Some(name) = lists.keys().find(|parameter| !known_somewhere(parameter)) {
+            if let Some(name) = lists.keys().find(|parameter| !is_type_parameter(parameter)) {
                 return Err(CaseTypesError::Parameter { key, name: name.to_owned() });
             }
         }
-        let of_parameter = |parameter: &'a String| {
+        let allowed_types = |parameter: &'a String| {
             let types = spec.types.get(parameter).map_or(&[][..], Vec::as_slice);
             let (only, except) = (list_of(&case.only, parameter, names), list_of(&case.except, parameter, names));
             let wanted = |value_type: &&ValueType| {
@@ -111,7 +111,7 @@ impl<'a> Types<'a> {
         };
         let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
         let condition = condition.filter(|condition| condition.parameters().all(|name| names.has(name, spec)));
-        Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types, names })
+        Ok(Types { allowed: used.iter().map(allowed_types).collect(), condition, rule: case.types, names })
     }
 
     /// Returns assignments that together contain each type, plainest first, or all assignments.
@@ -132,11 +132,11 @@ impl<'a> Types<'a> {
 
 /// Returns the list of a case for a parameter of the version.
 fn list_of<'a>(lists: &'a Ordered<TypeList>, parameter: &str, names: &TypeNames<'_>) -> Option<&'a TypeList> {
-    lists.0.iter().find(|(name, _)| names.of_version(name) == Some(parameter)).map(|(_, list)| list)
+    lists.0.iter().find(|(name, _)| names.in_version(name) == Some(parameter)).map(|(_, list)| list)
 }
 
 /// Returns true if the text begins as type parameters do, with a capital letter.
-fn known_somewhere(parameter: &str) -> bool {
+fn is_type_parameter(parameter: &str) -> bool {
     parameter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
@@ -236,7 +236,7 @@ impl Term {
             Some(("bits", parameter)) => Ok(Term::Bits(parameter)),
             Some(("kind", parameter)) => Ok(Term::Kind(parameter)),
             Some(("elem", parameter)) => Ok(Term::Item(parameter)),
-            None if known_somewhere(text) => Ok(Term::Type(text.to_owned())),
+            None if is_type_parameter(text) => Ok(Term::Type(text.to_owned())),
             _ => Err(CaseTypesError::Term(text.to_owned())),
         }
     }

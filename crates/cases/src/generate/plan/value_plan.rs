@@ -20,7 +20,7 @@ use crate::generate::plan::types::Assignment;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ValueError {
     /// The type is unknown.
-    #[error("no type is known for an input; give it `type`")]
+    #[error("the type of an input is unknown; add `type`")]
     NoType,
     /// A tensor has neither a shape nor elements.
     #[error("an input has neither a shape nor values")]
@@ -29,10 +29,10 @@ pub(crate) enum ValueError {
     #[error("a sparse tensor needs its shape")]
     NoSparseShape,
     /// A literal value has no elements.
-    #[error("a value that no fill makes needs its elements; write them under `values`")]
+    #[error("a value without a fill needs its elements under `values`")]
     NoElements,
     /// A map has no entries.
-    #[error("a map needs its keys and values written out under `map`")]
+    #[error("a map needs its keys and values under `map`")]
     NoEntries,
     /// A map has another number of keys than of values.
     #[error("a map has {keys} keys and {values} values")]
@@ -43,7 +43,7 @@ pub(crate) enum ValueError {
         values: usize,
     },
     /// A size is negative.
-    #[error("'{size}' is {value}, which is no dimension")]
+    #[error("'{size}' is {value}, which is not a dimension")]
     Dimension {
         /// The size as written.
         size: Size,
@@ -51,7 +51,7 @@ pub(crate) enum ValueError {
         value: i64,
     },
     /// Elements are given twice.
-    #[error("`all` stands beside a shape alone, without `fill` and `values`")]
+    #[error("`all` needs only a shape; remove `fill` and `values`")]
     AllWithElements,
     /// The number of equal elements is unknown.
     #[error("`all` needs a shape")]
@@ -174,7 +174,7 @@ impl ValueBuilder<'_> {
             (None, _) => None,
         };
         let literal = literal.or(all.as_ref());
-        self.of_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
+        self.plan_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
     }
 
     fn dimension(&self, size: &Size) -> Result<usize, ValueError> {
@@ -183,17 +183,17 @@ impl ValueBuilder<'_> {
     }
 
     /// Plans a value of any type. Sequences hold two tensors of the shape and fill, unless their items are given.
-    fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
+    fn plan_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, ValueError> {
         match value_type {
             ValueType::Tensor(element) => self.tensor(*element, source),
             ValueType::SparseTensor(element) => sparse(*element, source),
             ValueType::Sequence(item_type) => self.sequence(item_type, source),
-            ValueType::Optional(item_type) if source.file.none => {
+            ValueType::Optional(item_type) if source.file.is_absent => {
                 let empty = Optional { item_type: (**item_type).clone(), item: None };
                 Ok(Some(ValuePlan::Written(Value::Optional(empty))))
             }
             ValueType::Optional(item_type) => {
-                let item = self.of_type(item_type, source)?;
+                let item = self.plan_type(item_type, source)?;
                 Ok(item.map(|item| ValuePlan::Optional((**item_type).clone(), Box::new(item))))
             }
             ValueType::Map(key_type, item_type) => match &source.file.map {
@@ -209,7 +209,7 @@ impl ValueBuilder<'_> {
                 let item = |file| self.plan(file, Some(item_type), &mut std::iter::empty());
                 files.iter().map(item).collect::<Result<_, ValueError>>()?
             }
-            None => self.of_type(item_type, source)?.map(|item| vec![item.clone(), item]),
+            None => self.plan_type(item_type, source)?.map(|item| vec![item.clone(), item]),
         };
         Ok(items.map(|items| ValuePlan::Sequence(item_type.clone(), items)))
     }

@@ -82,7 +82,7 @@ impl<'a> VersionContext<'a> {
         instance: &ConcreteCase,
     ) -> Result<Option<Arc<NodePlan>>, GenerateError> {
         let case = case_at_version.case;
-        if case.again.0.is_empty() {
+        if case.second_inputs.0.is_empty() {
             return Ok(None);
         }
         let error = |error: PlanError| self.at(&case.name, format_args!("again: {error}"));

@@ -9,6 +9,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, SparseTensor, Value};
 
+use crate::case::Level;
 use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
 use crate::generate::plan::value_plan::ValuePlan;
 
@@ -38,6 +39,20 @@ pub(crate) enum Violation {
 }
 
 impl Violation {
+    /// Returns the level of the refusal: required if the node lacks something that the version needs.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Violation::Missing { .. } | Violation::Fewer { .. } | Violation::MissingAttribute { .. } => Level::Required,
+            Violation::Type { .. }
+            | Violation::BoundType { .. }
+            | Violation::Surplus
+            | Violation::SurplusOutput
+            | Violation::UnknownAttribute { .. }
+            | Violation::AttributeType { .. }
+            | Violation::Mixed { .. } => Level::Recommended,
+        }
+    }
+
     /// Breaks the rule in a valid node.
     pub(crate) fn apply(&self, spec: &OpSpec, node: &mut NodePlan) {
         match self {

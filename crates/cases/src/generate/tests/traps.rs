@@ -31,19 +31,19 @@ fn a_mistake_in_a_trap_is_shown() {
   help: name a case of that version, or correct since and until"
     );
     for (from, to, said) in [
-        ("[same]", "[some]", "op.yaml:8: there is no case 'some' to show the trap"),
-        ("[same]", "[same, same_shape]", "op.yaml:8: the case 'same_shape' has no outputs by hand"),
+        ("[same]", "[some]", "op.yaml:8: the trap names the case 'some', which does not exist"),
+        ("[same]", "[same, same_shape]", "op.yaml:8: the case 'same_shape' has no outputs written by hand"),
         (
             "    until: 8\n    cases",
             "    since: 13\n    cases",
-            "op.yaml:8: the case 'same' is of no version of the trap",
+            "op.yaml:8: the case 'same' applies to no version of the trap",
         ),
-        ("until: 8", "until: 0", "op.yaml:6: the trap is for no version of Sum"),
+        ("until: 8", "until: 0", "op.yaml:6: the trap applies to no version of Sum"),
         ("says: one", "say: one", "op.yaml:6: traps[0]: unknown key `say`"),
         (
             "    until: 8\n    cases",
             "    since: [[6]]\n    until: 8\n    cases",
-            "op.yaml:8: ranges of `since` have ends",
+            "op.yaml:8: `until` cannot be combined with ranges in `since`",
         ),
     ] {
         let shown = mistake_of_a_trap(from, to);

@@ -14,7 +14,7 @@ fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
 }
 
 #[test]
-fn what_is_exported_is_read_back_as_it_was() {
+fn an_exported_case_reads_back_unchanged() {
     let suite = Suite::new(vec![
         Box::new(VendoredCases::newest().unwrap()),
         Box::new(Generated::embedded()),
@@ -65,7 +65,7 @@ fn a_file_that_was_changed_is_named() {
 }
 
 #[test]
-fn a_folder_that_holds_something_is_left_alone() {
+fn a_folder_with_contents_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mine"), b"").unwrap();
     let error = Exporter::new(folder.path(), "digest").unwrap_err().to_string();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_wrong_is_told_by_its_number() {
+    fn an_invalid_line_is_reported_by_its_number() {
         for (text, number) in [
             (" model.onnx 0a\n", 1),
             ("a\n", 1),

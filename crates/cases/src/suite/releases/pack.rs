@@ -29,7 +29,7 @@ pub enum PackError {
     #[error("line {0} is neither 'block OFFSET LENGTH SIZE' nor 'SHA256 SIZE'")]
     Line(usize),
     /// The sizes of a block's objects do not add up to that of the block.
-    #[error("the objects of block {0} do not add up to its size")]
+    #[error("the sizes of the objects of block {0} do not add up to its own")]
     Sum(usize),
     /// A block begins or ends beyond the file.
     #[error("block {0} is cut off: it ends beyond the file")]
@@ -147,7 +147,7 @@ impl Pack {
         let corrupt = |reason: String| PackError::Corrupt { block: number, reason };
         read.map_err(|error| corrupt(error.to_string()))?;
         if contents.len() != block.size {
-            return Err(corrupt(format!("it holds {} bytes or more, not {}", contents.len(), block.size)));
+            return Err(corrupt(format!("it has {} bytes or more, expected {}", contents.len(), block.size)));
         }
         for object in &self.objects[block.objects.clone()] {
             let actual = sha256(&contents[object.start..object.start + object.size]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_read_back() {
+    fn a_pack_reads_back() {
         let (text, file) = packed();
         assert_eq!(text.matches("block ").count(), 3);
         let read = read_all(&text, &file).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_that_does_not_fit_names_object_and_block() {
+    fn a_wrong_digest_is_reported_with_object_and_block() {
         let (text, file) = packed();
         let (digest, other) = (sha256(b"last"), sha256(b"least"));
         let error = read_all(&text.replace(&digest, &other), &file).unwrap_err();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_says_something_else_is_refused() {
+    fn an_inconsistent_table_is_refused() {
         let (text, file) = packed();
         let last = format!("{} 4", sha256(b"last"));
         for (changed, expected) in [

@@ -24,7 +24,7 @@ const LIST: &str = "releases.yaml";
 const DEFECTS: &str = "defects.yaml";
 
 /// Remedy for a malformed file.
-const WAY_OUT: &str = "run `cargo xtask vendor` for this release again";
+const REMEDY: &str = "run `cargo xtask vendor` for this release again";
 
 /// Upstream's bound on a floating-point value: `|actual - expected| <= atol + rtol * |expected|`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -106,28 +106,28 @@ impl Releases {
     /// Returns the releases in `onnx` below a folder, such as `testdata` of a checkout, or the embedded ones.
     pub fn below(testdata: Option<&Path>) -> Result<Arc<Releases>, SuiteError> {
         match testdata {
-            Some(folder) => Releases::of_folder(&folder.join("onnx")),
+            Some(folder) => Releases::from_folder(&folder.join("onnx")),
             None => Releases::embedded(),
         }
     }
 
     /// Returns the releases in a folder, such as `testdata/onnx` of a checkout.
-    pub fn of_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
+    pub fn from_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
         Releases::open(Home::Folder(folder.to_owned())).map(Arc::new)
     }
 
     fn open(home: Home) -> Result<Releases, SuiteError> {
         let (path, text) = (home.path(LIST), home.text(LIST)?);
-        let wrong = |rule: String| SuiteError::File { path: path.clone(), rule };
+        let file_error = |rule: String| SuiteError::File { path: path.clone(), rule };
         let list: Vec<Release> =
-            yaml::read(&path.display().to_string(), &text).map_err(|error| wrong(error.message))?;
+            yaml::read(&path.display().to_string(), &text).map_err(|error| file_error(error.message))?;
         let in_order = list.windows(2).all(|pair| match pair {
             [one, next] => super::release_key(&one.release) < super::release_key(&next.release),
             _ => true,
         });
         if list.is_empty() || !in_order {
-            return Err(wrong(
-                "lists no release, or releases out of order; order them by number, each once".to_owned(),
+            return Err(file_error(
+                "has no releases, or they are out of order; sort them by number, without duplicates".to_owned(),
             ));
         }
         let entries = list.iter().map(|_| Entry { index: OnceLock::new(), file: OnceLock::new() }).collect();
@@ -154,13 +154,15 @@ impl Releases {
             return Ok(index);
         }
         let name = format!("{}/index.txt", release.release);
-        let line = |line: usize| self.wrong(&name, &format!("line {line} is none of an index"));
+        let line = |line: usize| self.file_error(&name, &format!("line {line} is malformed"));
         let index = ReleaseIndex::parse(&self.home.text(&name)?).map_err(line)?;
         for (group, &recorded) in &release.cases {
             let of_group = |test: &&String| test.split_once('/').is_some_and(|(name, _)| name == group);
             let found = index.tests.keys().filter(of_group).count();
             if found != recorded {
-                return Err(self.wrong(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded")));
+                return Err(
+                    self.file_error(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded"))
+                );
             }
         }
         Ok(entry.index.get_or_init(|| index))
@@ -189,8 +191,8 @@ impl Releases {
                     return Ok(Some(FullTest { origin, files }));
                 }
                 let release = self.list.get(number).map_or("", |release| &release.release);
-                let rule = format!("{name} is said to stand in {earlier}, which does not have it in full");
-                Err(self.wrong(&format!("{release}/index.txt"), &rule))
+                let rule = format!("{name} refers to {earlier}, which does not store it");
+                Err(self.file_error(&format!("{release}/index.txt"), &rule))
             }
         }
     }
@@ -206,20 +208,20 @@ impl Releases {
     pub fn read(&self, digits: &str) -> Result<Bytes, SuiteError> {
         let objects = self.objects()?;
         let Some(&(number, at)) = objects.places.get(digits) else {
-            let rule = format!("no pack of any release has the object {digits}; {WAY_OUT}");
+            let rule = format!("no pack has the object {digits}; {REMEDY}");
             return Err(SuiteError::File { path: self.home.path(""), rule });
         };
         let release = self.list.get(number).map_or("", |release| &release.release);
         let name = format!("{release}/objects.bin");
         let file = self.file(number, &name)?;
-        let wrong = |error: PackError| self.wrong(&name, &error.to_string());
+        let file_error = |error: PackError| self.file_error(&name, &error.to_string());
         let found = objects.packs.get(&number).and_then(|pack| Some((pack, pack.objects().get(at)?)));
-        let (pack, object) = found.ok_or_else(|| self.wrong(&name, &format!("has no object {digits}")))?;
-        pack.read(object, file).map_err(wrong)
+        let (pack, object) = found.ok_or_else(|| self.file_error(&name, &format!("has no object {digits}")))?;
+        pack.read(object, file).map_err(file_error)
     }
 
     fn file(&self, number: usize, name: &str) -> Result<&Bytes, SuiteError> {
-        let entry = self.entries.get(number).ok_or_else(|| self.wrong(name, "is of no release"))?;
+        let entry = self.entries.get(number).ok_or_else(|| self.file_error(name, "belongs to no release"))?;
         if let Some(file) = entry.file.get() {
             return Ok(file);
         }
@@ -238,10 +240,10 @@ impl Releases {
                 continue;
             }
             let text = self.home.text(&name)?;
-            let pack = Pack::parse(&text).map_err(|error| self.wrong(&name, &error.to_string()))?;
+            let pack = Pack::parse(&text).map_err(|error| self.file_error(&name, &error.to_string()))?;
             for (at, object) in pack.objects().iter().enumerate() {
                 if objects.places.insert(short(&object.sha256).to_owned(), (number, at)).is_some() {
-                    return Err(self.wrong(&name, &format!("object {} is in a pack already", object.sha256)));
+                    return Err(self.file_error(&name, &format!("duplicate object {}", object.sha256)));
                 }
             }
             objects.packs.insert(number, pack);
@@ -249,8 +251,8 @@ impl Releases {
         Ok(self.objects.get_or_init(|| objects))
     }
 
-    fn wrong(&self, name: &str, rule: &str) -> SuiteError {
-        SuiteError::File { path: self.home.path(name), rule: format!("{rule}; {WAY_OUT}") }
+    fn file_error(&self, name: &str, rule: &str) -> SuiteError {
+        SuiteError::File { path: self.home.path(name), rule: format!("{rule}; {REMEDY}") }
     }
 }
 
@@ -281,8 +283,8 @@ impl Home {
     }
 
     fn text(&self, name: &str) -> Result<String, SuiteError> {
-        let wrong = |_| SuiteError::File { path: self.path(name), rule: format!("is not UTF-8; {WAY_OUT}") };
-        String::from_utf8(self.bytes(name)?.into()).map_err(wrong)
+        let file_error = |_| SuiteError::File { path: self.path(name), rule: format!("is not UTF-8; {REMEDY}") };
+        String::from_utf8(self.bytes(name)?.into()).map_err(file_error)
     }
 }
 

@@ -45,12 +45,12 @@ pub fn read_ir(prefix: &str, text: &'static str) -> Result<IrFile, GenerateError
     let group: GroupFile = yaml::read(&path, text)?;
     let file = IrFile { path, text, prefix: prefix.to_owned(), group };
     if file.group.summary.trim().is_empty() {
-        return Err(file.wrong("summary", "the summary is empty; say in a sentence what the cases are about"));
+        return Err(file.error_at("summary", "the summary is empty; describe the cases in one sentence"));
     }
     let mut ids = ir_ids(&file);
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[String]>::first) {
-        Some(id) => Err(file.wrong(id.rsplit('/').next().unwrap_or(id), format_args!("the id {id} stands twice"))),
+        Some(id) => Err(file.error_at(id.rsplit('/').next().unwrap_or(id), format_args!("duplicate id {id}"))),
         None => Ok(file),
     }
 }
@@ -164,7 +164,7 @@ impl IrFile {
         let inputs = self.values(&case.name, &case.inputs, &names(false))?;
         let outputs = self.values(&case.name, &case.outputs, &names(true))?;
         if outputs.len() != names(true).len() {
-            return Err(self.wrong(&case.name, "every output of the graph needs its value under `outputs`"));
+            return Err(self.error_at(&case.name, "every output of the graph needs a value under `outputs`"));
         }
         let expected =
             |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
@@ -182,13 +182,13 @@ impl IrFile {
     }
 
     fn refusal(&self, id: String, refusal: &RefusalFile, folder: &Path) -> Result<Case, GenerateError> {
-        let wrong = |rule: &str| self.wrong(&refusal.name, rule);
+        let error = |rule: &str| self.error_at(&refusal.name, rule);
         let found = self.group.cases.iter().find(|case| case.name == refusal.control);
-        let control = found.ok_or_else(|| wrong(&format!("there is no case '{}' in this file", refusal.control)))?;
+        let control = found.ok_or_else(|| error(&format!("there is no case '{}' in this file", refusal.control)))?;
         let mut text = control.model.clone();
         for (from, to) in &refusal.replace {
             if text.matches(from.as_str()).count() != 1 {
-                return Err(wrong(&format!("'{from}' does not stand once in the model of its control")));
+                return Err(error(&format!("'{from}' must occur exactly once in the model of the control")));
             }
             text = text.replace(from.as_str(), to);
         }
@@ -198,7 +198,7 @@ impl IrFile {
         let mut model = self.model(&refusal.name, parts, &refusal.rule)?;
         let mut bytes = serialized(&model);
         if let Some(part) = refusal.without {
-            take_out(&mut model, part).ok_or_else(|| wrong("the model has no such part to take out"))?;
+            take_out(&mut model, part).ok_or_else(|| error("the model does not have the part to remove"))?;
             bytes = serialized(&model);
             if matches!(part, Part::Tail) {
                 bytes.truncate(bytes.len() / 2);
@@ -206,7 +206,7 @@ impl IrFile {
         }
         let control = self.case(format!("{}/{}", self.prefix, control.name), control, folder)?;
         if bytes == control.model {
-            return Err(wrong("breaks nothing: give it `replace`, `without`, `initializers` or `sparse`"));
+            return Err(error("it violates nothing; add `replace`, `without`, `initializers` or `sparse`"));
         }
         let inputs = control.data.first().map(|data| data.inputs.clone()).unwrap_or_default();
         Ok(Case {
@@ -220,14 +220,14 @@ impl IrFile {
     /// Parses a model, and adds the parts that the text syntax does not have.
     fn model(&self, name: &str, parts: ModelParts<'_>, rule: &str) -> Result<ModelProto, GenerateError> {
         let ModelParts { text, initializers, sparse } = parts;
-        let mut model = parse_model(text).map_err(|error| self.wrong(name, format_args!("in its model, {error}")))?;
-        let wrong = |error: TensorFileError| self.wrong(name, error);
+        let mut model = parse_model(text).map_err(|error| self.error_at(name, format_args!("model: {error}")))?;
+        let at_name = |error: TensorFileError| self.error_at(name, error);
         let graph = model.graph.get_or_insert_default();
         for tensor in initializers {
-            graph.initializer.push(tensor.message().map_err(wrong)?);
+            graph.initializer.push(tensor.message().map_err(at_name)?);
         }
         for tensor in sparse {
-            graph.sparse_initializer.push(tensor.message().map_err(wrong)?);
+            graph.sparse_initializer.push(tensor.message().map_err(at_name)?);
         }
         model.producer_name.get_or_insert_with(|| "onnx-conformance".to_owned());
         model.doc_string = Some(rule.to_owned());
@@ -242,20 +242,20 @@ impl IrFile {
         names: &[String],
     ) -> Result<Vec<Named>, GenerateError> {
         if let Some(name) = files.keys().find(|name| !names.contains(name)) {
-            return Err(self.wrong(case, format_args!("the graph has no '{name}'")));
+            return Err(self.error_at(case, format_args!("the graph has no '{name}'")));
         }
         let value = |(name, file): (&String, &ValueFile)| {
-            let wrong = |error: &dyn fmt::Display| self.wrong(case, format_args!("'{name}': {error}"));
+            let at_value = |error: &dyn fmt::Display| self.error_at(case, format_args!("'{name}': {error}"));
             let builder = ValueBuilder { names: &BTreeMap::new(), types: &BTreeMap::default() };
-            let value: Option<Value> = builder.written(file, None).map_err(|error| wrong(&error))?;
-            let value = value.ok_or_else(|| wrong(&"its type does not hold the values"))?;
+            let value: Option<Value> = builder.written(file, None).map_err(|error| at_value(&error))?;
+            let value = value.ok_or_else(|| at_value(&"its type cannot represent the values"))?;
             Ok(Named { name: name.clone(), value })
         };
         names.iter().filter_map(|name| files.get_key_value(name)).map(value).collect()
     }
 
     /// Creates an error that points at the case or refusal of a name.
-    fn wrong(&self, name: &str, rule: impl fmt::Display) -> GenerateError {
+    fn error_at(&self, name: &str, rule: impl fmt::Display) -> GenerateError {
         let wanted = format!("name: {name}");
         let is_here = |line: &&str| line.trim_start_matches(['-', ' ', '{']).split(',').next() == Some(&wanted);
         let lines: Vec<&str> = self.text.lines().collect();

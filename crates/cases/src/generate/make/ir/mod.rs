@@ -1,4 +1,5 @@
-//! Cases about the format itself, from `specs/ir/*.yaml`: names and scopes, initializers, functions, encodings of tensors.
+//! Cases about the format itself, from `specs/ir/*.yaml`: names and scopes, initializers, functions, encodings of
+//! tensors.
 
 mod build;
 mod file;

@@ -15,13 +15,13 @@ use crate::generate::file::literal::Literal;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TensorFileError {
     /// The type is not an element type.
-    #[error("'{0}' is no element type")]
+    #[error("'{0}' is not an element type")]
     Type(String),
     /// Both a type and a code are given.
-    #[error("a tensor has either a type or a code")]
+    #[error("a tensor must have either a type or a code, not both")]
     TypeAndCode,
     /// Raw bytes are not in hexadecimal.
-    #[error("'{0}' is not bytes in hexadecimal, two digits each")]
+    #[error("'{0}' is not a list of bytes in hexadecimal, two digits each")]
     Hexadecimal(String),
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct TensorFile {
     #[serde(default)]
     pub(crate) name: String,
     pub(crate) r#type: Option<String>,
-    /// A number that replaces the type, such as one that no type has.
+    /// The code of the type instead of its name, such as a code without a type.
     pub(crate) code: Option<i32>,
     #[serde(default)]
     pub(crate) dims: Vec<i64>,
