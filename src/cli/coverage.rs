@@ -7,7 +7,7 @@ use clap::Args;
 use onnx_conformance_cases::case::{Variant, read_text};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::run::{Event, Inspect, plan, run_inspected};
+use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
 use onnx_conformance_subject::{Builtin, Stop};
@@ -66,7 +66,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
     let record = |case: &_, result: &_| survey.record(case, result);
-    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+    Runner::new(&plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| {
         if let Event::Broken(error) = event {
             broken += 1;
             print::note(&format!("broken case: {error}"));

@@ -8,8 +8,8 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{
-    ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
-    with_accepted, with_provenance, with_strict,
+    ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
+    updated_expectations, with_accepted, with_provenance, with_strict,
 };
 use onnx_conformance_harness::gate_file::{check_measured, default_path, hold, measured_path, write, write_digests};
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
@@ -187,7 +187,7 @@ impl Arguments {
         let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
         let mut expectations = if self.is_exact() {
             check_measured(path, results)?;
-            first_measurement(&runtime.name, Provenance::of(header), self.scope.clone(), strict, results)
+            first_measurement(header, strict, results)
         } else {
             first_expectations(&runtime.name, strict, results)
         };
@@ -198,28 +198,29 @@ impl Arguments {
     }
 
     /// Updates a file, and returns its number of entries.
-    fn bring_up_to_date(&self, path: &Path, mut outcomes: Outcomes) -> anyhow::Result<usize> {
+    fn bring_up_to_date(&self, path: &Path, outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
         let text = onnx_conformance_cases::case::read_text(path)?;
-        let Outcomes { header, accepted, results } = &mut outcomes;
+        let Outcomes { header, accepted, results } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
         if file.exact != self.is_exact() || file.scope != self.scope {
             bail!("{name}: `exact` and `scope` are others than these results are about; run what the file says");
         }
         if file.exact {
-            check_measured(path, results)?;
+            check_measured(path, &results)?;
         }
+        let run = WholeRun::new(results, Variant::Runtime);
         let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
-        let mut text = updated_expectations(&text, &matcher, results, Variant::Runtime, &[])?;
+        let mut text = updated_expectations(&text, &matcher, &run)?;
         text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
         if matcher.is_strict() {
             text = with_strict(&text);
         }
         if self.is_exact() {
-            text = with_provenance(&text, &Provenance::of(header));
+            text = with_provenance(&text, &Provenance::of(&header));
         }
         write(path, &text)?;
-        self.write_digests(path, results)?;
+        self.write_digests(path, &run.results)?;
         Ok(Expectations::parse(&name, &text)?.expect.len())
     }
 

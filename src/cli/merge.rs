@@ -10,7 +10,7 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::expectations::{GateResult, Scope};
+use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
 use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.check_outputs()?;
-    let (header, mut results) = arguments.read()?;
+    let (header, results) = arguments.read()?;
     let missing = arguments.missing(&header, &results)?;
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
     print::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
@@ -67,7 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if !missing.is_empty() || is_part {
             bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
         }
-        gate.update(&mut results, variant, &[], None, Some(&header))?;
+        gate.update(WholeRun::new(results, variant), None, Some(&header))?;
         return Ok(exit::SUCCESS);
     }
     let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);

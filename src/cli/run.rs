@@ -8,7 +8,7 @@ use clap::Args;
 use onnx_conformance_cases::case::{Variant, open_regular};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope};
+use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
@@ -16,10 +16,10 @@ use onnx_conformance_harness::shell::word;
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Accepted, Declaration, found_of};
+use onnx_conformance_subject::{Declaration, found_of};
 
 use crate::cli::actual::Recorder;
-use crate::cli::failures::write_failures;
+use crate::cli::failures::FailureFolder;
 use crate::cli::gate::GateOptions;
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
@@ -167,7 +167,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        return update(&gate, &gate_result, all, &header, accepted.as_ref());
+        let run = WholeRun::new(complete_results(&gate_result, all)?, variant);
+        gate.update(run, accepted.as_ref(), Some(&header))?;
+        return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     let told = gate_result.problems.len();
@@ -179,26 +181,19 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     last_failures::note(&arguments.failures, &gate_result.regressions);
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &gate_result, elapsed });
     let shown = gate_result.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &evidence, &gate_result.regressions[..shown], &recorder);
+    let folder = FailureFolder { path: &arguments.failures, suite: &suite, evidence: &evidence, outputs: &recorder };
+    folder.write(&gate_result.regressions[..shown]);
     arguments.suggest_update(&gate_result, &gate);
     reported?;
     Ok(exit::of(gate_result.conclusion()))
 }
 
-/// Updates the expectation file to the results of a whole run.
-fn update(
-    gate: &Gate,
-    gate_result: &GateResult,
-    all: Collected,
-    header: &Header,
-    accepted: Option<&Accepted>,
-) -> anyhow::Result<u8> {
+/// Returns the results of a run, unless some cases could not be loaded.
+fn complete_results(gate_result: &GateResult, all: Collected) -> anyhow::Result<Vec<CaseResult>> {
     if let Some(error) = gate_result.broken.first() {
         bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
     }
-    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-    gate.update(&mut results, header.selected.variant, &[], accepted, Some(header))?;
-    Ok(exit::SUCCESS)
+    Ok(all.results.into_iter().map(|(result, _)| result).collect())
 }
 
 impl Arguments {

@@ -58,7 +58,10 @@ pub(crate) fn verify(
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let run = |model: &Bytes, inputs: &[Named], held: usize| run(model, folder, inputs, verification.allowance, held);
+    let run = |model: &Bytes, inputs: &[Named], held: usize| {
+        let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
+        run(&request, verification.allowance, held)
+    };
     let trials = Trials { count: folders.len() + made, inputs: &inputs, run: &run };
     let expected = trials.before(&file).map_err(|error| over(verification, &error.0))?;
     let converted = convert(file);
@@ -107,16 +110,9 @@ fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialI
 }
 
 /// Runs a model on the built-in executor while `held` other bytes are in use, and returns its outputs.
-fn run(
-    model: &Bytes,
-    folder: &Path,
-    inputs: &[Named],
-    allowance: Allowance,
-    held: usize,
-) -> Result<Vec<Value>, RunFailure> {
-    let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
+fn run(request: &Request<'_>, allowance: Allowance, held: usize) -> Result<Vec<Value>, RunFailure> {
     let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory().saturating_sub(held));
-    builtin.run(&request).ended.into_values().map_err(|ended| match ended {
+    builtin.run(request).ended.into_values().map_err(|ended| match ended {
         Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
         other => RunFailure::Model(other.message().to_owned()),
     })

@@ -249,7 +249,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
             .stdout(Stdio::piped())
             .stderr(fs::File::create(folder.join("stderr"))?)
             .spawn()?;
-        let is_whole = watch(target, &mut child, &folder, &mut counts)?;
+        let is_whole = watch(target, &mut child, &mut counts)?;
         if is_whole {
             break;
         }
@@ -266,7 +266,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
 }
 
 /// Reads the output of a worker until its end. Returns true if it exited by itself.
-fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts) -> anyhow::Result<bool> {
+fn watch(target: &Target, child: &mut Child, counts: &mut Counts) -> anyhow::Result<bool> {
     let lines = lines_of(child)?;
     let (runs, taken) = (counts.runs, counts.taken);
     let (mut worked, mut waits) = (processor_time(&child.id().to_string()), 0);
@@ -282,7 +282,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                     }
                     Some(("finding", text)) => {
                         let (name, text) = text.split_once(' ').unwrap_or((text, ""));
-                        tell(target, &folder.join(name), text, counts)?;
+                        report(target, &folder(target).join(name), text, counts)?;
                     }
                     _ => bail!("the worker of {} says '{line}'", target.name),
                 }
@@ -296,7 +296,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
             Err(RecvTimeoutError::Timeout) => {
                 child.kill()?;
                 child.wait()?;
-                keep(target, folder, "hang", &format!("no answer in {HANG:?}"), counts)?;
+                save_current(target, "hang", &format!("no answer in {HANG:?}"), counts)?;
                 return Ok(false);
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -304,7 +304,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                 if status.success() {
                     return Ok(true);
                 }
-                keep(target, folder, "death", &status.to_string(), counts)?;
+                save_current(target, "death", &status.to_string(), counts)?;
                 return Ok(false);
             }
         }
@@ -329,15 +329,16 @@ fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<String>> {
     Ok(receiver)
 }
 
-/// Keeps the last input that the worker wrote, and reports it.
-fn keep(target: &Target, folder: &Path, kind: &str, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+/// Copies the last input that the worker wrote, and reports it.
+fn save_current(target: &Target, kind: &str, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+    let folder = folder(target);
     let path = folder.join(format!("{kind}-{}", counts.findings.len()));
     fs::copy(folder.join("current"), &path)?;
-    tell(target, &path, text, counts)
+    report(target, &path, text, counts)
 }
 
 /// Prints a finding and the command that reproduces it, unless it is known.
-fn tell(target: &Target, path: &Path, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+fn report(target: &Target, path: &Path, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
     let kind = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = kind.split('-').next().unwrap_or_default();
     // A panic is identified by its location, other findings by their first words.

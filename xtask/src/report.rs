@@ -13,9 +13,7 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{ExpectationMatcher, GateResult, Scope};
-use onnx_conformance_harness::run::{
-    Event, Header, Inspect, Read, Selected, plan, run_inspected, write_header, write_result,
-};
+use onnx_conformance_harness::run::{Event, Header, Read, Runner, Selected, plan, write_header, write_result};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_report::coverage::{CoverageCollector, Exclusions};
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter, Started};
@@ -58,7 +56,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     reporters.started(&Started { runtime: &declaration, cases: plan.selected })?;
     let mut reported = Ok(());
     let record = |case: &_, result: &_| survey.record(case, result);
-    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+    Runner::new(&plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| {
         let verdict = gate.add(&event, &matcher);
         if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
             reported = reporters.case_ended(result, verdict);

@@ -13,7 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give, made_up_trial,
+    NamedModel, Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give,
+    made_up_trial,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,14 +39,15 @@ pub(crate) struct ConvertRequest {
 pub(crate) fn check(name: &str, file: &[u8], deadline: &Deadline) -> Value {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let source = file.to_vec();
-    let report = examine_source(name, &source, None, &Wanted::default(), &limits);
+    let model = NamedModel { name, bytes: &source, folder: None };
+    let report = examine_source(&model, &Wanted::default(), &limits);
     let (all, mut runtimes) = (Measurements::embedded(), Vec::new());
     for (runtime, versions) in all.runtimes() {
         // A malformed measurement is skipped; the project's tests read every one.
         runtimes.extend(versions.into_iter().filter_map(|version| all.get(runtime, version).ok().flatten()));
     }
     let wanted = Wanted { runtimes, ..Wanted::default() };
-    let measured = examine_source(name, &source, None, &wanted, &limits).runtimes;
+    let measured = examine_source(&model, &wanted, &limits).runtimes;
     json!({
         "status": report.status,
         "verdict": report.verdict,

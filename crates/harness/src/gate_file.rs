@@ -9,7 +9,8 @@ use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 use crate::escape;
 use crate::expectations::{
-    ExpectationMatcher, Expectations, Provenance, updated_expectations, version_key, with_accepted, with_provenance,
+    ExpectationMatcher, Expectations, Provenance, WholeRun, updated_expectations, version_key, with_accepted,
+    with_provenance,
 };
 use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
@@ -158,36 +159,33 @@ impl Gate {
         Some(format!("{path}: it takes {accepted}, and `accepts` says {stated}; --update-expectations rewrites it"))
     }
 
-    /// Rewrites the file so that these results of a whole run in one variant are as expected. The groups in `missing` have no
-    /// results. `header` provides the new provenance of a measurement.
+    /// Rewrites the file so that the results of a whole run are as expected. `header` provides the new provenance of a
+    /// measurement.
     pub fn update(
         &self,
-        results: &mut Vec<CaseResult>,
-        variant: Variant,
-        missing: &[String],
+        mut run: WholeRun<'_>,
         accepted: Option<&Accepted>,
         header: Option<&Header>,
     ) -> anyhow::Result<()> {
         let path = self.source.target(self.matcher.expectations());
         let path = &path.context("there is no expectation file to rewrite; name one with --expectations")?;
-        results.sort_by(|a, b| a.id.cmp(&b.id));
         let _held = hold(path)?;
         // Another run may have written the file since this one started.
         let (text, matcher) = self.source.read()?;
         let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
-        results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
+        run.results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
         if matcher.expectations().exact {
-            check_measured(path, results)?;
+            check_measured(path, &run.results)?;
         }
-        let text = updated_expectations(&text, &matcher, results, variant, missing)?;
+        let text = updated_expectations(&text, &matcher, &run)?;
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
         let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::of);
         write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
         // Results of other variants confirm nothing.
         let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
-        if variant == Variant::Runtime && has_digests {
-            let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
-            write_digests(path, digests, missing)?;
+        if run.variant == Variant::Runtime && has_digests {
+            let ids = run.results.iter().map(|result| result.id.as_str());
+            write_digests(path, self.is_recorded.then(|| MeasuredDigests::of_cases(ids)), run.missing)?;
         }
         Ok(())
     }

@@ -188,7 +188,10 @@ impl Harness {
         if wants_update && !is_whole {
             note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
         }
-        let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
+        let jobs = self.requests_at_a_time(arguments.test_threads);
+        arguments.test_threads = Some(jobs);
+        let options = Options { workers: jobs, limits: self.limits, restarts: self.restarts, ..Options::default() };
+        let (host, stop) = open_host(self.place, options)?;
         let accepted = found_of(&*host);
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
         let exists = self.expectations.exists();
@@ -225,27 +228,24 @@ impl Harness {
         let is_right = trials.finish()?;
         Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
     }
+
+    /// Returns the number of requests that the runtime gets at a time, at most one per thread.
+    fn requests_at_a_time(&self, threads: Option<usize>) -> usize {
+        let declared = match &self.place {
+            Place::Apart(runtime) => runtime.jobs(),
+            Place::Here(host) => host.jobs(),
+        };
+        let jobs = match (self.jobs.map(NonZeroUsize::get).or(declared), threads) {
+            (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
+            (None, Some(threads)) => threads,
+            (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+        };
+        jobs.max(1)
+    }
 }
 
-/// Starts the runtime, and limits the number of threads to the requests that it accepts at a time.
-fn open_host(
-    place: Place,
-    jobs: Option<NonZeroUsize>,
-    limits: Limits,
-    restarts: usize,
-    arguments: &mut Arguments,
-) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
-    let declared = match &place {
-        Place::Apart(runtime) => runtime.jobs(),
-        Place::Here(host) => host.jobs(),
-    };
-    let jobs = match (jobs.map(NonZeroUsize::get).or(declared), arguments.test_threads) {
-        (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
-        (None, Some(threads)) => threads,
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-    };
-    let jobs = jobs.max(1);
-    arguments.test_threads = Some(jobs);
+/// Starts the runtime.
+fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
     Ok(match place {
         Place::Here(host) => (host, Stop::default()),
         Place::Apart(_) => {
@@ -258,7 +258,6 @@ fn open_host(
                 help: "the test binary starts itself to run cases".to_owned(),
                 file: None,
             };
-            let options = Options { workers: jobs, limits, restarts, ..Options::default() };
             let host = Subprocess::start(launch, options, &stop)
                 .context("the test binary runs cases in processes of its own; its `main` does nothing before `run`")?;
             (Box::new(host), stop)

@@ -11,7 +11,7 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
 use crate::escape;
-use crate::expectations::{Doubts, GateResult, Scope, Verdict};
+use crate::expectations::{Doubts, GateResult, Scope, Verdict, WholeRun};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
 use crate::note::note;
@@ -192,7 +192,8 @@ impl Trials {
             return Ok(false);
         }
         if self.updates {
-            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref(), None);
+            let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
+            let updated = self.gate.update(run, self.accepted.as_ref(), None);
             updated.context("the expectations cannot be brought up to date")?;
             if !missing.is_empty() {
                 note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));

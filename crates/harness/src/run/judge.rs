@@ -22,11 +22,10 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
         return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
     }
     let started = Instant::now();
-    let mut result = CaseResult::of(case);
-    match &case.refusal {
-        Some(refusal) => judge_refusal(case, refusal, runtime, declaration, &mut result),
-        None => judge_outputs(case, runtime, &mut result),
-    }
+    let mut result = match &case.refusal {
+        Some(refusal) => judge_refusal(case, refusal, runtime, declaration),
+        None => judge_outputs(case, runtime),
+    };
     result.ms = started.elapsed().as_secs_f64() * 1e3;
     if result.outcome != Outcome::Pass || result.executed_cells.is_empty() {
         result.declared_cells = declared_cells(case);
@@ -122,7 +121,9 @@ fn declared_cells(case: &Case) -> Vec<String> {
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
 }
 
-fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
+/// Judges the outputs of every data set, up to the first that differs.
+fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
+    let mut result = CaseResult::of(case);
     for (number, data) in case.data.iter().enumerate() {
         let Ran { ended, flaky } = send(case, data, runtime);
         result.flaky = result.flaky.take().or(flaky);
@@ -155,6 +156,7 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
     }
     result.executed_cells.sort_unstable();
     result.executed_cells.dedup();
+    result
 }
 
 fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
@@ -225,13 +227,8 @@ fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreem
 }
 
 /// Judges a refusal. Any error is a refusal, but it counts only if the control, the same model repaired, passes.
-fn judge_refusal(
-    case: &Case,
-    refusal: &Refusal,
-    runtime: &dyn Host,
-    declaration: &Declaration,
-    result: &mut CaseResult,
-) {
+fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
+    let mut result = CaseResult::of(case);
     let Ran { ended, flaky } = send(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
     match ended {
         Ended::Answered(Response::Outputs { .. }) => {
@@ -251,6 +248,7 @@ fn judge_refusal(
         result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
         result.missing = control.missing;
     }
+    result
 }
 
 #[cfg(test)]

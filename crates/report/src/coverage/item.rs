@@ -233,7 +233,7 @@ pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Coverag
         for (at, formal) in formals.iter().enumerate() {
             let is_first_output = at == 0 && kinds[0] == CoverageKind::OutputGiven;
             let can_be_left_out = !is_first_output && formals[at + 1..].iter().all(can_be_absent);
-            presence(formal, kinds, is_first_output, can_be_left_out, &mut items);
+            items.extend(presence(formal, kinds, is_first_output, can_be_left_out));
         }
     }
     values(spec, &mut items);
@@ -263,29 +263,25 @@ fn can_be_absent(formal: &FormalParameter) -> bool {
     matches!(formal.presence, Presence::Optional | Presence::Variadic { min: 0, .. })
 }
 
-/// Adds the items of an optional or variadic parameter. A parameter can be left out only together with all that follow it. The
+/// Returns the items of an optional or variadic parameter. A parameter can be left out only together with all that follow it. The
 /// first output cannot be left out, since a node has at least one output.
 fn presence(
     formal: &FormalParameter,
     kinds: [CoverageKind; 4],
     is_first_output: bool,
     can_be_left_out: bool,
-    items: &mut BTreeSet<CoverageItem>,
-) {
+) -> Vec<CoverageItem> {
     let [given, left_out, empty_name, count] = kinds;
     let name = &formal.name;
     match formal.presence {
-        Presence::Single => {}
+        Presence::Single => Vec::new(),
         Presence::Optional => {
-            items.insert(CoverageItem::of(given, name));
-            items.insert(CoverageItem::of(empty_name, name));
-            if can_be_left_out {
-                items.insert(CoverageItem::of(left_out, name));
-            }
+            let kinds = [Some(given), Some(empty_name), can_be_left_out.then_some(left_out)];
+            kinds.into_iter().flatten().map(|kind| CoverageItem::of(kind, name)).collect()
         }
         Presence::Variadic { min, .. } => {
             let least = if is_first_output { min.max(1) } else { min };
-            items.extend((least..=3.max(least)).map(|number| CoverageItem::of(count, counted(name, number))));
+            (least..=3.max(least)).map(|number| CoverageItem::of(count, counted(name, number))).collect()
         }
     }
 }

@@ -49,19 +49,25 @@ fn examine_file(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         Ok(source) => source,
         Err(error) => return unreadable(file, format!("cannot be read: {error}")),
     };
-    examine_source(&file, &source, Some(&ModelFolder::of(path)), wanted, limits)
+    let model = NamedModel { name: &file, bytes: &source, folder: Some(&ModelFolder::of(path)) };
+    examine_source(&model, wanted, limits)
 }
 
-/// Checks a model whose bytes are read from `source`. `file` is its name in the report. Without a folder, the files with external
-/// data are not checked.
-pub fn examine_source(
-    file: &str,
-    source: &dyn Source,
-    folder: Option<&dyn Folder>,
-    wanted: &Wanted,
-    limits: &Limits,
-) -> ModelReport {
-    let report = check(source, folder, limits);
+/// A model to check.
+#[derive(Clone, Copy)]
+pub struct NamedModel<'a> {
+    /// Name of the model in its report.
+    pub name: &'a str,
+    /// Bytes of the model.
+    pub bytes: &'a dyn Source,
+    /// Folder of the files with external data. Without a folder, these files are not checked.
+    pub folder: Option<&'a dyn Folder>,
+}
+
+/// Checks a model that is read from bytes.
+pub fn examine_source(model: &NamedModel<'_>, wanted: &Wanted, limits: &Limits) -> ModelReport {
+    let NamedModel { name: file, bytes, folder } = *model;
+    let report = check(bytes, folder, limits);
     let Some((facts, scan)) = report.facts.zip(report.scan) else {
         let first = report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default();
         return ModelReport { findings: report.findings, ..unreadable(file.to_owned(), first) };
@@ -87,7 +93,7 @@ pub fn examine_source(
     let asks_of_runtimes = wanted.asks_of_runtimes() && !has_errors;
     if asks_of_runtimes || wanted.save.is_some() {
         let inferred = infer(&scan.model, limits);
-        let origin = Origin { scan: &scan, inferred: &inferred, file: source };
+        let origin = Origin { scan: &scan, inferred: &inferred, file: bytes };
         if asks_of_runtimes {
             all.runtimes = on_runtimes(&origin, &facts, wanted);
         }

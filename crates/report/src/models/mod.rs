@@ -11,7 +11,7 @@ mod saved;
 mod single_node;
 mod wanted;
 
-pub use examine::{examine, examine_source};
+pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
 pub use made_up::{InputFault, MadeUpError, made_up_inputs};
 pub use probe::RuntimeProbe;

@@ -6,7 +6,7 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 use serde::Serialize;
 
-use crate::site::column::Column;
+use crate::site::columns::ShownColumns;
 use crate::site::operator::letter;
 use crate::site::severity::{Ending, Severity};
 use crate::site::table::VersionTable;
@@ -74,8 +74,8 @@ struct End {
 }
 
 impl OperatorFaults {
-    /// Collects the faults of an operator. `before` has the column of the previous release, if there is one.
-    pub(crate) fn new(tables: &[VersionTable], columns: &[Column], before: &[Option<usize>], newest: &[usize]) -> Self {
+    /// Collects the faults of an operator.
+    pub(crate) fn new(tables: &[VersionTable], columns: &ShownColumns) -> OperatorFaults {
         let mut all = OperatorFaults {
             faults: columns.iter().map(|_| Vec::new()).collect(),
             changes: columns.iter().map(|_| Vec::new()).collect(),
@@ -83,20 +83,14 @@ impl OperatorFaults {
         };
         for table in tables {
             for position in 0..table.behaviours.len() {
-                all.add(table, position, columns, before, newest);
+                all.add(table, position, columns);
             }
         }
         all
     }
 
-    fn add(
-        &mut self,
-        table: &VersionTable,
-        position: usize,
-        columns: &[Column],
-        before: &[Option<usize>],
-        newest: &[usize],
-    ) {
+    /// Adds the faults, changes and disagreements of the behaviour at a position.
+    fn add(&mut self, table: &VersionTable, position: usize, columns: &ShownColumns) {
         let Some(behaviour) = table.behaviours.get(position) else { return };
         let op = format!("{}/{}", table.version.domain, table.version.name);
         let (since, b) = (table.version.since, behaviour.name.clone());
@@ -108,7 +102,7 @@ impl OperatorFaults {
             {
                 add_fault(faults, fault(table, position, &op, end));
             }
-            let earlier = before.get(column).copied().flatten().and_then(|earlier| ends.get(earlier)?.as_ref());
+            let earlier = columns.previous(column).and_then(|earlier| ends.get(earlier)?.as_ref());
             if let Some(earlier) = earlier.filter(|earlier| earlier.worst != end.worst)
                 && let Some(changes) = self.changes.get_mut(column)
             {
@@ -119,7 +113,7 @@ impl OperatorFaults {
         let open = behaviour.level == Level::Open;
         let mut letters: BTreeMap<String, char> = BTreeMap::new();
         let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
-        for &column in newest {
+        for &column in columns.newest() {
             let Some(key) = columns.get(column).map(|column| column.key.clone()) else { continue };
             if open {
                 letters.extend(recorded(table, position, column).map(|letter| (key, letter)));
@@ -207,12 +201,13 @@ fn fault(table: &VersionTable, position: usize, op: &str, end: &End) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::column::Column;
     use onnx_conformance_harness::run::test_results::result;
     use onnx_conformance_harness::run::{Header, Outcome, Read, Selected};
     use onnx_conformance_subject::Declaration;
 
     /// Returns the faults of two runtimes for Abs, where each fails the cases that `fails` selects.
-    fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
+    fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> OperatorFaults {
         let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
         let plain: Vec<VersionTable> =
             versions.iter().map(|version| VersionTable::new(version, &[]).unwrap()).collect();
@@ -225,10 +220,12 @@ mod tests {
             let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
             Column::of_results("a", &Read { header, results, is_torn: false }, "d")
         };
-        let columns = vec![column(0), column(1)];
+        let columns = ShownColumns::new(vec![column(0), column(1)]);
+        // The second column counts as the next release of the first.
+        let columns = ShownColumns { previous: vec![None, Some(0)], ..columns };
         let tables: Vec<VersionTable> =
             versions.iter().map(|version| VersionTable::new(version, &columns).unwrap()).collect();
-        (OperatorFaults::new(&tables, &columns, &[None, Some(0)], &[0, 1]), columns)
+        OperatorFaults::new(&tables, &columns)
     }
 
     #[test]
@@ -236,7 +233,7 @@ mod tests {
         let fails = |index: usize, id: &str| {
             (index == 0 && id.contains("/extremes/") && id.ends_with("T=float")).then_some(Outcome::Mismatch)
         };
-        let (found, _) = faults(fails);
+        let found = faults(fails);
         let [fault] = found.faults[0].as_slice() else { panic!("{:?}", found.faults[0]) };
         assert_eq!((fault.v.as_slice(), fault.s, fault.o), (&[6, 13][..], 's', 'M'), "extremes are special values");
         assert_eq!((fault.n.0, fault.t.clone()), (2, BTreeSet::from(["float".to_owned()])));
@@ -247,11 +244,11 @@ mod tests {
 
     #[test]
     fn two_runtimes_that_are_wrong_alike_disagree_with_the_text() {
-        let (found, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
+        let found = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
         let [one] = found.disagreements.as_slice() else { panic!("{:?}", found.disagreements) };
         assert_eq!((one.b.as_str(), one.v.as_slice(), one.open), ("extremes", &[6, 13][..], false));
         assert_eq!(one.ends.values().collect::<String>(), "MM");
-        let (declined, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
+        let declined = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
         assert!(declined.disagreements.is_empty());
     }
 }

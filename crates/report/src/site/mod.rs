@@ -1,10 +1,11 @@
 //! Static site: results of every measured runtime for every operator version. It opens from files and needs no network.
 //!
-//! `severity` and `case_name` are pure; `column` is the source of outcomes; `table` combines all columns and all cases of a
+//! `severity` and `case_name` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all columns and all cases of a
 //! version; the others are the data of one kind of page each, and `write` writes the files.
 
 mod case_name;
 mod column;
+mod columns;
 mod faults;
 mod findings;
 mod front;
