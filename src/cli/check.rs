@@ -138,7 +138,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         .collect();
     bar.finish_and_clear();
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; nothing can be probed any more");
+        bail!("{reason}; no more nodes can be probed");
     }
     if stop.is_set() {
         print::note(&format!("stopped after {} of {} models", reports.len(), files.len()));
@@ -185,18 +185,18 @@ fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<Ru
     let all = Measurements::embedded();
     let start = |name: &String| {
         if name == "all" {
-            bail!(Usage("--probe starts the runtimes that --runtime names; `all` names none".to_owned()));
+            bail!(Usage("--probe needs the names of the runtimes to start; `all` is not a name".to_owned()));
         }
         let version = name.rsplit_once('@').filter(|(name, _)| all.runtimes().iter().any(|(known, _)| known == name));
         let (command, version) = version.map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
         let time = Duration::from_secs(u64::from(timeout));
         let host = RuntimeOptions::plain(command, time).open_trusted(stop).with_context(|| {
-            format!("--probe: {name} cannot be started; without --probe, `check --runtime` tells what was measured")
+            format!("--probe: cannot start {name}; without --probe, `check --runtime` shows the measured behaviour")
         })?;
         let declaration = host.declaration();
         if let Some(version) = version.filter(|version| *version != declaration.version) {
             bail!(Usage(format!(
-                "--probe: {command} is {} here, and not {version}; leave out the version",
+                "--probe: the installed version of {command} is {}, not {version}; omit the version",
                 declaration.version
             )));
         }
@@ -228,7 +228,7 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             let runtimes =
                 all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
             let known = runtimes.collect::<Vec<_>>().join(", ");
-            Usage(format!("--runtime {name}: it was not measured; there are measurements of {known}"))
+            Usage(format!("--runtime {name}: no such measurement; measured runtimes: {known}"))
         };
         found.push(measurement.ok_or_else(unknown)?);
     }

@@ -100,7 +100,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             print::line(&missing)?;
         }
         for unused_exclusions in coverage.unused_exclusions() {
-            print::line(&format!("{unused_exclusions} is excused but reached; correct specs/exclusions.yaml"))?;
+            print::line(&format!("{unused_exclusions} is excluded but covered; correct specs/exclusions.yaml"))?;
         }
     }
     print::line(&coverage.summary())?;
@@ -111,7 +111,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
     let chosen = Conversions::chosen(filter);
     if chosen.is_empty() {
-        print::note(&format!("no operator version that has others is chosen by {}", patterns.join(" ")));
+        print::note(&format!("no operator with several versions matches {}", patterns.join(" ")));
         return Ok(exit::NOTHING);
     }
     for pair in &chosen {

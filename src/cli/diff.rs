@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(opset_diff(&chosen, arguments.format).trim_end())?;
         return Ok(exit::SUCCESS);
     }
-    let operator = arguments.operator.as_deref().context("name an operator, or --opset")?;
+    let operator = arguments.operator.as_deref().context("give an operator, or --opset")?;
     let (domain, name) = operator.rsplit_once('/').unwrap_or(("", operator));
     check_operator(specs, domain, name)?;
     let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
@@ -68,7 +68,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if versions.is_empty() {
             specs.find(domain, name, specs.newest_opset(domain)?)?;
         }
-        bail!(Usage(format!("name two opsets; {operator} has versions {}", versions.join(", "))));
+        bail!(Usage(format!("give two opsets; {operator} has versions {}", versions.join(", "))));
     };
     if arguments.text {
         let diff = diff::versions(specs, domain, name, from, to)?;

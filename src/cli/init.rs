@@ -94,7 +94,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         arguments.check_free(&path)?;
         arguments.write_first(&path, &outcomes)?
     };
-    print::line(&format!("{entries} entries; write beside each why, and where it is discussed"))?;
+    print::line(&format!("{entries} entries; add a `reason` and a `url` to each"))?;
     Ok(exit::SUCCESS)
 }
 
@@ -147,7 +147,7 @@ impl Arguments {
             Err(code) => return Ok(Err(code)),
         };
         if let Some(error) = ended.gate.broken.first() {
-            bail!("some cases could not be loaded, so that no file is written: {error}");
+            bail!("some cases could not be loaded, so no file is written: {error}");
         }
         print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
         let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
@@ -161,12 +161,12 @@ impl Arguments {
         let mut read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
         if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
-            bail!("{place}: is about a part of the suite; run all of it, or name its patterns by --scope");
+            bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
         }
         let now = suite.digest()?;
         if *digest != now {
             bail!(
-                "{place}: is about another suite ({version} {digest}, and this is {now}), whose cases may differ; run them afresh"
+                "{place}: is about another suite ({version} {digest}, not {now}), whose cases may differ; run them again"
             );
         }
         let chosen = plan(suite, filter, Variant::Runtime)?.selected;
@@ -204,7 +204,7 @@ impl Arguments {
         let Outcomes { header, accepted, results } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
         if file.exact != self.is_exact() || file.scope != self.scope {
-            bail!("{name}: `exact` and `scope` are others than these results are about; run what the file says");
+            bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {
             check_measured(path, &results)?;
@@ -237,14 +237,11 @@ impl Arguments {
             return Ok(());
         }
         let way_out = match &self.from {
-            Some(_) => "--update brings it up to date".to_owned(),
+            Some(_) => "--update updates it".to_owned(),
             None => {
-                format!(
-                    "`onnx-conformance run{} --update-expectations` brings it up to date",
-                    self.runtime.as_arguments()
-                )
+                format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
             }
         };
-        bail!("{}: there is such a file already; {way_out}", path.display())
+        bail!("{}: the file already exists; {way_out}", path.display())
     }
 }

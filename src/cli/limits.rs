@@ -76,11 +76,11 @@ impl Allowance {
     pub(crate) fn over(&self, cause: &str) -> anyhow::Error {
         if self.deadline().is_over() {
             return anyhow!(
-                "{cause}: the limit of {} s is over; give more time by --timeout",
+                "{cause}: the time limit of {} s is exceeded; raise it with --timeout",
                 self.timeout.as_secs_f64()
             );
         }
         let memory = self.memory / 1_000_000;
-        anyhow!("{cause}: that is over the limit of {memory} MB; give more memory by --memory")
+        anyhow!("{cause}: the memory limit of {memory} MB is exceeded; raise it with --memory")
     }
 }

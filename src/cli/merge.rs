@@ -65,7 +65,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if arguments.gate.update_expectations {
         let is_part = !header.selected.within.is_empty() || !gate.is_whole(&header.selected.filters);
         if !missing.is_empty() || is_part {
-            bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
+            bail!("--update-expectations needs the results of the whole suite; the expectation file is unchanged");
         }
         gate.update(WholeRun::new(results, variant), None, Some(&header))?;
         return Ok(exit::SUCCESS);
@@ -113,18 +113,22 @@ impl Arguments {
             .iter()
             .map(|path| Ok((path.display().to_string(), results_file::read(path)?)))
             .collect::<anyhow::Result<_>>()?;
-        let (_, first) = reads.first().context("there is no file to merge")?;
+        let (_, first) = reads.first().context("no file to merge")?;
         let mut header = first.header.clone();
         let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
         for (number, (place, read)) in reads.iter().enumerate() {
             results_file::check_same(place, &read.header, &header)?;
             let (own, first) = (&read.header.selected, &header.selected);
             if (&own.filters, &own.within) != (&first.filters, &first.within) {
-                bail!("{place}: was run with other filters than {}; merge the parts of one run", reads[0].0);
+                bail!("{place}: the filters differ from those of {}; merge only parts of the same run", reads[0].0);
             }
             for result in &read.results {
                 if let Some((other, _)) = all.insert(result.id.clone(), (number, result.clone())) {
-                    bail!("{place}: has a result of {}, as {} has; name each part once", result.id, reads[other].0);
+                    bail!(
+                        "{place}: has a result of {}, which {} also has; give each part once",
+                        result.id,
+                        reads[other].0
+                    );
                 }
             }
         }
@@ -138,7 +142,7 @@ impl Arguments {
         let suite = self.source.open()?;
         if suite.digest()? != header.digest {
             bail!(
-                "the results are of another suite than the one here, so that nobody can say what is missing; merge them with the program and data that ran them"
+                "the results are of another suite, so missing cases cannot be determined; merge them with the program and data that produced them"
             );
         }
         let plan = plan(&suite, &filter_of(header)?, header.selected.variant)?;
@@ -161,5 +165,5 @@ fn say_missing(missing: &[String]) {
     if missing.len() > NAMED {
         print::note(&format!("    ... and {} more", missing.len() - NAMED));
     }
-    print::note("run what is missing with `onnx-conformance run --resume FILE`, then merge again");
+    print::note("run the missing cases with `onnx-conformance run --resume FILE`, then merge again");
 }

@@ -41,7 +41,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     columns.retain(is_wanted);
     if columns.is_empty() {
         let known: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
-        bail!(Usage(format!("no such runtime was measured; there are measurements of {}", known.join(", "))));
+        bail!(Usage(format!("no such runtime has been measured; measured runtimes: {}", known.join(", "))));
     }
     print::styled(describe(&version, &columns)?.trim_end())?;
     Ok(exit::SUCCESS)
@@ -52,7 +52,8 @@ pub(crate) fn version(text: &str) -> anyhow::Result<OperatorVersion> {
     let specs = Specs::embedded();
     let (plain, opset) = match text.split_once('@') {
         Some((plain, opset)) => {
-            let number = opset.parse().map_err(|_| Usage(format!("'{opset}' is no opset; write {plain}@13")))?;
+            let number =
+                opset.parse().map_err(|_| Usage(format!("'{opset}' is not an opset; write for example {plain}@13")))?;
             (plain, Some(number))
         }
         None => (text, None),

@@ -76,7 +76,7 @@ fn other_version(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
         let bytes = other.encode_to_vec().into();
         !sets.is_empty() && case.data.iter().zip(sets).all(|(data, actual)| is_given(&bytes, data, actual))
     };
-    sinces.iter().find(gives_it).map(|since| format!("this is what {}-{since} gives", version.name))
+    sinces.iter().find(gives_it).map(|since| format!("the outputs are those of {}-{since}", version.name))
 }
 
 fn is_given(model: &bytes::Bytes, data: &DataSet, actual: &[Value]) -> bool {

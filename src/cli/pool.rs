@@ -40,7 +40,7 @@ fn threads(value: Option<&str>) -> Result<usize, Usage> {
     match text.parse() {
         Ok(0) => Ok(processors()),
         Ok(count) if count <= MAX_THREADS => Ok(count),
-        _ => Err(Usage(format!("{THREADS}={text}: a whole number from 0 to {MAX_THREADS}"))),
+        _ => Err(Usage(format!("{THREADS}={text}: expected a whole number from 0 to {MAX_THREADS}"))),
     }
 }
 

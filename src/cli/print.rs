@@ -48,7 +48,7 @@ pub(crate) fn raw(bytes: &[u8]) -> anyhow::Result<()> {
 fn printed(written: std::io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("standard output cannot be written"),
+        written => written.context("cannot write to standard output"),
     }
 }
 

@@ -47,7 +47,7 @@ fn check_folder(folder: &Path) -> Result<(), Usage> {
     if is_free || front.contains(TITLE) {
         return Ok(());
     }
-    Err(Usage(format!("{} is neither empty nor an earlier report; name a new folder by -o", folder.display())))
+    Err(Usage(format!("{} is neither empty nor an earlier report; choose a new folder with -o", folder.display())))
 }
 
 /// Writes the site, with the optional information about the suite itself and the program for the browser.

@@ -31,7 +31,7 @@ use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
+use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{last_failures, options, print};
 
 #[derive(Debug, Args)]
@@ -93,12 +93,11 @@ fn keep_scope(plan: &mut Plan<'_>, gate: &Gate) {
     let all = plan.selected;
     plan.keep(|id| gate.matcher.is_in_scope(id));
     let (kept, path) = (plan.selected, gate.matcher.expectations().path());
-    print::note(&format!("{kept} of {all} cases are run, the scope of {path}; filters choose others"));
+    print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
 }
 
-fn variant(name: &str) -> Result<Variant, String> {
-    let found = Variant::ALL.into_iter().find(|variant| variant.name() == name);
-    found.ok_or_else(|| format!("the variants are {}", Variant::ALL.map(Variant::name).join(", ")))
+fn variant(name: &str) -> Result<Variant, ValueError> {
+    Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or(ValueError::Variant)
 }
 
 #[expect(clippy::too_many_lines, reason = "the steps of a run, each of which needs what the ones before made")]
@@ -191,7 +190,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 /// Returns the results of a run, unless some cases could not be loaded.
 fn complete_results(gate_result: &GateResult, all: Collected) -> anyhow::Result<Vec<CaseResult>> {
     if let Some(error) = gate_result.broken.first() {
-        bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
+        bail!("the expectation file is unchanged, since some cases could not be loaded: {error}");
     }
     Ok(all.results.into_iter().map(|(result, _)| result).collect())
 }
@@ -213,7 +212,9 @@ impl Arguments {
         for pattern in patterns {
             let (base, variant) = Variant::of_id(pattern);
             if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
-                bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
+                bail!(Usage(format!(
+                    "'{pattern}' selects another variant than the other filters; run one variant at a time"
+                )));
             }
             plain.push(base);
         }
@@ -229,7 +230,7 @@ impl Arguments {
             () => return Ok(()),
         };
         if self.gate.update_expectations {
-            return Err(Usage(format!("--update-expectations needs a run of the whole suite; leave out {part}")));
+            return Err(Usage(format!("--update-expectations needs a run of the whole suite; omit {part}")));
         }
         Ok(())
     }
@@ -258,7 +259,7 @@ impl Arguments {
         if !outside.is_empty() && (self.results.is_none() || self.results == self.resume) {
             let count = outside.len();
             bail!(
-                "{place}: {count} results would be lost, of cases that are not chosen now; name another file by --results"
+                "{place}: {count} results of cases that are not selected now would be lost; choose another file with --results"
             );
         }
         let is_kept = |result: &CaseResult| self.keep_failures || result.outcome == Outcome::Pass;

@@ -13,7 +13,7 @@ use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
 
-use crate::cli::usage::Usage;
+use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{options, print};
 
 /// Name of the built-in executor.
@@ -93,7 +93,7 @@ impl RuntimeOptions {
         };
         if let Some(file) = &launch.file {
             let file = file.display().to_string();
-            print::note(&format!("{} is started as {} says", escape::line(&self.runtime), escape::line(&file)));
+            print::note(&format!("starting {} as defined in {}", escape::line(&self.runtime), escape::line(&file)));
         }
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
@@ -141,26 +141,26 @@ impl RuntimeOptions {
 }
 
 /// Parses a number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
-fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+fn jobs(text: &str) -> Result<NonZeroUsize, ValueError> {
     let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MAX_JOBS);
-    jobs.ok_or_else(|| format!("a whole number from 1 to {MAX_JOBS}"))
+    jobs.ok_or(ValueError::Number { least: 1, most: MAX_JOBS })
 }
 
 /// Parses a positive duration.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, ValueError> {
     let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     // A deadline that far away never expires.
     duration
         .filter(|duration| !duration.is_zero())
         .map(|duration| duration.min(Duration::from_hours(24 * 365)))
-        .ok_or_else(|| "a number of seconds above 0".to_owned())
+        .ok_or(ValueError::Seconds)
 }
 
 /// Returns the exit code of a run that was stopped before its last case. Finished results are kept.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; finished results are kept, the other cases have none");
+        bail!("{reason}; finished results are kept, the other cases have no result");
     }
-    print::note("stopped; finished results are kept, the other cases have none");
+    print::note("stopped; finished results are kept, the other cases have no result");
     Ok(exit::INTERRUPTED)
 }

@@ -99,7 +99,7 @@ fn first_chosen(suite: &Suite, pattern: &str) -> anyhow::Result<Option<Case>> {
     let Some(first) = ids.first() else { return Ok(None) };
     if ids.len() > 1 {
         let count = ids.len();
-        print::note(&format!("'{pattern}' selects {count} cases; this is the first, and `list` prints the others"));
+        print::note(&format!("'{pattern}' selects {count} cases; showing the first, `list` prints all"));
     }
     Ok(suite.find(first)?)
 }

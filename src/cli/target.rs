@@ -47,12 +47,12 @@ impl TargetOptions {
                 bail!(Usage(format!("--opset {text}: {domain} has the opsets 1 to {newest}")));
             }
             if wanted.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
-                bail!(Usage(format!("--opset names two opsets of {domain}; ask for one after the other")));
+                bail!(Usage(format!("--opset gives two opsets of {domain}; give only one")));
             }
         }
         let newest_ir = Specs::embedded().releases()?.newest().map_or(3, |release| release.ir);
         if self.ir.is_some_and(|ir| !(3..=i64::from(newest_ir)).contains(&ir)) {
-            bail!(Usage(format!("--ir: the IR versions are 3 to {newest_ir}")));
+            bail!(Usage(format!("--ir: expected an IR version from 3 to {newest_ir}")));
         }
         let opsets = wanted.opsets.iter().map(|(domain, opset)| match domain.as_str() {
             DEFAULT_DOMAIN => format!("opset {opset}"),
@@ -70,6 +70,7 @@ fn release(name: &str) -> anyhow::Result<Release> {
     let below = format!("{name}.");
     let found = releases.iter().rfind(|release| release.onnx == name || release.onnx.starts_with(&below));
     let known = || releases.iter().map(|release| release.onnx.as_str()).collect::<Vec<_>>().join(", ");
-    let found = found.with_context(|| Usage(format!("there is no ONNX release {name}; there are {}", known())))?;
+    let found =
+        found.with_context(|| Usage(format!("there is no ONNX release {name}; known releases: {}", known())))?;
     Ok(found.clone())
 }

@@ -70,7 +70,7 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) ->
     let external = FolderData::new(case.folder.as_deref(), deadline.clone());
     let loading = LoadLimits { deadline: deadline.clone(), bytes };
     let over =
-        |error: &dyn std::fmt::Display| allowance.over(&format!("{} is not traced to its end ({error})", case.id));
+        |error: &dyn std::fmt::Display| allowance.over(&format!("{} was not traced to its end ({error})", case.id));
     let model = match read_model(model.clone(), &external, &loading) {
         Err(error @ ModelError::Limit(_)) => return Err(over(&error)),
         model => model.context("the model does not load")?,
@@ -92,10 +92,10 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) ->
         return Err(over(error));
     }
     if let Err(error) = ran {
-        let expected = if case.refusal.is_some() { ", as it must be" } else { "" };
+        let expected = if case.refusal.is_some() { ", as required" } else { "" };
         print::line(&format!("  refused{expected}: {}", line(&error.to_string())))?;
     } else if case.refusal.is_some() {
-        bail!("the case must be refused, and runs");
+        bail!("the case must be refused, but it runs");
     }
     Ok(())
 }

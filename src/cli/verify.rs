@@ -43,7 +43,7 @@ pub(crate) fn verify(
         match failure {
             RunFailure::Limit(why) => return Err(over(verification, &why)),
             RunFailure::Model(why) if folders.is_empty() => {
-                return Ok((Proof::not_verified(&format!("{why}; give inputs by --inputs")), convert(file)));
+                return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)));
             }
             RunFailure::Model(_) => made = 0,
         }
@@ -73,8 +73,8 @@ fn over(verification: &Verification, why: &str) -> anyhow::Error {
     let name = verification.model.display();
     verification
         .allowance
-        .over(&format!("{name} is not verified, and nothing is written ({why})"))
-        .context("the proof did not end; --verify 0 does without it")
+        .over(&format!("{name} was not verified, so nothing is written ({why})"))
+        .context("the verification did not finish; --verify 0 skips it")
 }
 
 /// Returns the folder and its subfolders, as far as they contain inputs.
@@ -86,7 +86,7 @@ fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     folders.retain(|folder| folder.join("input_0.pb").is_file());
     folders.sort();
     if folders.is_empty() {
-        bail!("{}: neither it nor a folder in it has a file input_0.pb", folder.display());
+        bail!("{}: no input_0.pb in the folder or its subfolders", folder.display());
     }
     Ok(folders)
 }

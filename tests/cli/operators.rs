@@ -18,7 +18,7 @@ fn a_version_of_an_operator_is_shown() {
     let one = call(&["op", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
     assert!(!one.out.contains("onnx-reference 1.23.2"), "{}", one.out);
     call(&["op", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
-    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime was measured");
+    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime has been measured");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn shells_and_manuals_are_told_of_every_subcommand() {
     assert!(bash.contains("bench") || bash.contains("coverage"), "{bash}");
     call(&["man"]).expect(0, ".TH onnx-conformance 1");
     let folder = Folder::new();
-    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the pages");
+    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the manual pages");
     let page = fs::read_to_string(folder.path().join("onnx-conformance-run.1")).unwrap();
     assert!(page.contains("update\\-expectations"), "{page}");
 }

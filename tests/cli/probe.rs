@@ -147,7 +147,7 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
         call(&["check", "--probe", "--runtime", "builtin", &model, "--format", "json"]).expect(0, "\"probed\": true");
     validate(&serde_json::from_str(&json.out).unwrap());
     call(&["check", "--probe", &model]).expect(64, "--runtime");
-    call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` names none");
+    call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` is not a name");
     let missing = call(&["check", "--probe", "--runtime", "no-such-runtime", &model]).expect(4, "cannot be started");
     assert!(missing.out.is_empty(), "{}", missing.out);
 }
@@ -211,7 +211,7 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
     call(&["check", "two.onnx", "--runtime", "onnxruntime"]).expect_verdict("");
     call(&["trace", "ai.onnx/Relu-14/known_values/T=float"]).expect(0, "");
     assert!(!started.exists());
-    let says = "onnxruntime is started as ";
+    let says = "starting onnxruntime as defined in ";
     probe("./adapters/onnxruntime").expect(4, says);
     assert!(started.exists());
     fs::remove_file(&started).unwrap();

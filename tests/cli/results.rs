@@ -41,7 +41,7 @@ fn nothing_is_lost_by_taking_up_less() {
     let (folder, file) = with_results();
     let before = fs::read_to_string(&file).unwrap();
     let arguments = ["run", "b", "--suite", &folder.argument(), "--resume", &file];
-    call(&arguments).expect(4, "1 results would be lost");
+    call(&arguments).expect(4, "1 results of cases that are not selected now would be lost");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
 }
 

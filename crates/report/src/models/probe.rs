@@ -19,7 +19,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
-use crate::models::made_up::made_up_inputs;
+use crate::models::made_up::{MadeUpError, made_up_inputs};
 
 /// Number of made-up inputs with random sizes to try before giving up on the built-in executor.
 const TRIALS: usize = 8;
@@ -60,13 +60,24 @@ pub(super) enum Probed {
     NotProbed(String),
 }
 
+/// Reason why the built-in executor gives no outputs to compare with.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    /// No inputs can be generated.
+    #[error(transparent)]
+    Inputs(#[from] MadeUpError),
+    /// The built-in executor fails on every input.
+    #[error("the built-in executor fails on generated inputs: {0}")]
+    Executor(String),
+}
+
 /// Runs a single-node model on a runtime.
 pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     let Some(graph) = &model.graph else { return Probed::NotProbed("the model has no graph".to_owned()) };
     let bytes = Bytes::from(model.encode_to_vec());
     let (inputs, expected) = match trial(graph, &bytes) {
         Ok(trial) => trial,
-        Err(why) => return Probed::NotProbed(why),
+        Err(error) => return Probed::NotProbed(error.to_string()),
     };
     let outputs: Vec<Output> = graph.output.iter().zip(&expected).map(|(info, value)| asked(info, value)).collect();
     let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
@@ -86,26 +97,26 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
 }
 
 /// Returns inputs that the built-in executor accepts, and its outputs for them.
-fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), String> {
+fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), TrialError> {
     let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
     let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
     // The first trials give every unknown dimension its own size. Later ones give all of them one size known from the node.
     let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
-    let mut why = String::new();
+    let mut message = String::new();
     for (number, size) in sizes.enumerate() {
         let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
         let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = made_up_inputs(&wanted, number, &Limits::default()).map_err(|error| error.to_string())?;
+        let inputs = made_up_inputs(&wanted, number, &Limits::default())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),
-            Err(ended) => ended.message().clone_into(&mut why),
+            Err(ended) => ended.message().clone_into(&mut message),
         }
         if declared.is_empty() {
             break;
         }
     }
-    Err(format!("the built-in executor does not run it on made-up inputs: {why}"))
+    Err(TrialError::Executor(message))
 }
 
 /// Returns the distinct sizes of the dimensions of inputs and initializers.

@@ -166,7 +166,7 @@ impl<'a> AskedRuntime<'a> {
             {
                 let probed = match origin.single_node(first) {
                     Ok(model) => probe(&*runtime.host, &model),
-                    Err(why) => Probed::NotProbed(why),
+                    Err(error) => Probed::NotProbed(error.to_string()),
                 };
                 match probed {
                     Probed::Verdict(verdict, reason) => {

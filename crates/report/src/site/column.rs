@@ -101,7 +101,7 @@ impl Column {
         let header = &read.header;
         let mut remarks = Vec::new();
         if read.is_torn {
-            remarks.push(format!("{path}: the last line is cut off, and left out"));
+            remarks.push(format!("{path}: the last line is incomplete and ignored"));
         }
         if read.missing() > 0 {
             let (missing, cases) = (read.missing(), header.selected.cases);

@@ -21,7 +21,7 @@ mod write;
 pub use column::Column;
 pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
-pub use playground::{read_inputs, value_text};
+pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
 pub(crate) use severity::{Severity, colour_of, letter_of, words_of};
 pub(crate) use table::{Levels, VersionTable, states};

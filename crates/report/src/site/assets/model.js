@@ -78,7 +78,7 @@
         result.replaceChildren(...[
           answer.error ? el("p", { class: "notice" }, answer.error) : null,
           list("It cannot be converted", answer.reasons), list("Edits", answer.edits),
-          answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model is so already.") : null,
+          answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model already has these versions.") : null,
           answer.proof ? el("p", null, `${answer.proof}.`) : null,
           answer.proof ? site.saveButton(`Download ${name}`, name, "application/octet-stream", () => bytes) : null,
         ].flat(3).filter(Boolean));
