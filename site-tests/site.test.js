@@ -279,7 +279,7 @@ test("a model that is dropped is checked, and converted", computed, async () => 
   await page.fill("#convert-opset", "14");
   await page.getByRole("button", { name: "Convert" }).click();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^Download/ }).click()]);
-  assert.match(await page.locator("#convert-result").textContent(), /verified: 3 of 3 inputs/);
+  assert.match(await page.locator("#convert-result").textContent(), /verified: .* outputs on 3 of 3 inputs/);
   const converted = readFileSync(await download.path());
   assert.ok(converted.includes("Relu") && converted.length > 20);
   assert.match(download.suggestedFilename(), /opset14\.onnx$/);

@@ -211,12 +211,16 @@ fn what_a_runtime_does_not_have_is_the_type_and_not_the_opset() {
              ({element}[1, 1, 2, 2] y) {{ y = Conv (x, w) }}"
         )
     };
-    check(&conv("double"), &wanted, &["will not load", "Conv-11", "T=double", "not here"]);
+    check(&conv("double"), &wanted, &["will not load", "Conv-11", "T=double", "not supported"]);
     let report = check(&conv("float"), &wanted, &["onnxruntime ", ": runs"]);
     assert_eq!(report.runtimes[0].verdict, RuntimeVerdict::Runs);
     let older = Measurements::embedded().get("onnxruntime", "1.31.1").unwrap().unwrap();
     let wanted = Wanted { runtimes: vec![older], ..Wanted::default() };
     let newer = conv("float").replace("17", "28").replace("ir_version: 8", "ir_version: 14");
-    check(&newer, &wanted, &["will not load", "IR version 14, and it takes 3 to 13; set ir_version to 13"]);
-    check(&newer.replace("ir_version: 14", "ir_version: 13"), &wanted, &["opset 28 of ai.onnx, and it takes 1 to 26"]);
+    check(&newer, &wanted, &["will not load", "IR version 14, but it accepts 3 to 13; set ir_version to 13"]);
+    check(
+        &newer.replace("ir_version: 14", "ir_version: 13"),
+        &wanted,
+        &["opset 28 of ai.onnx, but it accepts 1 to 26"],
+    );
 }

@@ -29,7 +29,7 @@ use crate::cli::{options, pool, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Model files, and folders whose .onnx files are checked
+    /// Model files, or folders with .onnx files
     #[arg(value_name = "MODEL|DIR", required = true)]
     models: Vec<PathBuf>,
 
@@ -41,17 +41,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 
-    /// Start the runtime, and run each node that no measurement covers on it as a model of its own. The runtime is then an
-    /// adapter's name or command line, as for `run`
+    /// Start the runtime, and run each node without a measurement on it as a separate model. --runtime is then the name
+    /// or command line of an adapter, as for `run`
     #[arg(long, requires = "runtime")]
     probe: bool,
 
-    /// Write nodes as models of their own below this folder: those not known to run on the runtime, those with findings, or those
-    /// of --node
+    /// Write nodes as separate models to this folder: nodes that are not known to run on the runtime, nodes with
+    /// findings, or the nodes of --node
     #[arg(long, value_name = "DIR")]
     save_node: Option<PathBuf>,
 
-    /// Nodes to write: a name, a position in the main graph, an output's name, or all
+    /// Node to write: its name, position in the main graph or output, or all. May be given several times
     #[arg(long, value_name = "NODE", requires = "save_node")]
     node: Vec<String>,
 
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: u32,
 
-    /// Give up on a model whose check takes more memory than this
+    /// Give up on a model if its check needs more memory than this
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
     memory: usize,
 }
@@ -102,13 +102,13 @@ enum Format {
 /// Levels at which a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// Violated rules, and impossible conversions
+    /// Violated rules and impossible conversions
     Error,
-    /// Warnings, too, and edits that the conversion requires
+    /// Also warnings, and edits that the conversion requires
     Warning,
-    /// Notes, too
+    /// Also notes
     Note,
-    /// Notes, and nodes that no measurement covers
+    /// Also nodes without a measurement
     Unknown,
 }
 

@@ -32,11 +32,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
 
-    /// Number of made-up inputs on which both models are run and compared
+    /// Number of generated inputs on which both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Also run and compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
+    /// Also compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 

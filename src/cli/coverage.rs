@@ -41,7 +41,7 @@ pub struct Arguments {
     sizes: bool,
 
     /// Print the recorded results of `convert` for the cases of each operator version, at every opset where the operator has
-    /// another version: as they are, edited, refused, wrong
+    /// another version: unchanged, edited, refused, wrong
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
     conversions: bool,
 }

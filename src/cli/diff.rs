@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", requires = "opset")]
     grep: Option<String>,
 
-    /// Show the standard's own text of both versions side by side, from an installed `onnx` package
+    /// Show the standard's text of both versions side by side, from an installed `onnx` package
     #[arg(long, conflicts_with_all = ["opset", "format"])]
     text: bool,
 

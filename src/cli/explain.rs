@@ -15,8 +15,8 @@ use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1. Without
-    /// it, all outcomes and rules of `check` are listed
+    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1.
+    /// Without an argument, all outcomes and rules of `check` are listed
     #[arg(value_name = "OUTCOME|RULE")]
     subject: Option<String>,
 }
@@ -94,7 +94,8 @@ fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Pass => ("every output is correct, or the model was refused as required", "No action is needed."),
         Outcome::NotApplicable => (
-            "the case must be refused, but the same model without the violation does not run either, so the refusal proves nothing",
+            "the case must be refused, but the same model without the violation does not run either, so the refusal \
+             proves nothing",
             "`show` names the control, the same model without the violation. Once it runs, the case is judged.",
         ),
         Outcome::NotDeclared => (
@@ -103,7 +104,8 @@ fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
         ),
         Outcome::Unsupported => (
             "the runtime declines the case and names the missing feature",
-            "A missing feature is not a wrong answer. An entry `unsupported` in the expectation file covers all such cases.",
+            "A missing feature is not a wrong answer. An entry `unsupported` in the expectation file covers all such \
+             cases.",
         ),
         Outcome::Error => (
             "the runtime fails to load or run a valid model",
@@ -111,7 +113,8 @@ fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
         ),
         Outcome::Mismatch => (
             "an output has wrong values, outside the error bound of the case",
-            "The message gives the position, both values and their distance in representable values (ULP). `trace` prints every step.",
+            "The message gives the position, both values and their distance in representable values (ULP). `trace` \
+             prints every step.",
         ),
         Outcome::WrongShape => (
             "an output has the wrong shape, length or keys",

@@ -108,14 +108,16 @@ fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
         let _ = write!(text, "\nRule {}: {}\n", escape::markdown(&rule.id), escape::markdown(&rule.says));
     }
     if case.refusal.is_some() {
-        text += "\nThe model violates this rule and must be refused. `control` has the same model without the violation, which must run.\n";
+        text += "\nThe model violates this rule and must be refused. `control` has the same model without the \
+            violation, which must run.\n";
     }
     if !result.inputs.is_empty() {
         let _ = write!(text, "\nInputs: {}\n", escape::markdown(&result.inputs));
     }
     text += "\n    onnx-conformance run --runtime NAME --suite .    # judged as in the suite, by manifest.jsonl\n    \
              python reproduce.py onnxruntime                  # prints both outputs; also onnx-reference, openvino\n\n\
-             `model.onnx` and `test_data_set_0` form an ordinary ONNX test folder. `actual` has the runtime's outputs, if any.\n";
+             `model.onnx` and `test_data_set_0` form an ordinary ONNX test folder. `actual` has the runtime's \
+             outputs, if any.\n";
     text
 }
 

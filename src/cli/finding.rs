@@ -16,7 +16,7 @@ use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the finding, with its runtime if several have it. Without it, all findings are listed
+    /// Id of the finding, with its runtime if several runtimes have it. Without an id, all findings are listed
     #[arg(value_name = "ID")]
     finding: Option<String>,
 
@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "runtime", conflicts_with = "history")]
     unexplained: bool,
 
-    /// Show since which measured version each runtime passes all required cases that these patterns select, and the number of
-    /// failures in the other versions
+    /// Show the measured version since which each runtime passes all required cases that these patterns select, and the
+    /// number of failures in the other versions
     #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with = "finding")]
     history: Vec<String>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Count recommended cases, too
+    /// Also count recommended cases
     #[arg(long)]
     strict: bool,
 
@@ -49,7 +49,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
 
-    /// Measure only the cases of this pattern (once per pattern; one with a leading ! excludes); implies --exact
+    /// Measure only the cases that this pattern selects; a leading ! excludes. May be given several times; implies
+    /// --exact
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
@@ -166,7 +167,8 @@ impl Arguments {
         let now = suite.digest()?;
         if *digest != now {
             bail!(
-                "{place}: is about another suite ({version} {digest}, not {now}), whose cases may differ; run them again"
+                "{place}: is about another suite ({version} {digest}, not {now}), whose cases may differ; run them \
+                 again"
             );
         }
         let chosen = plan(suite, filter, Variant::Runtime)?.selected;

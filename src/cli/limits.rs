@@ -20,7 +20,7 @@ pub(crate) struct LimitOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Give up when the model, its inputs and computed values take more memory than this; 0 for no limit
+    /// Give up if the model, its inputs and computed values need more memory than this; 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
     memory: usize,
 }

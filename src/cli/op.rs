@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OPERATOR[@OPSET]")]
     operator: String,
 
-    /// Show the results of these runtimes, in the newest measured version or the one after @ [default: every measured runtime]
+    /// Show the results of these runtimes, each in its newest measured version or the one after @ [default: all
+    /// measured runtimes]
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 }

@@ -31,7 +31,7 @@ pub(crate) enum Form {
 /// Selection of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; one with a leading ! excludes
+    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; a leading ! excludes
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
 

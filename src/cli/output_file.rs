@@ -133,7 +133,8 @@ impl OutputFiles {
             if !kind.is_of(path).map_err(|error| Usage(format!("{shown}: {error}")))? {
                 let name = kind.name();
                 return Err(Usage(format!(
-                    "{shown} exists and is not {name}, so it is not overwritten; choose another file, or remove it first"
+                    "{shown} exists and is not {name}, so it is not overwritten; choose another file, or remove it \
+                     first"
                 )));
             }
         }

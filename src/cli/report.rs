@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(value_name = "RESULTS")]
     files: Vec<PathBuf>,
 
-    /// Also show the differences between the standard's own texts of versions, from an installed `onnx` package
+    /// Also show the differences between the standard's texts of operator versions, from an installed `onnx` package
     #[arg(long)]
     text: bool,
 

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Run a part of the cases, such as 2/4 for the second of four parts
+    /// Run one part of the cases, such as 2/4 for the second of four parts
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
@@ -50,15 +50,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 
-    /// Run the cases that failed, did not run or are new since this results file, and take the other results from it
+    /// Keep the passes in this results file, and run the cases that failed, did not run or are new
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
-    /// With --resume: also take failures from the file, and run only cases that did not run or are new
+    /// With --resume: also keep failures, and run only cases that did not run or are new
     #[arg(long, requires = "resume")]
     keep_failures: bool,
 
-    /// Run the unexpected failures of the last run, as recorded in the folder of --failures
+    /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
     failed: bool,
 
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reports: ReportOptions,
 
-    /// Write each printed unexpected failure as a test folder below this one
+    /// Write each printed unexpected failure as a test folder to this folder
     #[arg(long, value_name = "DIR", default_value = "target/failures")]
     failures: PathBuf,
 
@@ -259,7 +259,8 @@ impl Arguments {
         if !outside.is_empty() && (self.results.is_none() || self.results == self.resume) {
             let count = outside.len();
             bail!(
-                "{place}: {count} results of cases that are not selected now would be lost; choose another file with --results"
+                "{place}: {count} results of cases that are not selected now would be lost; choose another file with \
+                 --results"
             );
         }
         let is_kept = |result: &CaseResult| self.keep_failures || result.outcome == Outcome::Pass;

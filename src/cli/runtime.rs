@@ -25,8 +25,9 @@ const MAX_JOBS: usize = 1_024;
 /// Options for the runtime.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., last a folder in adapters/), its path
-    /// (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda, or the command line of an adapter
+    /// The runtime: builtin; an adapter by its name (onnxruntime, onnx-reference, ..., or a folder in adapters/) or
+    /// path (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda; or the command line of an
+    /// adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
@@ -38,15 +39,15 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Stop a case that takes more memory than this, measured as all memory of the process for an adapter; 0 for no limit
+    /// Stop a case that uses more memory than this; for an adapter, its whole process counts. 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::count, allow_negative_numbers = true)]
     memory: usize,
 
-    /// Give up when this many processes of an adapter in a row have ended without an answer
+    /// Give up after this many adapter processes in a row have ended without an answer
     #[arg(long, value_name = "N", default_value = "200", value_parser = options::count, allow_negative_numbers = true)]
     restarts: usize,
 
-    /// Run each case in its own process, so that none can affect another; slow
+    /// Run each case in a separate process, to rule out effects between cases; slow
     #[arg(long)]
     isolate: bool,
 

@@ -18,7 +18,7 @@ use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The id of the case, or a glob, which shows its first case
+    /// Id of the case, or a glob, which shows the first case that it selects
     #[arg(value_name = "CASE")]
     case: String,
 

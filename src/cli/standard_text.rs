@@ -25,7 +25,8 @@ pub(crate) fn standard_texts() -> anyhow::Result<StandardTexts> {
         let said = String::from_utf8_lossy(&ran.stderr);
         let last = escape::line(said.lines().last().unwrap_or("no error message"));
         bail!(Usage(format!(
-            "--text needs an installed onnx package, and {name} has none ({last}); install it with `{name} -m pip install onnx`, or set ONNX_CONFORMANCE_PYTHON to another Python"
+            "--text needs an installed onnx package, and {name} has none ({last}); install it with `{name} -m pip \
+             install onnx`, or set ONNX_CONFORMANCE_PYTHON to another Python"
         )));
     }
     serde_json::from_slice(&ran.stdout)

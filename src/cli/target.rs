@@ -10,7 +10,7 @@ use crate::cli::usage::Usage;
 /// Opsets and IR version.
 #[derive(Debug, Args)]
 pub(crate) struct TargetOptions {
-    /// Opset of ai.onnx, or of a named domain: 13, or ai.onnx.ml=2; may be given once per domain
+    /// Opset of ai.onnx, or of a named domain: 13, or ai.onnx.ml=2. May be given once per domain
     #[arg(long, value_name = "N|DOMAIN=N")]
     opset: Vec<String>,
 
@@ -18,11 +18,11 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "N")]
     ir: Option<i64>,
 
-    /// Opsets and IR version of an ONNX release, such as 1.12. Older numbers stay unchanged
+    /// Use the opsets and IR version of an ONNX release, such as 1.12. Lower numbers in the model stay unchanged
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["opset", "ir"])]
     release: Option<String>,
 
-    /// Change only the version numbers. Fails if a node would have to change
+    /// Change only the version numbers. Fails if a node must change
     #[arg(long)]
     relabel_only: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "CASE")]
     case: String,
 
-    /// Replace the operator by the function body that defines it, as in the vendored cases
+    /// Replace the operator with the function body that defines it, as in the vendored cases
     #[arg(long)]
     body: bool,
 

@@ -27,13 +27,13 @@ fn a_model_is_converted_proved_and_written() {
     let folder = tempfile::tempdir().unwrap();
     let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
     let call = |more: &[&str]| call(&[&["convert", text(&model), "--opset", "12"], more].concat());
-    let told = call(&[]).expect(0, "verified: 3 of 3 inputs give the same to the last bit");
+    let told = call(&[]).expect(0, "verified: bit-identical outputs on 3 of 3 inputs");
     assert!(
         told.out.starts_with("1 edit\n  model: opset 13 of ai.onnx becomes 12\n  node 0 (ReduceSum): "),
         "{told:?}"
     );
     assert!(!out.exists());
-    call(&["--verify", "0", "-o", text(&out)]).expect(0, "not verified: no inputs were asked for");
+    call(&["--verify", "0", "-o", text(&out)]).expect(0, "not verified: no inputs were requested");
     let converted = decode::model(fs::read(&out).unwrap().into()).unwrap();
     assert_eq!(converted.opset_import[0].version(), 12);
     call(&["-o", text(&out)]).expect(64, "choose another file, or overwrite it with --force");

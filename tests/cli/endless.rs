@@ -22,7 +22,7 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
         (pipe.as_str(), "is no regular file"),
         ("/dev/zero", "is no regular file"),
         (&huge, "is larger than the limit of 536870912 bytes"),
-        (&long, "line 1 has more than the 2097152 bytes that are read"),
+        (&long, "line 1 exceeds the limit of 2097152 bytes"),
     ];
     for (file, text) in rows {
         call(&["compare", &good, file]).expect(4, text);

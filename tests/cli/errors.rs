@@ -78,7 +78,7 @@ fn a_number_out_of_range_is_told_its_range() {
         ("--restarts", "-1", count),
         ("--show", "-1", count),
         ("--show", "many", count),
-        ("--shard", "-1/2", "write K/N"),
+        ("--shard", "-1/2", "expected K/N"),
     ] {
         let called = call(&["run", option, value]).expect(64, text);
         assert!(called.err.contains(&format!("invalid value '{value}'")) && !called.err.contains("-- -"), "{called:?}");

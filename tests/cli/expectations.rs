@@ -100,7 +100,7 @@ fn a_condition_decides_whether_an_entry_applies() {
     run(&with_failure(), &entry(&format!("platform: {here}, version: '>=0.0.1'"))).expect(0, "1 failures expected");
     run(&with_failure(), &entry("platform: none-such")).expect(1, "unexpected: error bad");
     run(&with_failure(), &entry("version: '<0.0.1'")).expect(1, "unexpected: error bad");
-    run(&with_failure(), &entry("version: newest")).expect(4, "compares no versions");
+    run(&with_failure(), &entry("version: newest")).expect(4, "is not a version condition");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_scope_is_what_is_run_without_filters() {
     );
     assert!(!folder.path().join("expectations.digests").exists(), "a folder of test folders has no record");
     folder.write("expectations.yaml", text.replace("exact: true\n", ""));
-    call(&arguments(&[])).expect(4, "expectations.yaml: `scope` says what was measured");
+    call(&arguments(&[])).expect(4, "expectations.yaml: `scope` lists measured cases");
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
         ),
         (&["convert", &model, "--opset", "14", "--force", "-o", &mine], "mine.md exists and is no ONNX model"),
         (&["merge", &results, "-o", &dotted, "--suite", &suite], "is one of the files to merge, which is read"),
-        (&["merge", &results, "-o", &mine, "--suite", &suite], "mine.md exists and is no results file"),
-        (&["run", "--suite", &suite, "--results", &model], "m.onnx exists and is no results file"),
+        (&["merge", &results, "-o", &mine, "--suite", &suite], "mine.md exists and is not a results file"),
+        (&["run", "--suite", &suite, "--results", &model], "m.onnx exists and is not a results file"),
         (
             &["run", "--suite", &suite, "--report", &report("junit", &model)],
             "m.onnx exists and is not a JUnit XML report",

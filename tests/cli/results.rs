@@ -54,7 +54,7 @@ fn a_run_of_another_suite_is_not_taken_up() {
     fs::write(&file, text).unwrap();
     call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "results of two runtimes");
     fs::write(&file, "a,b\n").unwrap();
-    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "it is no results file");
+    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "this is not a results file");
 }
 
 #[test]

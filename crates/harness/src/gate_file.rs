@@ -78,7 +78,7 @@ impl GateOptions<'_> {
             && !self.update_expectations
         {
             let place = path.display();
-            bail!("{place}: there is no such file; leave out --expectations, or write it with `onnx-conformance init`");
+            bail!("{place}: no such file; omit --expectations, or create the file with `onnx-conformance init`");
         }
         let strict = self.strict || runtime.name == Builtin::NAME;
         let is_default = self.expectations.is_none();
@@ -156,7 +156,9 @@ impl Gate {
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
         let stated = expectations.accepts.as_ref().filter(|stated| is_same_version && *stated != accepted)?;
         let path = expectations.path();
-        Some(format!("{path}: it takes {accepted}, and `accepts` says {stated}; --update-expectations rewrites it"))
+        Some(format!(
+            "{path}: the runtime accepts {accepted}, but `accepts` says {stated}; --update-expectations rewrites it"
+        ))
     }
 
     /// Rewrites the file so that the results of a whole run are as expected. `header` provides the new provenance of a
@@ -168,7 +170,7 @@ impl Gate {
         header: Option<&Header>,
     ) -> anyhow::Result<()> {
         let path = self.source.target(self.matcher.expectations());
-        let path = &path.context("there is no expectation file to rewrite; name one with --expectations")?;
+        let path = &path.context("there is no expectation file to update; give one with --expectations")?;
         let _held = hold(path)?;
         // Another run may have written the file since this one started.
         let (text, matcher) = self.source.read()?;
@@ -216,8 +218,8 @@ pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()>
     let (unsent, first) = (unsent.clone().count(), unsent.map(|result| &result.id).next());
     let Some(first) = first else { return Ok(()) };
     bail!(
-        "{}: says `exact: true`, but {unsent} cases were not sent, such as {}: the runtime does not declare what they need; \
-         declare it, or leave them out of `scope`",
+        "{}: says `exact: true`, but {unsent} cases were not sent, such as {}: the runtime does not declare the \
+         features that they need; declare them, or exclude the cases from `scope`",
         path.display(),
         escape::line(first)
     )
@@ -237,7 +239,7 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
         }
         (None, true) => {
             std::fs::remove_file(&path).with_context(place)?;
-            note(&format!("removed {}: these cases are not the project's, and have no record", place()));
+            note(&format!("removed {}: the cases are not the project's own, so they have no record", place()));
             Ok(())
         }
         (None, false) => Ok(()),

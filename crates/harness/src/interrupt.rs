@@ -16,7 +16,7 @@ static LISTENS: Mutex<bool> = Mutex::new(false);
 /// Returns a flag that Ctrl-C sets. The second time, the program ends at once.
 pub fn stopped_by_interrupt() -> Stop {
     stop().unwrap_or_else(|error| {
-        note(&format!("a signal such as Ctrl-C ends the program at once: {error}"));
+        note(&format!("signals such as Ctrl-C will end the program at once: {error}"));
         Stop::default()
     })
 }

@@ -186,7 +186,7 @@ impl Harness {
         let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if wants_update && !is_whole {
-            note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
+            note(&format!("{UPDATE} has no effect in a run of some of the tests"));
         }
         let jobs = self.requests_at_a_time(arguments.test_threads);
         arguments.test_threads = Some(jobs);
@@ -251,7 +251,7 @@ fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + S
         Place::Apart(_) => {
             let stop = stopped_by_interrupt();
             let launch = Launch {
-                program: std::env::current_exe().context("the test binary does not find itself")?,
+                program: std::env::current_exe().context("the path of the test binary is unknown")?,
                 arguments: Vec::new(),
                 environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
                 folder: None,
@@ -259,7 +259,7 @@ fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + S
                 file: None,
             };
             let host = Subprocess::start(launch, options, &stop)
-                .context("the test binary runs cases in processes of its own; its `main` does nothing before `run`")?;
+                .context("the test binary starts itself to run cases; its `main` must do nothing before `run`")?;
             (Box::new(host), stop)
         }
     })

@@ -21,7 +21,7 @@ pub fn markdown(runtime: &Declaration, gate_result: &GateResult) -> String {
         Conclusion::Broken => "❌ cases could not be loaded",
         Conclusion::Regressions => "❌ regressions",
         Conclusion::Improvements => "⚠️ the expectation file is out of date",
-        Conclusion::NothingJudged => "❌ no case counts for the runtime",
+        Conclusion::NothingJudged => "❌ no case was judged",
         Conclusion::AsExpected => "✅ as expected",
     };
     let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
@@ -69,7 +69,7 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
         let more =
             if results.len() > MOST { format!("... and {} more. ", results.len() - MOST) } else { String::new() };
         let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
-        let _ = writeln!(text, "\n{more}To run one again: {command}");
+        let _ = writeln!(text, "\n{more}To re-run a case: {command}");
     }
 }
 

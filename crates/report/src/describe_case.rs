@@ -34,7 +34,7 @@ pub fn describe_parts(case: &Case) -> String {
     let mut text = String::new();
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
-        Err(error) => drop(write!(text, "no model: {error}")),
+        Err(error) => drop(write!(text, "not a model: {error}")),
     }
     describe_data(&mut text, case);
     text
@@ -118,7 +118,7 @@ fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
         let name = line(tensor.name());
         let _ = match decode::tensor(tensor, &decode::NoExternalData) {
             Ok(value) => write!(text, "\n{indent}  {name} = {}", shown(&Value::Tensor(value))),
-            Err(_) => write!(text, "\n{indent}  {name} = initializer of dims {:?}, kept outside", tensor.dims),
+            Err(_) => write!(text, "\n{indent}  {name} = initializer of dims {:?}, external data", tensor.dims),
         };
     }
     graph.node.iter().for_each(|node| describe_node(text, node, depth + 1));
@@ -184,7 +184,7 @@ fn attribute_text(attribute: &AttributeProto) -> String {
         A::Strings => format!("[{}]", attribute.strings.iter().map(|s| string(s)).collect::<Vec<_>>().join(", ")),
         A::Tensor => match attribute.t.as_ref().map(|tensor| decode::tensor(tensor, &decode::NoExternalData)) {
             Some(Ok(tensor)) => shown(&Value::Tensor(tensor)),
-            _ => "a tensor kept outside".to_owned(),
+            _ => "external data".to_owned(),
         },
         A::TypeProto => attribute
             .tp

@@ -215,7 +215,7 @@ fn traps(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
         rows.extend(
             spec.behaviour
                 .iter()
-                .map(|behaviour| [format!("without a sign in the model: {}", line(&behaviour.to_string()))]),
+                .map(|behaviour| [format!("silently (the model stays valid): {}", line(&behaviour.to_string()))]),
         );
     }
     section(text, "traps", &rows);

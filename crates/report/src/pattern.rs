@@ -75,7 +75,7 @@ fn reordered(expected: &Tensor, before: &[f64], after: &[f64]) -> Option<String>
                 .collect::<Vec<f64>>()
         };
         if rows > 1 && columns > 1 && same(before.chunks(matrix).flat_map(transposed).collect()) {
-            return Some("it is transposed: the last two axes have changed places".to_owned());
+            return Some("it is transposed: the last two axes are swapped".to_owned());
         }
     }
     if same(before.iter().rev().copied().collect()) {
@@ -104,12 +104,12 @@ fn ratio(pairs: &[(f64, f64)]) -> Option<String> {
     if let Some(factor) = constant(pairs.iter().map(|(expected, actual)| actual / expected).collect()) {
         return Some(match factor {
             -1.0 => "the sign is wrong wherever it differs".to_owned(),
-            _ => format!("it is {} times what is expected wherever it differs", short(factor)),
+            _ => format!("it is {} times the expected value wherever it differs", short(factor)),
         });
     }
     let distance = constant(pairs.iter().map(|(expected, actual)| actual - expected).collect())?;
     let (size, side) = (short(distance.abs()), if distance > 0.0 { "more" } else { "less" });
-    Some(format!("it is {size} {side} than what is expected wherever it differs"))
+    Some(format!("it is {size} {side} than expected wherever it differs"))
 }
 
 fn short(value: f64) -> String {

@@ -86,7 +86,7 @@ pub enum ExpectationError {
         fault: EntryFault,
     },
     /// The file is about another runtime.
-    #[error("{path}: is about '{found}', not '{runtime}'; name the runtime's own file")]
+    #[error("{path}: is about '{found}', not '{runtime}'; use the file of this runtime")]
     Runtime {
         /// The file.
         path: String,
@@ -96,7 +96,7 @@ pub enum ExpectationError {
         runtime: String,
     },
     /// The text cannot be rewritten in place.
-    #[error("{0}: the list `expect` is not written as one item a `- ` line; write it so, or take out the file")]
+    #[error("{0}: `expect` must be a list with one `- ` line per entry; rewrite it, or remove the file")]
     ExpectationText(String),
 }
 
@@ -111,10 +111,10 @@ pub enum HeaderFault {
     #[error("`version`: {0}")]
     Version(String),
     /// There is a scope without `exact`.
-    #[error("`scope` says what was measured, case by case; write `exact: true` beside it")]
+    #[error("`scope` lists measured cases, so it needs `exact: true`")]
     ScopeWithoutExact,
     /// The scope names a variant. This is the pattern without it.
-    #[error("`scope` is about cases in every variant; write '{0}'")]
+    #[error("`scope` covers every variant; write '{0}'")]
     ScopeOfVariant(String),
     /// A measurement breaks a rule that other files need not keep.
     #[error("{0}")]
@@ -340,7 +340,7 @@ mod tests {
         );
         assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().scope, file.scope);
         for (head, rule) in [
-            ("scope: [x]\n", "a.yaml: `scope` says what was measured"),
+            ("scope: [x]\n", "a.yaml: `scope` lists measured cases"),
             ("exact: true\nscope: ['a[b']\n", "is not a pattern"),
             ("exact: true\nscope: ['a/**@constants']\n", "write 'a/**'"),
         ] {
@@ -397,19 +397,23 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         for (entry, rule) in [
-            ("{}", "selects nothing"),
-            ("{cases: a, unsupported: b}", "selects twice"),
+            ("{}", "selects no cases"),
+            ("{cases: a, unsupported: b}", "has both `cases` and `unsupported`"),
             ("{cases: a}", "no outcome"),
             ("{cases: a, outcome: pass}", "expects a pass"),
             ("{cases: a, outcome: not-declared}", "no failure"),
-            ("{unsupported: a, outcome: error}", "leave out the outcome"),
+            ("{unsupported: a, outcome: error}", "omit the outcome"),
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
-            ("{cases: a, outcome: error, when: {version: '1.2'}}", "compares no versions"),
+            ("{cases: a, outcome: error, when: {version: '1.2'}}", "is not a version condition"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
             ("{cases: a, outcome: error, when: {}}", "empty `when`"),
             ("{cases: a, outcome: error, when: {cpu: []}}", "`cpu` names no feature"),
-            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9', only avx2,"),
-            ("{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}", "no processor feature 'vnni', only avx2,"),
+            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9'; known features: avx2,"),
+            (
+                "{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}",
+                "no processor feature 'vnni'; known \
+                features: avx2,",
+            ),
         ] {
             let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();
             assert!(error.to_string().contains(rule), "{entry}: {error}");

@@ -109,8 +109,8 @@ impl GateResult {
             let runs = self.running.iter().filter(|(version, _)| operator.includes(version));
             let count: usize = runs.map(|(_, count)| count).sum();
             (count > 0).then(|| {
-                let way = "the adapter names what is missing: a type, an attribute, or an `error`";
-                format!("{id}: unsupported: {what}, of which {count} cases pass; {way}")
+                let way = "the adapter should name the missing type or attribute, or answer with an `error`";
+                format!("{id}: unsupported: {what}, but {count} of its cases pass; {way}")
             })
         })
     }

@@ -387,7 +387,7 @@ mod tests {
         let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
         let file = Expectations::parse("a.yaml", text).unwrap();
         let error = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap_err();
-        assert!(error.to_string().contains("entry 3: selects the same as entry 1"), "{error}");
+        assert!(error.to_string().contains("entry 3: selects the same cases as entry 1"), "{error}");
     }
 
     #[test]

@@ -286,6 +286,6 @@ mod tests {
     fn a_file_that_is_written_otherwise_is_left_alone() {
         let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
         let error = update(text, &[]).unwrap_err();
-        assert!(error.to_string().contains("one item a `- ` line"), "{error}");
+        assert!(error.to_string().contains("one `- ` line per entry"), "{error}");
     }
 }

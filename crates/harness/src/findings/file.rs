@@ -282,7 +282,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
     let file: FindingsFile = yaml::read(&path, text)?;
     let rule = |rule: String| FindingError::Rule { path: path.clone(), rule };
     if file.runtime != name {
-        return Err(rule(format!("is about {}; call it findings/{}.yaml", file.runtime, file.runtime)));
+        return Err(rule(format!("is about {}; rename it to findings/{}.yaml", file.runtime, file.runtime)));
     }
     let mut found: Vec<Finding> = Vec::new();
     for FindingEntry { id, title, cases, outcomes, quote, by, text, runtime, sample } in file.findings {

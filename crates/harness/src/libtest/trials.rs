@@ -65,7 +65,7 @@ impl Trials {
         }
         if let Some(variant) = choice.part.as_ref().and_then(|part| part.variant).filter(|named| *named != self.variant)
         {
-            return Err(format!("the tests put cases in the variant {}, not {variant}", self.variant).into());
+            return Err(format!("the tests run the variant {}, not {variant}", self.variant).into());
         }
         let is_chosen = |id: &str| choice.part.as_ref().is_none_or(|part| part.includes(id));
         let cases = source.load(unit, &|id| is_chosen(id) && self.filter.matches(id))?;
@@ -107,11 +107,11 @@ impl Trials {
         seen.ended.insert(choice.name.clone());
         drop(seen);
         match (report.is_empty(), expected) {
-            _ if is_empty && is_all => Err("the unit has no cases".into()),
+            _ if is_empty && is_all => Err("the group has no cases".into()),
             _ if is_empty && choice.part.is_some() => {
-                Err(format!("no case of {} that is chosen has this id", unit.name).into())
+                Err(format!("no selected case of {} has this id", unit.name).into())
             }
-            _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
+            _ if is_empty => Ok(Completion::ignored_with("none of its cases is selected")),
             (false, _) => Err(report.into()),
             (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
                 Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
@@ -187,16 +187,16 @@ impl Trials {
             };
             note(&format!("{reason}; not run: {}", named(&missing)));
             if self.updates {
-                note("the expectation file stays as it was");
+                note("the expectation file is unchanged");
             }
             return Ok(false);
         }
         if self.updates {
             let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
             let updated = self.gate.update(run, self.accepted.as_ref(), None);
-            updated.context("the expectations cannot be brought up to date")?;
+            updated.context("the expectations cannot be updated")?;
             if !missing.is_empty() {
-                note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
+                note(&format!("entries of groups that did not finish are unchanged: {}", named(&missing)));
             }
             return Ok(missing.is_empty() && problems.is_empty());
         }

@@ -202,7 +202,7 @@ fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
             (Outcome::Unsupported, message)
         }
         Ended::Answered(Response::Error { message, .. }) => (Outcome::Error, message),
-        Ended::Answered(other) => (Outcome::ProtocolError, format!("an answer of an unknown kind: {other:?}")),
+        Ended::Answered(other) => (Outcome::ProtocolError, format!("unknown kind of answer: {other:?}")),
         Ended::Timeout(message) => (Outcome::Timeout, message),
         Ended::OutOfMemory(message) => (Outcome::OutOfMemory, message),
         Ended::Crash(message) => (Outcome::Crash, message),
@@ -233,7 +233,7 @@ fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration
     match ended {
         Ended::Answered(Response::Outputs { .. }) => {
             result.outcome = Outcome::Accepted;
-            result.message = format!("took what must be refused: {}", refusal.rule);
+            result.message = format!("accepted a model that must be refused: {}", refusal.rule);
         }
         Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => {}
         other if case.is_hostile && is_refusal(&other, runtime) => {}
@@ -245,7 +245,7 @@ fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration
     let has_died = if case.is_hostile { result.outcome.is_without_answer() } else { result.outcome == Outcome::Crash };
     if control.outcome != Outcome::Pass && !has_died {
         result.outcome = Outcome::NotApplicable;
-        result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
+        result.message = format!("the control {} ends with {}: {}", control.id, control.outcome, control.message);
         result.missing = control.missing;
     }
     result

@@ -185,7 +185,7 @@ impl CaseResult {
     /// Formats a case with a different outcome when run alone.
     pub fn flaky_note(&self) -> String {
         let first = escape::message(self.flaky.as_deref().unwrap_or_default());
-        format!("flaky: {} is {} alone; at first {first}", escape::line(&self.id), self.outcome)
+        format!("flaky: {} is {} in a fresh process; at first {first}", escape::line(&self.id), self.outcome)
     }
 
     /// Creates a pass of a case, to be completed.
@@ -213,7 +213,7 @@ impl CaseResult {
 
     /// Returns the result of a case that is unchanged in this variant or does not support it. It proves nothing.
     pub(super) fn without_form(case: &Case, variant: Variant) -> CaseResult {
-        let message = format!("has no form of its own as {variant}");
+        let message = format!("has no separate form in the variant {variant}");
         CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::of(case) }
     }
 

@@ -116,7 +116,7 @@ pub struct Shard {
 
 /// Text that names no part of a run.
 #[derive(Debug, thiserror::Error)]
-#[error("write K/N with K from 1 to N, as in 2/8")]
+#[error("expected K/N with K from 1 to N, such as 2/8")]
 pub struct ShardError;
 
 impl FromStr for Shard {

@@ -73,11 +73,11 @@ pub(super) fn probes() -> Result<Vec<Probe>, TensorError> {
         no_model(),
         basic(same("a float tensor after an error", 13, floats.clone())),
         canary(&floats),
-        basic(same("a float tensor after an operator that is not there", 13, others.clone())),
+        basic(same("a float tensor after an unknown operator", 13, others.clone())),
         same("a tensor without elements", 13, Tensor::of_floats(E::Float, &[0, 3], &[])?),
         same("a tensor without dimensions", 13, Tensor::of_floats(E::Float, &[], &[7.0])?),
         same("NaNs with a payload and a sign", 13, raw(E::Float, &[2], &nans)?),
-        same("int64 beyond what a double holds", 13, integers),
+        same("int64 values that a double cannot hold", 13, integers),
         same("a bool tensor", 13, Tensor::of_integers(E::Bool, &[3], &[1, 0, 1])?),
         same("a string tensor", 13, strings),
         same("a bfloat16 tensor", 13, raw(E::Bfloat16, &[4], &halves)?),
@@ -124,7 +124,7 @@ fn unnamed_output(x: Tensor) -> Probe {
 }
 
 fn no_model() -> Probe {
-    let about = "a file that is no model";
+    let about = "a file that is not a model";
     let model = Bytes::from_static(b"\xff\xff\xff no model");
     Probe { about, model, inputs: Vec::new(), outputs: Vec::new(), expected: Expected::NoModel, is_basic: false }
 }

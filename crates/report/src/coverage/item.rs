@@ -90,7 +90,7 @@ impl CoverageKind {
             CoverageKind::InputLeftOut => "optional inputs left out",
             CoverageKind::InputEmptyName => "optional inputs left out by an empty name",
             CoverageKind::InputCount => "counts of variadic inputs (1, 2, 3 and more)",
-            CoverageKind::OutputGiven => "optional outputs asked for",
+            CoverageKind::OutputGiven => "optional outputs requested",
             CoverageKind::OutputLeftOut => "optional outputs left out",
             CoverageKind::OutputEmptyName => "optional outputs left out by an empty name",
             CoverageKind::OutputCount => "counts of variadic outputs (1, 2, 3 and more)",
@@ -104,8 +104,8 @@ impl CoverageKind {
             CoverageKind::Largest => "integer operators: the largest integer",
             CoverageKind::Empty => "first inputs that are empty",
             CoverageKind::RankZero => "first inputs of rank 0",
-            CoverageKind::ConstraintKept => "constraints that a case keeps",
-            CoverageKind::ConstraintBroken => "constraints with refusals, that a case breaks",
+            CoverageKind::ConstraintKept => "constraints that a case satisfies",
+            CoverageKind::ConstraintBroken => "constraints with refusals that a case violates",
             CoverageKind::Refusal => "refusals that follow from signatures",
         }
     }

@@ -171,7 +171,7 @@ impl Coverage<'_> {
         let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
         let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
         format!(
-            "cases that pass: {} (others, which count for nothing: {})\noutputs confirmed by: {}\nrefusals: {}",
+            "passing cases: {} (other cases, which are not counted: {})\noutputs confirmed by: {}\nrefusals: {}",
             cases.passed,
             cases.other,
             list(&evidence),

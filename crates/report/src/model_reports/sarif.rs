@@ -99,7 +99,7 @@ const fn level(level: Level) -> &'static str {
 fn of_finding(report: &ModelReport, finding: &Finding) -> Value {
     let mut text = format!("{}: {}", finding.place, finding.message);
     if let Some(origin) = &finding.origin {
-        text = format!("{text}; it comes from {origin}");
+        text = format!("{text}; from {origin}");
     }
     if let Some(edit) = &finding.edit {
         text = format!("{text}; {edit}");

@@ -252,13 +252,15 @@ fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();
     match ir.declared {
         Some(declared) if wanted < lowest => {
-            format!("needs IR {lowest} or newer{because}; IR {wanted} is not enough, and the file says {declared}")
+            format!("needs IR {lowest} or newer{because}; IR {wanted} is not enough (the file declares {declared})")
         }
         Some(declared) if wanted < declared => {
             format!("needs IR {lowest} or newer; set ir_version to {wanted}: nothing in the file needs {declared}")
         }
-        Some(declared) => format!("IR {declared} is no newer than {wanted}; the file needs {lowest} or newer{because}"),
-        None => format!("the file names no IR version; it needs {lowest} or newer{because}"),
+        Some(declared) => {
+            format!("IR {declared} is not newer than {wanted}; the file needs {lowest} or newer{because}")
+        }
+        None => format!("the file declares no IR version; it needs {lowest} or newer{because}"),
     }
 }
 

@@ -75,7 +75,7 @@ pub enum FilesError {
         error: String,
     },
     /// The folder contains no model.
-    #[error("{0}: holds no file that ends in .onnx; name a file, whatever it is called")]
+    #[error("{0}: has no .onnx file; a file with another extension must be named itself")]
     Nothing(String),
 }
 
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(model_files(&[folder.path().join("a/d.pb")]).unwrap().len(), 1);
         std::fs::create_dir(folder.path().join("empty")).unwrap();
         let error = model_files(&[folder.path().join("empty")]).unwrap_err().to_string();
-        assert!(error.contains("holds no file that ends in .onnx"), "{error}");
+        assert!(error.contains("has no .onnx file"), "{error}");
         assert!(model_files(&[folder.path().join("gone.onnx")]).is_err());
     }
 

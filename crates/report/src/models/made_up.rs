@@ -26,13 +26,13 @@ fn bytes_per_element(element: ElementType) -> usize {
 #[derive(Debug, thiserror::Error)]
 pub enum MadeUpError {
     /// The inputs exceed the limits.
-    #[error("input '{input}' is too large to be made up")]
+    #[error("input '{input}' is too large to be generated")]
     TooLarge {
         /// The input that does not fit.
         input: String,
     },
     /// The deadline passed.
-    #[error("inputs were not made up in time")]
+    #[error("the inputs were not generated in time")]
     Late,
     /// The declaration of an input does not say enough, or its values cannot be made up.
     #[error("input '{input}' {fault}")]
@@ -60,10 +60,10 @@ pub enum InputFault {
     #[error("has a negative dimension")]
     NegativeDimension,
     /// No values of this type are made up.
-    #[error("is of type {0}, for which no values are made up")]
+    #[error("has type {0}, for which no values can be generated")]
     Element(ElementType),
     /// The tensor cannot be created.
-    #[error("cannot be made up: {0}")]
+    #[error("cannot be generated: {0}")]
     Tensor(#[from] TensorError),
 }
 

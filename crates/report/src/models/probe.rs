@@ -179,7 +179,7 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
             return Probed::Verdict(NodeVerdict::Wrong, Some(format!("output '{}': {difference}", info.name())));
         }
     }
-    let note = is_random.then(|| "it draws at random, so that types and shapes alone were compared".to_owned());
+    let note = is_random.then(|| "the outputs are random, so only types and shapes were compared".to_owned());
     Probed::Verdict(NodeVerdict::Runs, note)
 }
 
@@ -193,7 +193,7 @@ fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
     let shape = |value: &Value| value.as_tensor().map(|tensor| tensor.shape().to_vec());
     let is_same = expected.value_type() == actual.value_type() && shape(expected) == shape(actual);
     let described = |value: &Value| format!("{} of shape {:?}", value.value_type(), shape(value).unwrap_or_default());
-    (!is_same).then(|| format!("{} where {} is expected", described(actual), described(expected)))
+    (!is_same).then(|| format!("expected {}, got {}", described(expected), described(actual)))
 }
 
 /// Tolerance of ONNX's own tests, widened for cancellation.

@@ -215,7 +215,7 @@ impl RuntimeReport {
             nodes: alike.count,
             first: alike.place.clone(),
             id: Some(alike.id),
-            answer: NodeAnswer { reason: Some("no operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
+            answer: NodeAnswer { reason: Some("not an operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
             finding: None,
         };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
@@ -255,18 +255,20 @@ impl RuntimeReport {
 }
 
 impl KindReport {
-    /// Describes the answer: `wrong in 2 of 25 cases like it`.
+    /// Describes the answer: `wrong in 2 of 25 similar cases`.
     pub fn says(&self) -> String {
         let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
-        let rank = if *other_ranks { " but of other ranks" } else { "" };
+        let rank = if *other_ranks { " of other ranks" } else { "" };
         let mut text = match verdict {
             _ if *is_probed => format!("{verdict} (probed)"),
             NodeVerdict::Unknown => verdict.to_string(),
-            NodeVerdict::LikelyRuns => format!("{verdict}: no case has all its settings, each runs in one of {cases}"),
-            NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),
-            NodeVerdict::Runs => format!("runs, as do {cases} cases like it{rank}"),
-            _ if *cases == 1 => format!("{verdict} in the one case like it{rank}"),
-            _ => format!("{verdict} in {of_these} of {cases} cases like it{rank}"),
+            NodeVerdict::LikelyRuns => {
+                format!("{verdict}: no case has all its settings; {cases} passing cases cover each of them")
+            }
+            NodeVerdict::Runs if *cases == 1 => format!("runs in the only similar case{rank}"),
+            NodeVerdict::Runs => format!("runs in all {cases} similar cases{rank}"),
+            _ if *cases == 1 => format!("{verdict} in the only similar case{rank}"),
+            _ => format!("{verdict} in {of_these} of {cases} similar cases{rank}"),
         };
         if let Some(reason) = reason {
             text = format!("{text}: {reason}");
@@ -305,7 +307,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
         } else {
             format!("the file needs {lowest} or newer")
         };
-        return Some(format!("IR version {ir}, and it takes {}; {way_out}", accepts.ir));
+        return Some(format!("IR version {ir}, but it accepts {}; {way_out}", accepts.ir));
     }
     let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
     facts.opsets.iter().find_map(|(domain, opset)| {
@@ -315,8 +317,8 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
             return None;
         }
         Some(match opsets {
-            Some(opsets) => format!("opset {opset} of {domain}, and it takes {opsets}; see `convert --opset`"),
-            None => format!("opset {opset} of {domain}, a domain that it does not take"),
+            Some(opsets) => format!("opset {opset} of {domain}, but it accepts {opsets}; see `convert --opset`"),
+            None => format!("opset {opset} of {domain}, a domain that it does not accept"),
         })
     })
 }

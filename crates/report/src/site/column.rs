@@ -114,8 +114,8 @@ impl Column {
             Origin::Results(known_results(path, read, &mut remarks))
         } else {
             remarks.push(format!(
-                "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so none is shown beside \
-                 others; run the cases again",
+                "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so they are not \
+                 shown in the tables; run the cases again",
                 header.digest
             ));
             let mut outcomes = BTreeMap::new();
@@ -217,7 +217,7 @@ pub(crate) fn tell_apart(columns: &mut [Column]) {
         let title = format!("{} {}", column.runtime, column.version);
         if let Some(column) = columns.get_mut(index) {
             column.key = format!("{}~{count}", column.key);
-            column.remarks.push(format!("{title} is measured more than once; each measurement is a column of its own"));
+            column.remarks.push(format!("{title} was measured more than once; each measurement has its own column"));
         }
     }
 }
