@@ -172,7 +172,7 @@ test("what changed between any two versions", async () => {
   assert.ok(await page.locator(".diff td.new").count() > 5);
   await page.selectOption("#choose-from", "25");
   await page.waitForFunction(() => location.hash.includes("from=25"));
-  await page.waitForFunction(() => /lines the same/.test(document.querySelector(".diff").textContent));
+  await page.waitForFunction(() => /equal lines/.test(document.querySelector(".diff").textContent));
   await close(page);
 });
 

@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
 const FINDINGS: (usize, usize) = (10_000, 100_000);
 
 /// Number of findings per level that are kept for each model in any case.
-const LEAST_FINDINGS: usize = 100;
+const MIN_FINDINGS: usize = 100;
 
 /// Report formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -118,7 +118,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if files.len() > 1 || arguments.probe {
         pool::open()?;
     } else {
-        pool::none()?;
+        pool::use_current_thread()?;
     }
     let stop = stopped_by_interrupt();
     let wanted = arguments.wanted(&stop, files.len())?;
@@ -255,7 +255,7 @@ impl Arguments {
         Limits {
             bytes: self.memory,
             deadline: Deadline::new(move || stop.is_set() || started.elapsed() > time),
-            findings: (of_all / models.max(1)).clamp(LEAST_FINDINGS, of_one),
+            findings: (of_all / models.max(1)).clamp(MIN_FINDINGS, of_one),
         }
     }
 

@@ -87,7 +87,7 @@ fn run() -> u8 {
         }
     };
     // If no handler can be installed, a signal ends the program at once.
-    let _ = interrupt::listen();
+    let _ = interrupt::set_signal_handlers();
     let done = arguments.command.run();
     remove_temporary();
     match done {

@@ -60,7 +60,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     check_output(arguments, &model)?;
     let conversion = match convert_within(&model, &target, &allowance.limits()) {
         Ok(conversion) => conversion,
-        Err(_) if allowance.deadline().is_over() => return Err(allowance.over(&format!("{name} was not converted"))),
+        Err(_) if allowance.deadline().is_over() => {
+            return Err(allowance.limit_error(&format!("{name} was not converted")));
+        }
         Err(refusal) => return refused(&refusal),
     };
     let converted = match conversion.file(&model, &file) {
@@ -71,7 +73,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             return Ok(exit::REGRESSION);
         }
     };
-    tell(&conversion)?;
+    print_edits(&conversion)?;
     let verification = Verification {
         model: &arguments.model,
         count: arguments.verify,
@@ -83,7 +85,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
     if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_valid) {
         if finding.rule == RuleId::FileLimit {
-            return Err(allowance.over(&format!("{name} was not checked after its conversion, so nothing is written")));
+            return Err(
+                allowance.limit_error(&format!("{name} was not checked after its conversion, so nothing is written"))
+            );
         }
         print::line(&line(&format!("the converted model violates a rule, so it is not written: {finding}")))?;
         return Ok(exit::REGRESSION);
@@ -107,7 +111,7 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
     let scan = match scan(file, &allowance.limits()) {
         Ok(scan) => scan,
         Err(finding) if finding.rule == RuleId::FileLimit => {
-            return Err(allowance.over(&format!("{name} was not read ({})", finding.message)));
+            return Err(allowance.limit_error(&format!("{name} was not read ({})", finding.message)));
         }
         Err(finding) => bail!("{name} is not a model: {}", finding.message),
     };
@@ -158,7 +162,7 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
 }
 
 /// Prints a one-line summary of the conversion, followed by each edit.
-fn tell(conversion: &Conversion) -> anyhow::Result<()> {
+fn print_edits(conversion: &Conversion) -> anyhow::Result<()> {
     let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.is_of_model());
     let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
     print::line(&match places.len() {

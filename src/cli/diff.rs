@@ -8,7 +8,7 @@ use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 use terminal_size::terminal_size;
 
 use crate::cli::print;
-use crate::cli::standard_text::{of_version, side_by_side, standard_texts};
+use crate::cli::standard_text::{side_by_side, standard_texts, version_lines};
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 
@@ -73,7 +73,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if arguments.text {
         let diff = diff::versions(specs, domain, name, from, to)?;
         let texts = standard_texts()?;
-        let (old, new) = (of_version(&texts, &diff.from)?, of_version(&texts, &diff.to)?);
+        let (old, new) = (version_lines(&texts, &diff.from)?, version_lines(&texts, &diff.to)?);
         let width = terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
         print::line(&format!("{} and {}", diff.from.qualified(), diff.to.qualified()))?;
         print::line(side_by_side(old, new, width).trim_end())?;

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(subject) = &arguments.subject else { return list() };
     if let Some(outcome) = Outcome::ALL.into_iter().find(|outcome| outcome.name() == subject) {
-        let (meaning, next) = outcome_in_words(outcome);
+        let (meaning, next) = explanation(outcome);
         print::line(&format!("{subject}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))?;
         return Ok(exit::SUCCESS);
     }
@@ -48,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 fn list() -> anyhow::Result<u8> {
-    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome_in_words(outcome).0));
+    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), explanation(outcome).0));
     let rules = RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence()));
     for (title, rows) in [("outcomes", outcomes.collect::<Vec<_>>()), ("\nrules of `check`", rules.collect())] {
         print::line(title)?;
@@ -90,7 +90,7 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
 }
 
 /// Returns the meaning of an outcome, and the next step.
-fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
+fn explanation(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Pass => ("every output is correct, or the model was refused as required", "No action is needed."),
         Outcome::NotApplicable => (

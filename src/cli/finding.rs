@@ -98,7 +98,7 @@ fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
 
 /// Prints since which version each runtime, or one of them, passes the required cases that the patterns select.
 fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
-    let mut histories = History::of(&Filter::new(patterns)?)?;
+    let mut histories = History::for_cases(&Filter::new(patterns)?)?;
     histories.retain(|history| runtime.is_none_or(|name| history.runtime == name));
     if histories.is_empty() {
         print::note("the patterns select no measured required case");

@@ -11,7 +11,9 @@ use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
     updated_expectations, with_accepted, with_provenance, with_strict,
 };
-use onnx_conformance_harness::gate_file::{check_measured, default_path, hold, measured_path, write, write_digests};
+use onnx_conformance_harness::gate_file::{
+    check_measured, default_path, lock_expectations, measured_path, write, write_digests,
+};
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
@@ -88,9 +90,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let runtime = &outcomes.header.runtime;
     let path = arguments.output.clone().unwrap_or_else(|| arguments.path(runtime));
-    let _held = hold(&path)?;
+    let _lock = lock_expectations(&path)?;
     let entries = if arguments.update && path.exists() {
-        arguments.bring_up_to_date(&path, outcomes)?
+        arguments.update_file(&path, outcomes)?
     } else {
         arguments.check_free(&path)?;
         arguments.write_first(&path, &outcomes)?
@@ -138,7 +140,7 @@ impl Arguments {
         let header = Header::new(declaration.clone(), suite.digest()?, selected).dated(today());
         let file = place.map(|place| place.begin(&header, &[])).transpose()?;
         suite.remarks().for_each(|remark| print::note(&remark));
-        let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, self.strict)?;
+        let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.strict)?;
         let (recorder, mut all) = (Recorder::new(&*runtime, declaration), Collected::default());
         let session =
             Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
@@ -200,7 +202,7 @@ impl Arguments {
     }
 
     /// Updates a file, and returns its number of entries.
-    fn bring_up_to_date(&self, path: &Path, outcomes: Outcomes) -> anyhow::Result<usize> {
+    fn update_file(&self, path: &Path, outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
         let text = onnx_conformance_cases::case::read_text(path)?;
         let Outcomes { header, accepted, results } = outcomes;
@@ -219,7 +221,7 @@ impl Arguments {
             text = with_strict(&text);
         }
         if self.is_exact() {
-            text = with_provenance(&text, &Provenance::of(&header));
+            text = with_provenance(&text, &Provenance::from_header(&header));
         }
         write(path, &text)?;
         self.write_digests(path, &run.results)?;
@@ -231,7 +233,7 @@ impl Arguments {
             return Ok(());
         }
         let ids = results.iter().map(|result| result.id.as_str());
-        write_digests(path, self.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])
+        write_digests(path, self.source.is_project().then(|| MeasuredDigests::for_cases(ids)), &[])
     }
 
     fn check_free(&self, path: &Path) -> anyhow::Result<()> {

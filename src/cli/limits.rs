@@ -67,13 +67,13 @@ impl Allowance {
         let context = || path.display().to_string();
         let size = std::fs::metadata(path).with_context(context)?.len();
         if usize::try_from(size).is_ok_and(|size| size > self.memory) && size <= MAX_BINARY {
-            bail!("{}: {}", path.display(), self.over(&format!("the file alone has {size} bytes")));
+            bail!("{}: {}", path.display(), self.limit_error(&format!("the file alone has {size} bytes")));
         }
         Ok(read_file(path, MAX_BINARY).with_context(context)?.into())
     }
 
     /// Returns the error of a command that exceeds a limit, with its cause.
-    pub(crate) fn over(&self, cause: &str) -> anyhow::Error {
+    pub(crate) fn limit_error(&self, cause: &str) -> anyhow::Error {
         if self.deadline().is_over() {
             return anyhow!(
                 "{cause}: the time limit of {} s is exceeded; raise it with --timeout",

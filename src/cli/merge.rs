@@ -25,7 +25,7 @@ use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
 /// Maximum number of missing ids to name.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -58,7 +58,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
     print::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
     if !missing.is_empty() {
-        say_missing(&missing);
+        note_missing(&missing);
     }
     let gate = arguments.gate.open(&header.runtime, &arguments.source)?;
     let variant = header.selected.variant;
@@ -87,7 +87,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::code_for(gate_result.conclusion()))
 }
 
 impl Arguments {
@@ -158,13 +158,13 @@ fn filter_of(header: &Header) -> anyhow::Result<Filter> {
     Ok(Filter::new(&filters)?.within(header.selected.within.clone()))
 }
 
-fn say_missing(missing: &[String]) {
+fn note_missing(missing: &[String]) {
     print::note(&format!("{} cases have no result:", missing.len()));
-    for id in missing.iter().take(NAMED) {
+    for id in missing.iter().take(MAX_NAMED) {
         print::note(&format!("    {}", escape::line(id)));
     }
-    if missing.len() > NAMED {
-        print::note(&format!("    ... and {} more", missing.len() - NAMED));
+    if missing.len() > MAX_NAMED {
+        print::note(&format!("    ... and {} more", missing.len() - MAX_NAMED));
     }
     print::note("run the missing cases with `onnx-conformance run --resume FILE`, then merge again");
 }

@@ -180,7 +180,7 @@ impl Sources {
 
     /// Returns the confirming runtimes; none if the cases come from other files than the project's.
     pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes<'static>> {
-        Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
+        Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::empty() })
     }
 
     /// Returns the releases with tests among the cases.
@@ -188,7 +188,7 @@ impl Sources {
         Ok(Releases::below(self.testdata.as_deref())?)
     }
 
-    /// Opens the project's suite, whatever suite is selected.
+    /// Opens the project's suite, regardless of the selected one.
     pub(crate) fn vendored(&self) -> anyhow::Result<Suite> {
         Ok(Suite::project(self.testdata.as_deref(), Generated::embedded())?)
     }
@@ -220,7 +220,7 @@ pub(crate) fn shown(text: &str) -> Result<usize, ValueError> {
 /// Reads the expectations of a runtime from a file. If there is no file, every case is expected to pass.
 pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
     if !path.exists() {
-        return Ok(Expectations::none(runtime));
+        return Ok(Expectations::empty(runtime));
     }
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| name.clone())?;

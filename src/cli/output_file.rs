@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// Returns true if a file contains a model, whatever its name.
+/// Returns true if a file contains a model, regardless of its name.
 fn is_model(path: &Path) -> bool {
     ModelFile::open(path).is_ok_and(|file| scan(&file, &Limits::default()).is_ok())
 }

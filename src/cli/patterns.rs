@@ -16,7 +16,7 @@ use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
 use crate::cli::actual::Recorder;
 
 /// Maximum number of groups whose worst case is examined.
-const MOST: usize = 30;
+const MAX_GROUPS: usize = 30;
 
 /// Time limit of another version.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,14 +31,14 @@ pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &
         .into_iter()
         .map(|group| group.worst)
         .filter(|result| wrong.contains(&result.outcome))
-        .take(MOST)
+        .take(MAX_GROUPS)
         .map(|result| result.id.clone())
         .collect();
     let ids: Vec<&str> = worst.iter().map(String::as_str).collect();
     let mut found = Vec::new();
     // Errors of a case are reported when it runs.
     let _ = suite.find_each(&ids, &mut |case| {
-        found.extend(outputs.of_case(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
+        found.extend(outputs.outputs(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
         Ok(())
     });
     for (id, words) in found {

@@ -29,7 +29,7 @@ pub(crate) fn open() -> anyhow::Result<()> {
 }
 
 /// Starts no threads: parallel work runs on the calling thread.
-pub(crate) fn none() -> anyhow::Result<()> {
+pub(crate) fn use_current_thread() -> anyhow::Result<()> {
     Ok(ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?)
 }
 

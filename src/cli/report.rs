@@ -60,7 +60,7 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {
-        columns.push(Column::of_results(&path.display().to_string(), &results_file::read(path)?, &digest));
+        columns.push(Column::from_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
     let written = write_site(&arguments.output, columns, &digest, extra)?;
     for remark in &written.remarks {

@@ -48,7 +48,7 @@ impl FromStr for ReportFile {
 }
 
 impl ReportOptions {
-    /// Fails if a report would replace a file that is otherwise read or written, or that is of another kind.
+    /// Fails if a report would replace a file that the command also reads or writes, or a file of another kind.
     pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
         self.reports.iter().try_for_each(|ReportFile { format, path }| {
             let kind = match format {

@@ -86,12 +86,12 @@ pub(crate) struct Arguments {
 }
 
 /// Restricts the plan to the cases that the expectation file was measured on, if it names any.
-fn keep_scope(plan: &mut Plan<'_>, gate: &Gate) {
+fn retain_scope(plan: &mut Plan<'_>, gate: &Gate) {
     if gate.scope().is_empty() {
         return;
     }
     let all = plan.selected;
-    plan.keep(|id| gate.matcher.is_in_scope(id));
+    plan.retain(|id| gate.matcher.is_in_scope(id));
     let (kept, path) = (plan.selected, gate.matcher.expectations().path());
     print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
 }
@@ -133,10 +133,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
     if patterns.is_empty() {
         patterns = gate.scope().to_vec();
-        keep_scope(&mut plan, &gate);
+        retain_scope(&mut plan, &gate);
     }
     if let Some(shard) = arguments.shard {
-        plan.keep_shard(shard);
+        plan.retain_shard(shard);
     }
     if plan.selected == 0 {
         print::note("no case matches");
@@ -154,7 +154,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
-    plan.keep(|id| !done.contains(variant.id(id).as_str()));
+    plan.retain(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
     let recorder = Recorder::new(&*runtime, declaration.clone());
     let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
@@ -171,10 +171,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    let told = gate_result.problems.len();
+    let printed = gate_result.problems.len();
     gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
     gate_result.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
-    gate_result.problems.iter().skip(told).for_each(|problem| print::note(problem));
+    gate_result.problems.iter().skip(printed).for_each(|problem| print::note(problem));
     sort_by_gravity(&mut gate_result.regressions);
     add_patterns(&mut gate_result.regressions, &suite, &recorder);
     last_failures::note(&arguments.failures, &gate_result.regressions);
@@ -184,7 +184,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     folder.write(&gate_result.regressions[..shown]);
     arguments.suggest_update(&gate_result, &gate);
     reported?;
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::code_for(gate_result.conclusion()))
 }
 
 /// Returns the results of a run, unless some cases could not be loaded.

@@ -41,7 +41,7 @@ impl Session<'_> {
         let declaration = self.runtime.declaration();
         let findings = Findings::embedded()?;
         let explain = |result: &mut CaseResult| {
-            result.finding = findings.of_result(&declaration.name, result).map(Finding::full_id);
+            result.finding = findings.for_result(&declaration.name, result).map(Finding::full_id);
         };
         reporters.started(&Started { runtime: &declaration, cases: self.plan.selected + self.kept.len() })?;
         for mut result in self.kept {

@@ -53,7 +53,7 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
         let Some(measurement) = measurements.newest(runtime)? else { continue };
         let Some(outcome) = failed_as(measurement, case) else { continue };
         let is_declined = outcome == Outcome::Unsupported;
-        let finding = if is_declined { None } else { findings.of_case(runtime, &case.id) };
+        let finding = if is_declined { None } else { findings.for_case(runtime, &case.id) };
         let finding = finding.map(|it| format!(", finding {}: {}", it.full_id(), line(&it.title)));
         let processors = measurement.processors_of_failure(&case.id);
         let processors = processors.map(|processors| format!(" on processors {processors}")).unwrap_or_default();

@@ -34,7 +34,7 @@ pub(crate) fn standard_texts() -> anyhow::Result<StandardTexts> {
 }
 
 /// Returns the lines of a version's text.
-pub(crate) fn of_version<'a>(texts: &'a StandardTexts, version: &OperatorVersion) -> anyhow::Result<&'a [String]> {
+pub(crate) fn version_lines<'a>(texts: &'a StandardTexts, version: &OperatorVersion) -> anyhow::Result<&'a [String]> {
     let name = version.qualified();
     let lines = texts.get(&name).with_context(|| {
         format!(

@@ -41,7 +41,7 @@ pub(crate) fn verify(
         && let Err(failure) = made_up_trial(&wanted, 0, &limits)
     {
         match failure {
-            RunFailure::Limit(why) => return Err(over(verification, &why)),
+            RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
             RunFailure::Model(why) if folders.is_empty() => {
                 return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)));
             }
@@ -50,10 +50,10 @@ pub(crate) fn verify(
     }
     // Unreadable inputs are an error before anything runs.
     for folder in &folders {
-        of_folder(folder, &wanted)?;
+        inputs_in_folder(folder, &wanted)?;
     }
     let inputs = |number: usize| match folders.get(number) {
-        Some(folder) => of_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
+        Some(folder) => inputs_in_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
         None => made_up_trial(&wanted, number - folders.len(), &limits),
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -63,17 +63,17 @@ pub(crate) fn verify(
         run(&request, verification.allowance, held)
     };
     let trials = Trials { count: folders.len() + made, inputs: &inputs, run: &run };
-    let expected = trials.before(&file).map_err(|error| over(verification, &error.0))?;
+    let expected = trials.before(&file).map_err(|error| not_verified(verification, &error.0))?;
     let converted = convert(file);
-    let proof = trials.after(&expected, &converted).map_err(|error| over(verification, &error.0))?;
+    let proof = trials.after(&expected, &converted).map_err(|error| not_verified(verification, &error.0))?;
     Ok((proof, converted))
 }
 
-fn over(verification: &Verification, why: &str) -> anyhow::Error {
+fn not_verified(verification: &Verification, why: &str) -> anyhow::Error {
     let name = verification.model.display();
     verification
         .allowance
-        .over(&format!("{name} was not verified, so nothing is written ({why})"))
+        .limit_error(&format!("{name} was not verified, so nothing is written ({why})"))
         .context("the verification did not finish; --verify 0 skips it")
 }
 
@@ -92,7 +92,7 @@ fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Reads the inputs in a folder.
-fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
+fn inputs_in_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
     let mut inputs = Vec::new();
     for (position, input) in wanted.iter().enumerate() {
         let path = folder.join(format!("input_{position}.pb"));

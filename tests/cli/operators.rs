@@ -9,7 +9,7 @@ use crate::snapshot::{check, without_paragraphs};
 #[test]
 fn a_version_of_an_operator_is_shown() {
     // Results of runtimes change with every measurement.
-    let measured = ["measured, ", "types over versions\n", "findings, "];
+    let measured = ["measured, ", "types by version\n", "findings, "];
     let called = call(&["op", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
     for head in measured {
         assert!(called.out.contains(&format!("\n\n{head}")), "no '{head}' in\n{}", called.out);

@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let targets = chosen(&arguments.targets)?;
     if let Some(path) = &arguments.input {
-        let [target] = targets.as_slice() else { bail!("name the one target that the input is for") };
+        let [target] = targets.as_slice() else { bail!("--input needs exactly one target") };
         return replay(target, path);
     }
     if let Some(count) = arguments.corpus {
@@ -80,7 +80,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.worker {
-        let [target] = targets.as_slice() else { bail!("a worker runs one target") };
+        let [target] = targets.as_slice() else { bail!("a worker needs exactly one target") };
         worker(target, arguments);
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,7 +96,9 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Target>> {
     let known = || TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
     names
         .iter()
-        .map(|name| Target::named(name).with_context(|| format!("there is no target '{name}'; there are {}", known())))
+        .map(|name| {
+            Target::named(name).with_context(|| format!("there is no target '{name}'; the targets are {}", known()))
+        })
         .collect()
 }
 
@@ -211,7 +213,7 @@ fn processor_time(process: &str) -> Duration {
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let place = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
-    format!("{place}: {}", text.unwrap_or("a panic without a text"))
+    format!("{place}: {}", text.unwrap_or("a panic without a message"))
 }
 
 fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {

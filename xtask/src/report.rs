@@ -76,7 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (folder, coverage) = (workspace::target().join("report"), survey.finish());
     write_results(&folder, &read)?;
     let mut columns = Column::committed()?;
-    columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
+    columns.insert(0, Column::from_results("results.jsonl", &read, &digest));
     let reach =
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
     let extra = Extra { reach: reach.collect(), evidence: coverage.evidence(), module: site::module()?, texts: None };
@@ -84,13 +84,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());
     written.remarks.iter().for_each(|remark| anstream::eprintln!("note: {remark}"));
-    anstream::println!("\ncoverage.md and results.jsonl are beside file://{}", written.page.display());
-    Ok(exit::of(gate.conclusion()))
+    anstream::println!("\ncoverage.md and results.jsonl are in the folder of file://{}", written.page.display());
+    Ok(exit::code_for(gate.conclusion()))
 }
 
 /// Writes results.jsonl. `onnx-conformance report` creates the same pages from it.
 fn write_results(folder: &Path, read: &Read) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut lines = Vec::new();
     write_header(&mut lines, &read.header)?;
     read.results.iter().try_for_each(|result| write_result(&mut lines, result))?;

@@ -22,9 +22,9 @@ use crate::whole_file::{lock_folder, write_whole};
 pub struct GateOptions<'a> {
     /// The expectation file that is named; without one, the runtime's own.
     pub expectations: Option<&'a Path>,
-    /// Allows a file that does not exist yet.
+    /// Allows a missing file, which an update creates.
     pub update_expectations: bool,
-    /// Holds the runtime to what is recommended, too, whatever the file says.
+    /// Counts recommended cases even if the file does not say so.
     pub strict: bool,
     /// The cases that are run.
     pub origin: SuiteOrigin,
@@ -98,7 +98,7 @@ impl GateOptions<'_> {
 impl Source {
     /// Returns the text of the file, if it exists, and its expectations.
     fn read(&self) -> anyhow::Result<(Option<String>, ExpectationMatcher)> {
-        let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
+        let (mut text, mut expectations) = (None, Expectations::empty(&self.runtime.name));
         if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
             let name = path.display().to_string();
             let read = read_text(path).with_context(|| name.clone())?;
@@ -171,7 +171,7 @@ impl Gate {
     ) -> anyhow::Result<()> {
         let path = self.source.target(self.matcher.expectations());
         let path = &path.context("there is no expectation file to update; give one with --expectations")?;
-        let _held = hold(path)?;
+        let _lock = lock_expectations(path)?;
         // Another run may have written the file since this one started.
         let (text, matcher) = self.source.read()?;
         let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
@@ -181,20 +181,20 @@ impl Gate {
         }
         let text = updated_expectations(&text, &matcher, &run)?;
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
-        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::of);
+        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::from_header);
         write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
         // Results of other variants confirm nothing.
         let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
         if run.variant == Variant::Runtime && has_digests {
             let ids = run.results.iter().map(|result| result.id.as_str());
-            write_digests(path, self.is_recorded.then(|| MeasuredDigests::of_cases(ids)), run.missing)?;
+            write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
         }
         Ok(())
     }
 }
 
 /// Locks the folder of an expectation file until the value is dropped. A missing folder is created.
-pub fn hold(path: &Path) -> anyhow::Result<Option<File>> {
+pub fn lock_expectations(path: &Path) -> anyhow::Result<Option<File>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
@@ -233,7 +233,7 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
     match (digests, path.exists()) {
         (Some(mut digests), exists) => {
             if exists {
-                digests.keep(MeasuredDigests::parse(&read_text(&path).with_context(place)?), missing);
+                digests.carry_over(MeasuredDigests::parse(&read_text(&path).with_context(place)?), missing);
             }
             write(&path, &digests.to_text())
         }

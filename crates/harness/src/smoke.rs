@@ -33,7 +33,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
         let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
         let verdict = match missing {
             Some(element) => Verdict::Unsupported(format!("the type {element} is not declared")),
-            None => ask(&probe, runtime, earlier.as_ref()),
+            None => run_probe(&probe, runtime, earlier.as_ref()),
         };
         if let Expected::Outputs(values) = &probe.expected {
             earlier = Some(values.clone());
@@ -43,7 +43,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
     Ok(())
 }
 
-fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
+fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
     let ran = runtime.run(&Request {
         id: probe.about,
         model: &probe.model,
@@ -155,11 +155,11 @@ mod tests {
     use onnx_conformance_subject::{Builtin, Declaration, Ran};
 
     /// The built-in executor with a function that corrupts its responses.
-    struct Spoilt(fn(Response) -> Response);
+    struct Tampered(fn(Response) -> Response);
 
-    impl Host for Spoilt {
+    impl Host for Tampered {
         fn declaration(&self) -> Declaration {
-            Declaration::named("spoilt", "1")
+            Declaration::named("tampered", "1")
         }
 
         fn run(&self, request: &Request<'_>) -> Ran {
@@ -170,18 +170,18 @@ mod tests {
         }
     }
 
-    fn wrong(spoil: fn(Response) -> Response) -> Vec<(String, Verdict)> {
+    fn failing(tamper: fn(Response) -> Response) -> Vec<(String, Verdict)> {
         let mut all = Vec::new();
-        smoke(&Spoilt(spoil), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
+        smoke(&Tampered(tamper), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
         assert!(all.len() >= 12, "{all:?}");
         all.retain(|(_, verdict)| *verdict != Verdict::Correct);
         all
     }
 
-    fn spoilt(response: Response, spoil: impl FnOnce(&mut Vec<Value>)) -> Response {
+    fn tampered(response: Response, tamper: impl FnOnce(&mut Vec<Value>)) -> Response {
         match response {
             Response::Outputs { mut values, cells } => {
-                spoil(&mut values);
+                tamper(&mut values);
                 Response::Outputs { values, cells }
             }
             other => other,
@@ -189,34 +189,34 @@ mod tests {
     }
 
     #[test]
-    fn the_builtin_executor_is_right() {
-        assert_eq!(wrong(|response| response), []);
+    fn the_builtin_executor_passes() {
+        assert_eq!(failing(|response| response), []);
     }
 
     #[test]
-    fn outputs_in_another_order_are_said() {
-        let wrong = wrong(|response| spoilt(response, |values| values.reverse()));
-        let says = |text: &str| wrong.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
-        assert!(wrong.len() == 1 && says("in the wrong order"), "{wrong:?}");
+    fn outputs_in_the_wrong_order_are_reported() {
+        let failed = failing(|response| tampered(response, |values| values.reverse()));
+        let says = |text: &str| failed.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
+        assert!(failed.len() == 1 && says("in the wrong order"), "{failed:?}");
     }
 
     #[test]
-    fn whoever_runs_everything_runs_what_is_not_there() {
+    fn an_adapter_that_answers_every_request_is_caught() {
         let run = |response| match response {
             Response::Error { .. } | Response::Unsupported { .. } => {
                 Response::Outputs { values: Vec::new(), cells: Vec::new() }
             }
             other => other,
         };
-        let wrong = wrong(run);
-        assert!(wrong.len() == 2 && format!("{wrong:?}").contains("no runtime has"), "{wrong:?}");
+        let failed = failing(run);
+        assert!(failed.len() == 2 && format!("{failed:?}").contains("no runtime has"), "{failed:?}");
     }
 
     #[test]
-    fn what_is_missing_is_no_fault_of_the_adapter() {
-        let none = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
-        let wrong = wrong(none);
-        let faults = wrong.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
-        assert!(faults == 6 && wrong.len() > 18, "{wrong:?}");
+    fn a_missing_feature_is_not_an_error_of_the_adapter() {
+        let declines = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
+        let failed = failing(declines);
+        let faults = failed.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
+        assert!(faults == 6 && failed.len() > 18, "{failed:?}");
     }
 }

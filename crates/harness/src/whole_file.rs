@@ -1,4 +1,4 @@
-//! Files that are written next to their place and then renamed, so that a reader finds either the whole old or the
+//! Files that are written under a temporary name and then renamed, so that a reader finds either the whole old or the
 //! whole new file.
 
 use std::collections::BTreeSet;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replaced_is_told_and_stays() {
+    fn a_file_that_cannot_be_replaced_stays() {
         let folder = tempfile::tempdir().unwrap();
         let error = write_whole(&folder.path().join("none/a"), b"").unwrap_err().to_string();
         assert!(error.starts_with("cannot create a file in ") && error.contains("none: "), "{error}");

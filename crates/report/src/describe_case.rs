@@ -21,7 +21,7 @@ pub fn describe(case: &Case) -> String {
         let _ = write!(text, ", evidence: {evidence}");
     }
     if let Some(rule) = &case.rule {
-        let verb = if case.refusal.is_some() { "breaks" } else { "shows" };
+        let verb = if case.refusal.is_some() { "violates" } else { "shows" };
         let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));
     }
     text.push_str("\n\n");
@@ -248,6 +248,6 @@ mod tests {
             assert!(text.contains(expected) && text.contains("specs/ai.onnx/Sum/op.yaml:"), "{text}");
         };
         check("ai.onnx/Sum-13/broadcast_known_values/T=float", "\nshows C");
-        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nbreaks C");
+        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nviolates C");
     }
 }

@@ -11,7 +11,7 @@ use crate::run::{CaseResult, Outcome};
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// An id, the path of a group of cases, or a glob over ids. With a variant suffix such as `@constants` it matches that
-    /// variant alone, and without one only cases that have none.
+    /// variant only; without one, it selects only cases without a variant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
     /// The missing feature in the runtime's own wording. Matches every case that is unsupported for this reason. A `*` matches

@@ -32,10 +32,10 @@ pub struct Expectations {
     /// Digest of the measured suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// True if recommended cases count, too.
+    /// True if recommended cases also count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// True if unsupported cases are listed one by one, too. The file is then a measurement, and the runtime confirms each case
+    /// True if unsupported cases are also listed one by one. The file is then a measurement, and the runtime confirms each case
     /// that is not listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
@@ -104,10 +104,10 @@ pub enum ExpectationError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderFault {
-    /// The name of the runtime is no word.
+    /// The name of the runtime is not a word.
     #[error("`runtime`: {0}")]
     Runtime(String),
-    /// The version is no word.
+    /// The version is not a word.
     #[error("`version`: {0}")]
     Version(String),
     /// There is a scope without `exact`.
@@ -126,7 +126,7 @@ pub enum HeaderFault {
 
 impl Expectations {
     /// Expects a runtime to pass everything.
-    pub fn none(runtime: &str) -> Expectations {
+    pub fn empty(runtime: &str) -> Expectations {
         Expectations { runtime: runtime.to_owned(), ..Expectations::default() }
     }
 
@@ -231,7 +231,7 @@ pub struct Provenance {
 
 impl Provenance {
     /// Returns the provenance of the results with this header.
-    pub fn of(header: &Header) -> Provenance {
+    pub fn from_header(header: &Header) -> Provenance {
         Provenance {
             version: header.runtime.version.clone(),
             date: header.date.clone(),
@@ -313,7 +313,7 @@ mod tests {
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
         for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
-            let file = Expectations { version: Some(version.to_owned()), ..Expectations::none(runtime) };
+            let file = Expectations { version: Some(version.to_owned()), ..Expectations::empty(runtime) };
             let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
             assert!(error.contains("names no file: begin it with a letter or a digit"), "{error}");
         }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runtime_takes_is_written_and_replaced() {
+    fn accepted_versions_are_written_and_replaced() {
         let file = "# about a\nruntime: a\nexact: true\nexpect:\n  - {cases: x, outcome: error}\n";
         let accepted = |newest| Accepted {
             ir: Opsets::Between(3, 9),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn a_contradictory_entry_is_refused() {
         for (entry, rule) in [
             ("{}", "selects no cases"),
             ("{cases: a, unsupported: b}", "has both `cases` and `unsupported`"),

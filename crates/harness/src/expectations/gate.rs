@@ -21,7 +21,7 @@ pub struct GateResult {
     pub regressions: Vec<CaseResult>,
     /// Cases that do better than expected.
     pub improvements: Vec<CaseResult>,
-    /// Cases with a different outcome when run alone.
+    /// Cases with a different outcome in a fresh process.
     pub flaky: Vec<CaseResult>,
     /// Number of cases that fail as expected.
     pub expected: usize,

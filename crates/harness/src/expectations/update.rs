@@ -34,15 +34,15 @@ impl WholeRun<'_> {
 
 /// Creates the first expectation file of a runtime, which lists every failure.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
-    let mut expectations = Expectations::none(runtime);
+    let mut expectations = Expectations::empty(runtime);
     (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
     expectations
 }
 
 /// Creates the expectation file of a measurement: the exact outcomes of the cases that the header selects, case by case.
 pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) -> Expectations {
-    let mut expectations = Expectations::none(&header.runtime.name);
-    let Provenance { version, date, platform, cpu, suite } = Provenance::of(header);
+    let mut expectations = Expectations::empty(&header.runtime.name);
+    let Provenance { version, date, platform, cpu, suite } = Provenance::from_header(header);
     (expectations.version, expectations.date) = (Some(version), date);
     (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
     (expectations.exact, expectations.strict, expectations.scope) = (true, strict, header.selected.filters.clone());
@@ -107,7 +107,7 @@ pub fn updated_expectations(
             failures.extend(failing.map(|&result| (result, entries.get(*index))));
         }
     }
-    // A case with an entry of its own is excluded from every group.
+    // A case with a separate entry is excluded from every group.
     let is_named = |index: &usize| {
         let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
         entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_stays_and_what_does_not_is_replaced() {
+    fn valid_entries_stay_and_others_are_replaced() {
         let results = [
             result("d/A-1/x", Outcome::Error),
             result("d/A-1/y", Outcome::Crash),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_end_keeps_its_entries() {
+    fn groups_without_results_keep_their_entries() {
         let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
                     - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
         let update = |missing: &[String]| {

@@ -88,12 +88,12 @@ impl MeasuredFile {
             return Ok(read);
         }
         let path = format!("expectations/{}/{}.yaml", self.runtime, self.version);
-        let wrong = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
-        let text = self.text("yaml").ok_or_else(|| wrong("is not completely embedded; rebuild the program"))?;
+        let error = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
+        let text = self.text("yaml").ok_or_else(|| error("is not completely embedded; rebuild the program"))?;
         let measurement = Measurement::read(&path, text, self.text(MeasuredDigests::EXTENSION))?;
-        let measurement = measurement.ok_or_else(|| wrong("has no `version`, which a measurement needs"))?;
+        let measurement = measurement.ok_or_else(|| error("has no `version`, which a measurement needs"))?;
         if (measurement.runtime(), measurement.version()) != (self.runtime, self.version) {
-            return Err(wrong("the runtime or version differs from its folder and name"));
+            return Err(error("the runtime or version differs from its folder and name"));
         }
         Ok(self.read.get_or_init(|| measurement))
     }

@@ -19,7 +19,7 @@ const MAX_ELEMENTS: usize = 8;
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
     if let Some(what) = undeclared_feature(case, declaration) {
         let message = format!("{what} is not declared");
-        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
+        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::for_case(case) };
     }
     let started = Instant::now();
     let mut result = match &case.refusal {
@@ -33,14 +33,14 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
     if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
         result.inputs = summarize_inputs(case);
     }
-    result.message = kept(std::mem::take(&mut result.message));
-    result.missing = result.missing.map(kept);
-    result.flaky = result.flaky.map(kept);
+    result.message = shortened(std::mem::take(&mut result.message));
+    result.missing = result.missing.map(shortened);
+    result.flaky = result.flaky.map(shortened);
     result
 }
 
 /// Shortens a message of a runtime, and adds the number of omitted characters. All results of a run are kept in memory.
-fn kept(message: String) -> String {
+fn shortened(message: String) -> String {
     /// Space for the end, which gives the number of omitted characters.
     const END: usize = 40;
     if message.len() <= LONGEST_MESSAGE || message.chars().count() <= LONGEST_MESSAGE {
@@ -51,8 +51,8 @@ fn kept(message: String) -> String {
     format!("{start}... ({} more characters)", rest.chars().count())
 }
 
-/// Judges as [`judge`] does. A `doubtful` result is re-run in a process of its own, since an earlier case may have left
-/// its process broken. The second run counts.
+/// Judges as [`judge`] does. A `doubtful` result is re-run in a fresh process, since an earlier case may have left its process
+/// broken. The second run counts.
 pub fn judge_twice(
     case: &Case,
     runtime: &dyn Host,
@@ -70,10 +70,10 @@ pub fn judge_twice(
     }
     let changed = second.outcome != first.outcome;
     let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
-    CaseResult { flaky: earlier.or(second.flaky).map(kept), ..second }
+    CaseResult { flaky: earlier.or(second.flaky).map(shortened), ..second }
 }
 
-/// A runtime that runs each request in a process of its own.
+/// A runtime that runs each request in a fresh process.
 struct Alone<'a> {
     host: &'a dyn Host,
     /// True if any request ran in such a process.
@@ -115,7 +115,7 @@ fn summarize_inputs(case: &Case) -> String {
     inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the cells that the case's model declares. A refusal exercises no type cell, whatever its types are.
+/// Returns the cells that the case's model declares. A refusal exercises no type cell.
 fn declared_cells(case: &Case) -> Vec<String> {
     let cells = named_cells(&case.model, Specs::embedded());
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
@@ -123,7 +123,7 @@ fn declared_cells(case: &Case) -> Vec<String> {
 
 /// Judges the outputs of every data set, up to the first that differs.
 fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
-    let mut result = CaseResult::of(case);
+    let mut result = CaseResult::for_case(case);
     for (number, data) in case.data.iter().enumerate() {
         let Ran { ended, flaky } = send(case, data, runtime);
         result.flaky = result.flaky.take().or(flaky);
@@ -228,7 +228,7 @@ fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreem
 
 /// Judges a refusal. Any error is a refusal, but it counts only if the control, the same model repaired, passes.
 fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
-    let mut result = CaseResult::of(case);
+    let mut result = CaseResult::for_case(case);
     let Ran { ended, flaky } = send(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
     match ended {
         Ended::Answered(Response::Outputs { .. }) => {
@@ -350,8 +350,8 @@ mod tests {
     #[test]
     fn a_long_message_is_kept_in_part() {
         let whole = "é".repeat(LONGEST_MESSAGE);
-        assert_eq!(kept(whole.clone()), whole);
-        let cut = kept("é".repeat(1 << 20));
+        assert_eq!(shortened(whole.clone()), whole);
+        let cut = shortened("é".repeat(1 << 20));
         assert!(cut.ends_with("é... (1046616 more characters)"), "{cut}");
         assert!((LONGEST_MESSAGE - 40..=LONGEST_MESSAGE).contains(&cut.chars().count()));
     }

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_results_read_back() {
         let read = read_results(&mut text().as_slice()).unwrap();
         assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
         assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_results_file_is_refused() {
+    fn a_file_of_another_kind_is_refused() {
         let read = |bytes: &[u8]| read_results(&mut &*bytes).unwrap_err().to_string();
         assert!(read(b"").contains("empty"));
         assert!(read(b"a,b\n").contains("no results file"));

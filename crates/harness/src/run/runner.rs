@@ -49,7 +49,7 @@ impl<'a> Runner<'a> {
         Runner { inspect, ..self }
     }
 
-    /// Re-runs the results that `doubtful` selects, in a process of their own, before they are reported; see [`judge_twice`].
+    /// Re-runs each result that `doubtful` selects in a fresh process before it is reported; see [`judge_twice`].
     #[must_use]
     pub fn doubting(self, doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync)) -> Runner<'a> {
         Runner { doubtful, ..self }
@@ -91,7 +91,11 @@ impl<'a> Runner<'a> {
             Err(SuiteError::TooLarge { case, message }) => {
                 let (case, _) = plan.varied(*case);
                 let outcome = Outcome::OutOfMemory;
-                return event(Event::Finished(Box::new(CaseResult { outcome, message, ..CaseResult::of(&case) })));
+                return event(Event::Finished(Box::new(CaseResult {
+                    outcome,
+                    message,
+                    ..CaseResult::for_case(&case)
+                })));
             }
             Err(error) => return event(Event::Broken(error)),
         };

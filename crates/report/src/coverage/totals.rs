@@ -182,7 +182,7 @@ impl Coverage<'_> {
     /// Formats the totals as a section of a markdown page.
     pub fn markdown(&self) -> String {
         let mut text =
-            "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
+            "\n## Coverage of the cases\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
                         what is missing.\n\n| | reached | excused | of |\n|---|--:|--:|--:|\n"
                 .to_owned();
         for (kind, Count { reached, excused, all }) in self.counts() {

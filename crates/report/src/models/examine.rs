@@ -49,7 +49,7 @@ fn examine_file(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         Ok(source) => source,
         Err(error) => return unreadable(file, format!("cannot be read: {error}")),
     };
-    let model = NamedModel { name: &file, bytes: &source, folder: Some(&ModelFolder::of(path)) };
+    let model = NamedModel { name: &file, bytes: &source, folder: Some(&ModelFolder::for_model(path)) };
     examine_source(&model, wanted, limits)
 }
 
@@ -128,7 +128,7 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
 
 /// Reports what the requested runtimes do with a valid model.
 fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, wanted: &Wanted) -> Vec<RuntimeReport> {
-    let nodes = NodeKinds::of(origin.inferred);
+    let nodes = NodeKinds::from_inferred(origin.inferred);
     let measured = wanted.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
     let runtimes = measured.chain(wanted.probes.iter().map(AskedRuntime::Started));
     runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin)).collect()
@@ -240,13 +240,13 @@ fn target_verdict(target: &TargetReport) -> String {
     }
 }
 
-/// Counts the nodes that edits or reasons are about. At least 1, for edits of the file alone.
+/// Counts the nodes that edits or reasons are about. At least 1, for edits that change only the file.
 fn places(items: &[(String, String)]) -> usize {
     let places: BTreeSet<&str> = items.iter().map(|(place, _)| place.as_str()).collect();
     places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
-/// Tells if a file can have an IR version, and if not, why.
+/// Describes if a file can have an IR version, and if not, the reason.
 fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
     let lowest = ir.lowest;
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();

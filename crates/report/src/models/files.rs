@@ -43,7 +43,7 @@ pub struct ModelFolder(PathBuf);
 
 impl ModelFolder {
     /// Returns the folder of a model file.
-    pub fn of(model: &Path) -> ModelFolder {
+    pub fn for_model(model: &Path) -> ModelFolder {
         ModelFolder(model.parent().map(Path::to_owned).unwrap_or_default())
     }
 }
@@ -148,7 +148,7 @@ mod tests {
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join("w.bin"), b"1234").unwrap();
         std::os::unix::fs::symlink("../outside", home.join("link")).unwrap();
-        let sizes = ModelFolder::of(&home.join("m.onnx"));
+        let sizes = ModelFolder::for_model(&home.join("m.onnx"));
         assert_eq!((sizes.size_of("w.bin"), sizes.size_of("link"), sizes.size_of("none")), (Some(4), None, None));
     }
 }

@@ -79,7 +79,8 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
         Ok(trial) => trial,
         Err(error) => return Probed::NotProbed(error.to_string()),
     };
-    let outputs: Vec<Output> = graph.output.iter().zip(&expected).map(|(info, value)| asked(info, value)).collect();
+    let outputs: Vec<Output> =
+        graph.output.iter().zip(&expected).map(|(info, value)| requested_output(info, value)).collect();
     let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
     if let Some(message) = ran.flaky {
         return Probed::Verdict(NodeVerdict::Crashes, Some(format!("in one of two runs: {message}")));
@@ -153,7 +154,7 @@ fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
     info
 }
 
-fn asked(info: &ValueInfoProto, value: &Value) -> Output {
+fn requested_output(info: &ValueInfoProto, value: &Value) -> Output {
     let bytes = value.as_tensor().map_or(1 << 20, |tensor| {
         let elements = u64::try_from(tensor.len()).unwrap_or(u64::MAX);
         elements.saturating_mul(16)
@@ -162,7 +163,7 @@ fn asked(info: &ValueInfoProto, value: &Value) -> Output {
 }
 
 fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
-    let is_random = graph.node.iter().any(draws);
+    let is_random = graph.node.iter().any(is_random);
     let is_quantized =
         graph.node.iter().any(|node| node.op_type().contains("Quantize") || node.op_type().contains("QLinear"));
     for ((info, expected), actual) in graph.output.iter().zip(expected).zip(actual) {
@@ -184,9 +185,9 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
 }
 
 /// Returns true if a node, or a node in its subgraphs, generates random numbers.
-fn draws(node: &NodeProto) -> bool {
+fn is_random(node: &NodeProto) -> bool {
     let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(draws))
+    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(is_random))
 }
 
 fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
@@ -229,11 +230,11 @@ mod tests {
     use onnx_conformance_subject::{Declaration, Ran};
 
     /// The built-in executor with tampered answers.
-    struct Spoilt(fn(Vec<Value>) -> Ended);
+    struct Tampered(fn(Vec<Value>) -> Ended);
 
-    impl Host for Spoilt {
+    impl Host for Tampered {
         fn declaration(&self) -> Declaration {
-            Declaration::named("spoilt", "1")
+            Declaration::named("tampered", "1")
         }
 
         fn run(&self, request: &Request<'_>) -> Ran {
@@ -248,8 +249,8 @@ mod tests {
         Ended::Answered(Response::outputs(values))
     }
 
-    fn verdict(text: &str, spoil: fn(Vec<Value>) -> Ended) -> (NodeVerdict, String) {
-        match probe(&Spoilt(spoil), &parse_model(text).unwrap()) {
+    fn verdict(text: &str, tamper: fn(Vec<Value>) -> Ended) -> (NodeVerdict, String) {
+        match probe(&Tampered(tamper), &parse_model(text).unwrap()) {
             Probed::Verdict(verdict, reason) => (verdict, reason.unwrap_or_default()),
             Probed::NotProbed(why) => (NodeVerdict::Unknown, why),
         }
@@ -259,7 +260,7 @@ mod tests {
         r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3] x) => (float[N, 3] y) { y = Relu (x) }"#;
 
     #[test]
-    fn what_a_runtime_does_with_a_node_is_a_verdict() {
+    fn a_probed_outcome_becomes_a_verdict() {
         assert_eq!(verdict(CLIP, right), (NodeVerdict::Runs, String::new()));
         let (wrong, reason) = verdict(CLIP, |values| {
             let shape = values[0].as_tensor().unwrap().shape().to_vec();
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_says_why() {
+    fn a_node_that_cannot_be_probed_has_a_reason() {
         let no_rank = r#"<ir_version: 8, opset_import: ["" : 13]> g (float x) => (float y) { y = NoSuch (x) }"#;
         let (unknown, why) = verdict(no_rank, right);
         assert!(unknown == NodeVerdict::Unknown && why.contains("NoSuch"), "{why}");

@@ -107,13 +107,13 @@ pub struct FindingReport {
 /// Nodes of a model by kind, and calls of operators that ONNX does not have.
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
-    kinds: BTreeMap<NodeKind, Alike>,
-    others: BTreeMap<String, Alike>,
+    kinds: BTreeMap<NodeKind, NodeGroup>,
+    others: BTreeMap<String, NodeGroup>,
 }
 
 /// Group of nodes of one kind: their number and the first one.
 #[derive(Debug)]
-struct Alike {
+struct NodeGroup {
     count: usize,
     id: NodeId,
     place: String,
@@ -121,21 +121,21 @@ struct Alike {
 
 impl NodeKinds {
     /// Groups the nodes of a model.
-    pub(super) fn of(inferred: &Inferred<'_>) -> NodeKinds {
+    pub(super) fn from_inferred(inferred: &Inferred<'_>) -> NodeKinds {
         let mut all = NodeKinds::default();
         for id in inferred.nodes() {
             let Some(facts) = inferred.node_facts(id) else { continue };
-            let first = || Alike { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
+            let first = || NodeGroup { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
             if inferred.bodies.function_of(facts.node).is_some() {
                 continue;
             }
-            let alike = if let Some(kind) = NodeKind::of(&facts) {
+            let group = if let Some(kind) = NodeKind::from_facts(&facts) {
                 all.kinds.entry(kind).or_insert_with(first)
             } else {
                 let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
                 all.others.entry(name).or_insert_with(first)
             };
-            alike.count += 1;
+            group.count += 1;
         }
         all
     }
@@ -143,7 +143,7 @@ impl NodeKinds {
 
 /// A requested runtime.
 pub(super) enum AskedRuntime<'a> {
-    /// From measurements alone.
+    /// From measurements only.
     Measured(&'a Measurement),
     /// From measurements, and by running nodes on it.
     Started(&'a RuntimeProbe),
@@ -197,24 +197,24 @@ impl RuntimeReport {
         origin: &Origin<'_>,
     ) -> RuntimeReport {
         let measurement = runtime.measurement();
-        let kind = |(kind, alike): (&NodeKind, &Alike)| {
-            let answer = runtime.answer(kind, alike.id, origin);
+        let kind = |(kind, group): (&NodeKind, &NodeGroup)| {
+            let answer = runtime.answer(kind, group.id, origin);
             KindReport {
                 kind: kind.to_string(),
                 settings: kind.settings.to_string(),
-                nodes: alike.count,
-                first: alike.place.clone(),
-                id: Some(alike.id),
+                nodes: group.count,
+                first: group.place.clone(),
+                id: Some(group.id),
                 finding: measurement.and_then(|measurement| shown_finding(measurement.runtime(), &answer)),
                 answer,
             }
         };
-        let other = |(name, alike): (&String, &Alike)| KindReport {
+        let other = |(name, group): (&String, &NodeGroup)| KindReport {
             kind: name.clone(),
             settings: String::new(),
-            nodes: alike.count,
-            first: alike.place.clone(),
-            id: Some(alike.id),
+            nodes: group.count,
+            first: group.place.clone(),
+            id: Some(group.id),
             answer: NodeAnswer { reason: Some("not an operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
             finding: None,
         };
@@ -222,7 +222,7 @@ impl RuntimeReport {
         kinds.extend(nodes.others.iter().map(other));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
         let refused = measurement.and_then(|measurement| refusal(measurement, facts));
-        let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
+        let worst = kinds.iter().map(|kind| runtime_verdict(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
         let declaration = match runtime {
             AskedRuntime::Measured(_) => None,
             AskedRuntime::Started(probe) => Some(probe.host.declaration()),
@@ -292,7 +292,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
             | NodeVerdict::Wrong
             | NodeVerdict::Crashes
     );
-    let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
+    let finding = Findings::embedded().ok()?.for_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
     Some(FindingReport { id: finding.full_id(), title: finding.title.clone() })
 }
 
@@ -323,7 +323,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     })
 }
 
-const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
+const fn runtime_verdict(verdict: NodeVerdict) -> RuntimeVerdict {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
         NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,

@@ -1,4 +1,4 @@
-//! Nodes written as models of their own.
+//! Nodes written as separate models.
 
 use std::fmt::Write as _;
 use std::fs::Metadata;
@@ -90,7 +90,7 @@ impl Saving {
         } else if runtimes.is_empty() {
             with_findings(origin, findings).into_iter().map(|id| (id, Vec::new())).collect()
         } else {
-            not_plainly_fine(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
+            nodes_at_risk(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
         };
         ids.into_iter().map(|(id, asked)| SavedNode { asked, ..self.save_node(file, origin, id) }).collect()
     }
@@ -170,7 +170,7 @@ fn with_findings(origin: &Origin<'_>, findings: &[Finding]) -> Vec<NodeId> {
 }
 
 /// Returns the first node of each kind that some runtime is not known to compute correctly, special values aside.
-fn not_plainly_fine(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
+fn nodes_at_risk(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
     let kinds = runtimes.iter().flat_map(|runtime| &runtime.kinds);
     let worse = kinds.filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
     let mut ids: Vec<NodeId> = worse.filter_map(|kind| kind.id).collect();
@@ -252,7 +252,7 @@ mod tests {
         let saving = Saving::new(PathBuf::new(), Vec::new(), true);
         saving.left.store(10, Ordering::Relaxed);
         assert!(saving.counted(vec![0; 8]).is_ok());
-        // Bytes of another model count, too.
+        // Bytes of another model also count.
         assert!(
             saving.clone().counted(vec![0; 3]).unwrap_err().to_string().contains("exceed the limit of 536870912 bytes")
         );

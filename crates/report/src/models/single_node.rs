@@ -192,7 +192,7 @@ impl Origin<'_> {
 }
 
 impl Parts {
-    /// Declares every initializer as an input, too.
+    /// Also declares every initializer as an input.
     fn declare_initializers(&mut self) {
         for tensor in &self.initializers {
             let shape: Vec<usize> = tensor.dims.iter().filter_map(|dim| usize::try_from(*dim).ok()).collect();

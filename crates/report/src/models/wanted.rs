@@ -1,4 +1,4 @@
-//! Questions about models besides their validity.
+//! Questions that a check answers, in addition to validity.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Wanted {
     pub runtimes: Vec<&'static Measurement>,
     /// Runtimes that are started to try nodes that no measurement covers.
     pub probes: Vec<RuntimeProbe>,
-    /// Nodes to write as models of their own.
+    /// Nodes to write as separate models.
     pub save: Option<Saving>,
 }
 

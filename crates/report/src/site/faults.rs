@@ -218,7 +218,7 @@ mod tests {
             let results: Vec<_> = ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
             let selected = Selected { cases: results.len(), ..Selected::default() };
             let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
-            Column::of_results("a", &Read { header, results, is_torn: false }, "d")
+            Column::from_results("a", &Read { header, results, is_torn: false }, "d")
         };
         let columns = ShownColumns::new(vec![column(0), column(1)]);
         // The second column counts as the next release of the first.

@@ -66,7 +66,7 @@ pub(crate) struct CaseRow {
 pub(crate) enum Levels {
     /// Required cases only.
     Required,
-    /// Recommended cases, too.
+    /// Required and recommended cases.
     Recommended,
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
         .map(|column| {
             let ending =
                 |case: &&CaseRow| (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown));
-            CellState::of(cases.iter().filter(counts).map(ending))
+            CellState::from_endings(cases.iter().filter(counts).map(ending))
         })
         .collect()
 }
@@ -201,7 +201,8 @@ impl<'a> ParsedCase<'a> {
     fn row(&self, spec: &OpSpec, behaviour: usize, columns: &[Column]) -> CaseRow {
         let (version, facts) = (&spec.version, &self.recorded.facts);
         let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, self.recorded)).collect();
-        let endings = measured.iter().map(|measured| Ending::of(*measured, facts.level, facts.is_edge)).collect();
+        let endings =
+            measured.iter().map(|measured| Ending::from_measured(*measured, facts.level, facts.is_edge)).collect();
         let mut types: Vec<(String, String)> =
             self.name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
         if facts.refusal.is_none() {
@@ -245,7 +246,7 @@ mod tests {
             .collect();
         let selected = Selected { cases: results.len(), ..Selected::default() };
         let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
-        let column = Column::of_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
+        let column = Column::from_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
         assert!(column.remarks().is_empty(), "{:?}", column.remarks());
         VersionTable::new(&version, &[column]).unwrap()
     }

@@ -19,7 +19,7 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Text
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::site::column::{Column, tell_apart};
+use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
 use crate::site::findings::{self, FindingData};
@@ -140,7 +140,7 @@ struct RuntimeData<'a> {
 pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
-    tell_apart(&mut columns);
+    make_keys_unique(&mut columns);
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
     let columns = ShownColumns::new(columns);
