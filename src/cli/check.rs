@@ -17,7 +17,9 @@ use onnx_conformance_harness::measure::{Measurement, Measurements};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
-use onnx_conformance_report::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
+use onnx_conformance_report::models::{
+    CheckQuestions, ModelReport, RuntimeProbe, Saving, Status, examine, model_files,
+};
 use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
 
@@ -121,7 +123,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         pool::use_current_thread()?;
     }
     let stop = stopped_by_interrupt();
-    let wanted = arguments.wanted(&stop, files.len())?;
+    let questions = arguments.questions(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
@@ -130,7 +132,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             if stop.is_set() {
                 return None;
             }
-            let report = examine(file, &wanted, &arguments.limits(files.len(), &stop));
+            let report = examine(file, &questions, &arguments.limits(files.len(), &stop));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
             // A check that was cut off has no verdict.
             (!stop.is_set()).then_some(report)
@@ -145,7 +147,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     } else {
         check_saved(&reports, &arguments.node)?;
     }
-    let text = arguments.render(&reports, &wanted)?;
+    let text = arguments.render(&reports, &questions)?;
     match &arguments.output {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
         None if arguments.format == Format::Text => print::styled(text.trim_end())?,
@@ -273,19 +275,19 @@ impl Arguments {
     }
 
     /// Returns the questions about the models.
-    fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
-        let mut wanted = self.target.wanted()?;
+    fn questions(&self, stop: &Stop, models: usize) -> anyhow::Result<CheckQuestions> {
+        let mut questions = self.target.questions()?;
         if self.probe {
-            wanted.probes = started(&self.runtime, self.timeout, stop)?;
+            questions.probes = started(&self.runtime, self.timeout, stop)?;
         } else {
-            wanted.runtimes = measured(&self.runtime)?;
+            questions.runtimes = measured(&self.runtime)?;
         }
         let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
-        wanted.save = self.save_node.as_ref().map(save);
-        Ok(wanted)
+        questions.save = self.save_node.as_ref().map(save);
+        Ok(questions)
     }
 
-    fn render(&self, reports: &[ModelReport], wanted: &Wanted) -> anyhow::Result<String> {
+    fn render(&self, reports: &[ModelReport], questions: &CheckQuestions) -> anyhow::Result<String> {
         Ok(match self.format {
             Format::Text => {
                 let mut sorted: Vec<&ModelReport> = reports.iter().collect();
@@ -294,7 +296,7 @@ impl Arguments {
             }
             Format::Table => table(reports),
             Format::Json => {
-                let label = Some(&wanted.label).filter(|label| !label.is_empty());
+                let label = Some(&questions.label).filter(|label| !label.is_empty());
                 serde_json::to_string_pretty(&serde_json::json!({
                     "format": 1,
                     "tool": env!("CARGO_PKG_VERSION"),

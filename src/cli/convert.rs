@@ -123,15 +123,15 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
 
 /// Returns the conversion target of the arguments.
 fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
-    let wanted = arguments.target.wanted()?;
-    if !wanted.is_something() {
+    let questions = arguments.target.questions()?;
+    if !questions.asks_for_conversion() {
         bail!(Usage("the target is missing; use --opset, --ir or --release".to_owned()));
     }
     let is_imported = |domain: &&String| model.opset_import.iter().any(|it| canonical_domain(it.domain()) == *domain);
-    if let Some(domain) = wanted.opsets.keys().find(|domain| !is_imported(domain)) {
+    if let Some(domain) = questions.opsets.keys().find(|domain| !is_imported(domain)) {
         bail!(Usage(format!("the model does not import {domain}")));
     }
-    Ok(wanted.target(model))
+    Ok(questions.target(model))
 }
 
 /// Fails if the output is the model itself or a file of its external data.

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical_domain};
-use onnx_conformance_report::models::Wanted;
+use onnx_conformance_report::models::CheckQuestions;
 
 use crate::cli::usage::Usage;
 
@@ -29,11 +29,12 @@ pub(crate) struct TargetOptions {
 
 impl TargetOptions {
     /// Returns the request.
-    pub(crate) fn wanted(&self) -> anyhow::Result<Wanted> {
-        let mut wanted = Wanted { relabel_only: self.relabel_only, ir: self.ir, ..Wanted::default() };
+    pub(crate) fn questions(&self) -> anyhow::Result<CheckQuestions> {
+        let mut questions =
+            CheckQuestions { relabel_only: self.relabel_only, ir: self.ir, ..CheckQuestions::default() };
         if let Some(name) = &self.release {
-            (wanted.release, wanted.label) = (Some(release(name)?), format!("ONNX {name}"));
-            return Ok(wanted);
+            (questions.release, questions.label) = (Some(release(name)?), format!("ONNX {name}"));
+            return Ok(questions);
         }
         for text in &self.opset {
             let (domain, opset) = text.split_once('=').unwrap_or((DEFAULT_DOMAIN, text));
@@ -46,7 +47,7 @@ impl TargetOptions {
             if !(1..=i64::from(newest)).contains(&opset) {
                 bail!(Usage(format!("--opset {text}: {domain} has the opsets 1 to {newest}")));
             }
-            if wanted.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
+            if questions.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
                 bail!(Usage(format!("--opset gives two opsets of {domain}; give only one")));
             }
         }
@@ -54,13 +55,13 @@ impl TargetOptions {
         if self.ir.is_some_and(|ir| !(3..=i64::from(newest_ir)).contains(&ir)) {
             bail!(Usage(format!("--ir: expected an IR version from 3 to {newest_ir}")));
         }
-        let opsets = wanted.opsets.iter().map(|(domain, opset)| match domain.as_str() {
+        let opsets = questions.opsets.iter().map(|(domain, opset)| match domain.as_str() {
             DEFAULT_DOMAIN => format!("opset {opset}"),
             domain => format!("opset {opset} of {domain}"),
         });
         let parts: Vec<String> = opsets.chain(self.ir.map(|ir| format!("IR {ir}"))).collect();
-        wanted.label = parts.join(", ");
-        Ok(wanted)
+        questions.label = parts.join(", ");
+        Ok(questions)
     }
 }
 

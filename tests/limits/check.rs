@@ -10,7 +10,7 @@ use onnx_conformance::reference::proto::{
 };
 use onnx_conformance_check::Limits;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, text};
-use onnx_conformance_report::models::{NamedModel, Wanted, examine_source};
+use onnx_conformance_report::models::{CheckQuestions, NamedModel, examine_source};
 
 use crate::{MEMORY, alone};
 
@@ -181,7 +181,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 #[test]
 fn a_check_stays_within_its_memory() {
     let _alone = alone();
-    let wanted = Wanted::default();
+    let wanted = CheckQuestions::default();
     let limits = || {
         let started = Instant::now();
         Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME), ..Limits::default() }

@@ -13,7 +13,7 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    NamedModel, Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give,
+    CheckQuestions, NamedModel, Proof, RunFailure, RuntimeReport, Trials, broken_rule, examine_source, inputs_to_give,
     made_up_trial,
 };
 use serde::Deserialize;
@@ -40,13 +40,13 @@ pub(crate) fn check(name: &str, file: &[u8], deadline: &Deadline) -> Value {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let source = file.to_vec();
     let model = NamedModel { name, bytes: &source, folder: None };
-    let report = examine_source(&model, &Wanted::default(), &limits);
+    let report = examine_source(&model, &CheckQuestions::default(), &limits);
     let (all, mut runtimes) = (Measurements::embedded(), Vec::new());
     for (runtime, versions) in all.runtimes() {
         // A malformed measurement is skipped; the project's tests read every one.
         runtimes.extend(versions.into_iter().filter_map(|version| all.get(runtime, version).ok().flatten()));
     }
-    let wanted = Wanted { runtimes, ..Wanted::default() };
+    let wanted = CheckQuestions { runtimes, ..CheckQuestions::default() };
     let measured = examine_source(&model, &wanted, &limits).runtimes;
     json!({
         "status": report.status,

@@ -25,7 +25,7 @@ use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    ModelReport, NamedModel, Saving, Wanted, examine_source, inputs_to_give, made_up_trial, proof_accuracy,
+    CheckQuestions, ModelReport, NamedModel, Saving, examine_source, inputs_to_give, made_up_trial, proof_accuracy,
 };
 
 /// Processor time limit per input, in an unoptimized build.
@@ -48,10 +48,11 @@ pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
     let saving = Saving::new(folder.path().to_owned(), Vec::new(), true);
-    let wanted = Wanted { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..Wanted::default() };
+    let wanted =
+        CheckQuestions { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..CheckQuestions::default() };
     let source = input.to_vec();
     let model = NamedModel { name: "m.onnx", bytes: &source, folder: None };
-    let plain = examine_source(&model, &Wanted::default(), &limits());
+    let plain = examine_source(&model, &CheckQuestions::default(), &limits());
     let with_runtime = examine_source(&model, &wanted, &limits());
     for report in [&plain, &with_runtime] {
         render(report);

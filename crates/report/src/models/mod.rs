@@ -5,11 +5,11 @@ mod files;
 mod made_up;
 mod probe;
 mod proof;
+mod questions;
 mod report;
 mod runtimes;
 mod saved;
 mod single_node;
-mod wanted;
 
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
@@ -19,7 +19,7 @@ pub use proof::{
     Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, inputs_to_give,
     made_up_trial, proof_accuracy,
 };
+pub use questions::CheckQuestions;
 pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
-pub use wanted::Wanted;

@@ -12,7 +12,7 @@ use crate::models::saved::Saving;
 
 /// Opsets and IR version that models are checked against or converted to, and the requested runtimes.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct CheckQuestions {
     /// The opset of each domain.
     pub opsets: BTreeMap<String, i64>,
     /// The IR version.
@@ -31,14 +31,14 @@ pub struct Wanted {
     pub save: Option<Saving>,
 }
 
-impl Wanted {
+impl CheckQuestions {
     /// Returns true if there are requested runtimes.
-    pub(super) fn asks_of_runtimes(&self) -> bool {
+    pub(super) fn asks_about_runtimes(&self) -> bool {
         !self.runtimes.is_empty() || !self.probes.is_empty()
     }
 
     /// Returns true if other opsets or another IR version are requested.
-    pub fn is_something(&self) -> bool {
+    pub fn asks_for_conversion(&self) -> bool {
         !self.opsets.is_empty() || self.ir.is_some() || self.release.is_some()
     }
 
