@@ -1,4 +1,4 @@
-//! Runs that verify a conversion, on inputs from a folder and on made-up inputs.
+//! Runs that verify a conversion, on inputs from a folder and on generated inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
+use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, generated_trial, inputs_to_give};
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
 
 use crate::cli::limits::Allowance;
@@ -17,7 +17,7 @@ use crate::cli::limits::Allowance;
 pub(crate) struct Verification<'a> {
     /// File of the original model. Its external data is in the same folder.
     pub(crate) model: &'a Path,
-    /// Number of made-up inputs.
+    /// Number of generated inputs.
     pub(crate) count: usize,
     /// A folder of inputs.
     pub(crate) inputs: Option<&'a Path>,
@@ -38,7 +38,7 @@ pub(crate) fn verify(
     let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
     let mut made = verification.count;
     if made > 0
-        && let Err(failure) = made_up_trial(&wanted, 0, &limits)
+        && let Err(failure) = generated_trial(&wanted, 0, &limits)
     {
         match failure {
             RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
@@ -54,7 +54,7 @@ pub(crate) fn verify(
     }
     let inputs = |number: usize| match folders.get(number) {
         Some(folder) => inputs_in_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
-        None => made_up_trial(&wanted, number - folders.len(), &limits),
+        None => generated_trial(&wanted, number - folders.len(), &limits),
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

@@ -13,8 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    CheckQuestions, NamedModel, Proof, RunFailure, RuntimeReport, Trials, broken_rule, examine_source, inputs_to_give,
-    made_up_trial,
+    CheckQuestions, NamedModel, Proof, RunFailure, RuntimeReport, Trials, broken_rule, examine_source, generated_trial,
+    inputs_to_give,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline)
 fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, String> {
     let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
     let wanted = inputs_to_give(graph);
-    match made_up_trial(&wanted, 0, limits) {
+    match generated_trial(&wanted, 0, limits) {
         Ok(_) => {}
         Err(RunFailure::Limit(why)) => return Err(why),
         Err(RunFailure::Model(why)) => {
@@ -145,7 +145,7 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
             if limits.deadline.is_over() { RunFailure::Limit(error) } else { RunFailure::Model(error) }
         })
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&wanted, number, limits), run: &run };
+    let trials = Trials { count: TRIALS, inputs: &|number| generated_trial(&wanted, number, limits), run: &run };
     let expected = trials.before(before).map_err(|error| error.0)?;
     trials.after(&expected, after).map_err(|error| error.0)
 }

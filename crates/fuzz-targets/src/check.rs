@@ -25,7 +25,7 @@ use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    CheckQuestions, ModelReport, NamedModel, Saving, examine_source, inputs_to_give, made_up_trial, proof_accuracy,
+    CheckQuestions, ModelReport, NamedModel, Saving, examine_source, generated_trial, inputs_to_give, proof_accuracy,
 };
 
 /// Processor time limit per input, in an unoptimized build.
@@ -137,7 +137,7 @@ fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), S
 
 /// Runs the model on generated inputs; `None` if no inputs can be generated, or if the model does not load.
 fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, String>> {
-    let (_, inputs) = made_up_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
+    let (_, inputs) = generated_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
     run_on(model, &inputs, step)
 }
 
@@ -208,7 +208,7 @@ fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
 
 fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
     let Some(graph) = &before.graph else { return Ok(()) };
-    let Some((_, inputs)) = made_up_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
+    let Some((_, inputs)) = generated_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
     let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
     let actual = match run_on(after, &inputs, &|_| ()) {
         Some(Ok(actual)) => actual,

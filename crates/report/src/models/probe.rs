@@ -19,9 +19,9 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
-use crate::models::made_up::{MadeUpError, made_up_inputs};
+use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
 
-/// Number of made-up inputs with random sizes to try before giving up on the built-in executor.
+/// Number of generated inputs with random sizes to try before giving up on the built-in executor.
 const TRIALS: usize = 8;
 
 /// Maximum number of known sizes to use for more trials.
@@ -65,7 +65,7 @@ pub(super) enum Probed {
 enum TrialError {
     /// No inputs can be generated.
     #[error(transparent)]
-    Inputs(#[from] MadeUpError),
+    Inputs(#[from] InputGenerationError),
     /// The built-in executor fails on every input.
     #[error("the built-in executor fails on generated inputs: {0}")]
     Executor(String),
@@ -107,7 +107,7 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
     for (number, size) in sizes.enumerate() {
         let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
         let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = made_up_inputs(&wanted, number, &Limits::default())?;
+        let inputs = generate_inputs(&wanted, number, &Limits::default())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),

@@ -15,7 +15,7 @@ use onnx_conformance_reference::proto::{GraphProto, TensorProto, ValueInfoProto}
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::models::made_up::{MadeUpError, made_up_inputs};
+use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
 
 /// Relative and absolute tolerance of elements, as in ONNX's own tests.
 const CLOSE: (f64, f64) = (1e-3, 1e-7);
@@ -173,11 +173,11 @@ pub fn inputs_to_give(graph: &GraphProto) -> Vec<&ValueInfoProto> {
     graph.input.iter().filter(|input| !defaults.contains(input.name())).collect()
 }
 
-/// Returns made-up inputs, the same on every call, or the reason why there are none.
-pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
-    match made_up_inputs(wanted, number, limits) {
+/// Returns generated inputs, the same on every call, or the reason why there are none.
+pub fn generated_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
+    match generate_inputs(wanted, number, limits) {
         Ok(inputs) => Ok((format!("generated input {number}"), inputs)),
-        Err(error @ MadeUpError::Late) => Err(RunFailure::Limit(error.to_string())),
+        Err(error @ InputGenerationError::Late) => Err(RunFailure::Limit(error.to_string())),
         Err(error) => Err(RunFailure::Model(error.to_string())),
     }
 }
