@@ -1,4 +1,4 @@
-//! `coverage`: what the selected cases cover, and what they miss.
+//! `coverage`: items that the selected cases cover, and items that they miss.
 
 use std::time::Duration;
 

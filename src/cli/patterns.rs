@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tolerance between the outputs of another version and the actual ones.
 const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
 
-/// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be made again stay unchanged.
+/// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be regenerated stay unchanged.
 pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
     let wrong = [Outcome::Mismatch, Outcome::WrongShape];
     let worst: Vec<String> = failure_groups(results)

@@ -89,7 +89,7 @@ fn new_contents<'a>(
         match known.insert(short(digest).to_owned(), digest.clone()) {
             None => new.push(bytes),
             Some(other) => {
-                ensure!(other == *digest, "{path}: {digest} and {other} have the same first digits; use more digits")
+                ensure!(other == *digest, "{path}: {digest} and {other} begin equally; use more digits");
             }
         }
     }

@@ -30,7 +30,7 @@ impl Conversions {
         all.filter(|conversions| filter.touches(&conversions.version.qualified())).collect()
     }
 
-    /// Formats the sums: `12 pairs: 30 cases as they are, 4 edited, 3 refused, 0 wrong`.
+    /// Formats the sums: `12 pairs: 30 cases unchanged, 4 edited, 3 refused, 0 wrong`.
     pub fn summary(all: &[Conversions]) -> String {
         let sum = |count: fn(&Conversions) -> usize| all.iter().map(count).sum::<usize>();
         let (same, edited, refused) = (sum(|it| it.same), sum(|it| it.edited), sum(|it| it.refused));

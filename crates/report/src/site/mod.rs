@@ -6,7 +6,7 @@
 mod case_name;
 mod column;
 mod columns;
-mod faults;
+mod failures;
 mod findings;
 mod front;
 mod intern;

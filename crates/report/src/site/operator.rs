@@ -105,14 +105,16 @@ struct PairData {
 
 #[derive(Debug, Serialize)]
 struct BehaviourData<'a> {
-    n: &'a str,
+    #[serde(rename = "n")]
+    name: &'a str,
     level: Level,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     refusal: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edge: bool,
     /// By version: the end of each id, and the positions of its outcomes and of its settings.
-    v: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
+    #[serde(rename = "v")]
+    cases: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
 }
 
 /// Parts of an operator's page.
@@ -282,15 +284,15 @@ fn behaviours<'a>(
         for case in &table.cases {
             let Some(behaviour) = table.behaviours.get(case.behaviour) else { continue };
             let data = all.entry(&behaviour.name).or_insert_with(|| BehaviourData {
-                n: &behaviour.name,
+                name: &behaviour.name,
                 level: behaviour.level,
                 refusal: behaviour.is_refusal,
                 edge: behaviour.is_edge,
-                v: BTreeMap::new(),
+                cases: BTreeMap::new(),
             });
             let letters: String = case.measured.iter().map(|measured| letter(*measured)).collect();
             let rest = case.name.strip_prefix(&behaviour.name).unwrap_or(&case.name);
-            data.v.entry(table.version.since).or_default().push((
+            data.cases.entry(table.version.since).or_default().push((
                 rest,
                 outcomes.position(letters),
                 settings.position(case.settings.clone()),

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
-use crate::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
+use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
@@ -119,7 +119,7 @@ struct OperatorPages {
     name: String,
     summary: String,
     versions: Vec<VersionStates>,
-    faults: OperatorFaults,
+    failures: OperatorFailures,
     findings: Vec<FindingData>,
     data: String,
 }
@@ -127,7 +127,8 @@ struct OperatorPages {
 /// Data of a runtime's page.
 #[derive(Serialize)]
 struct RuntimeData<'a> {
-    faults: Vec<&'a Fault>,
+    #[serde(rename = "faults")]
+    failures: Vec<&'a Failure>,
     /// Column key of the previous release.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
@@ -171,7 +172,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         let data = runtime_data(index, &columns, &operators);
         out.json(&format!("data/runtime/{}.js", column.key), &data)?;
     }
-    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.faults.disagreements).collect();
+    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
@@ -223,7 +224,7 @@ impl Parts<'_> {
             name: name.to_owned(),
             summary: file.summary.clone(),
             versions: tables.iter().map(|table| VersionStates::new(table, self.columns.len())).collect(),
-            faults: OperatorFaults::new(&tables, self.columns),
+            failures: OperatorFailures::new(&tables, self.columns),
             findings,
             data,
         })
@@ -240,9 +241,9 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
         about.map(move |finding| (operator.clone(), finding)).collect::<Vec<_>>()
     };
     RuntimeData {
-        faults: operators.iter().filter_map(|pages| pages.faults.faults.get(index)).flatten().collect(),
+        failures: operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten().collect(),
         before: before.map(|before| before.key.as_str()),
-        changes: operators.iter().filter_map(|pages| pages.faults.changes.get(index)).flatten().collect(),
+        changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
         findings: operators.iter().flat_map(own).collect(),
     }
 }
