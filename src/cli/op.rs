@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(name("Scaler").as_deref(), Ok("ai.onnx.ml/Scaler-1"));
         assert_eq!(name("ai.onnx/Sum").as_deref(), Ok("ai.onnx/Sum-13"));
         assert_eq!(name("Sofmax@1").unwrap_err(), "there is no operator 'Sofmax'; did you mean 'Softmax'?");
-        assert!(name("Sum@x").unwrap_err().contains("is no opset"));
+        assert!(name("Sum@x").unwrap_err().contains("is not an opset"));
     }
 }

@@ -65,9 +65,9 @@ mod tests {
             (threads(Some("")).unwrap(), threads(Some("0")).unwrap()),
             (threads(None).unwrap(), threads(None).unwrap())
         );
-        for wrong in ["99999999", "-1", "many"] {
-            let error = threads(Some(wrong)).unwrap_err().to_string();
-            assert_eq!(error, format!("RAYON_NUM_THREADS={wrong}: a whole number from 0 to 1024"));
+        for value in ["99999999", "-1", "many"] {
+            let error = threads(Some(value)).unwrap_err().to_string();
+            assert_eq!(error, format!("RAYON_NUM_THREADS={value}: expected a whole number from 0 to 1024"));
         }
     }
 }

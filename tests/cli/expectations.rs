@@ -60,7 +60,7 @@ fn the_file_of_another_runtime_is_refused() {
     let called = call(&["run", "--suite", &folder.argument(), "--expectations", &file]);
     called.expect(4, "expectations.yaml: is about 'other', not 'builtin'");
     let missing = folder.file("missing.yaml");
-    call(&["run", "--suite", &folder.argument(), "--expectations", &missing]).expect(4, "there is no such file");
+    call(&["run", "--suite", &folder.argument(), "--expectations", &missing]).expect(4, "no such file");
 }
 
 #[test]

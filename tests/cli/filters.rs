@@ -16,7 +16,7 @@ fn filters_are_read_from_a_file() {
     assert_eq!(both.out.lines().count(), listed.out.lines().count() + 1);
     let count = listed.out.lines().count();
     call(&["run", "--from", &file]).expect(0, &format!("{count} cases"));
-    call(&["export", &folder.file("suite"), "--from", &file]).expect(0, &format!("{count} cases in "));
+    call(&["export", &folder.file("suite"), "--from", &file]).expect(0, &format!("wrote {count} cases to "));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::snapshot::{check, without_paragraphs};
 #[test]
 fn a_version_of_an_operator_is_shown() {
     // Results of runtimes change with every measurement.
-    let measured = ["measured, ", "types by version\n", "findings, "];
+    let measured = ["measured results, ", "types by version\n", "findings, "];
     let called = call(&["op", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
     for head in measured {
         assert!(called.out.contains(&format!("\n\n{head}")), "no '{head}' in\n{}", called.out);
@@ -23,7 +23,7 @@ fn a_version_of_an_operator_is_shown() {
 
 #[test]
 fn outcomes_and_rules_are_explained() {
-    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has another type");
+    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
     call(&["explain", "node/type"]).expect(0, "node/type, error: ");
     call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
     call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are C1");

@@ -32,9 +32,9 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
     let report = |format: &str, path: &str| format!("{format}={path}");
     let dotted = folder.file("./r.jsonl");
     let rows: [(&[&str], &str); 15] = [
-        (&["check", &model, "-o", &model, "--format", "json"], "m.onnx is a model, which is read"),
-        (&["check", &text, "-o", &text], "m.txt is a model, which is read"),
-        (&["check", &text, "-o", &model], "m.onnx exists and is no text file"),
+        (&["check", &model, "-o", &model, "--format", "json"], "m.onnx is a model, which this command reads"),
+        (&["check", &text, "-o", &text], "m.txt is a model, which this command reads"),
+        (&["check", &text, "-o", &model], "m.onnx exists and is not a text file"),
         (
             &["check", &model, "--format", "markdown", "-o", &mine],
             "mine.md exists and is not a markdown report of `check`",
@@ -43,15 +43,21 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
             &["convert", &outside, "--opset", "14", "--force", "-o", &data],
             "w.bin is an external data file of the model",
         ),
-        (&["convert", &model, "--opset", "14", "--force", "-o", &mine], "mine.md exists and is no ONNX model"),
-        (&["merge", &results, "-o", &dotted, "--suite", &suite], "is one of the files to merge, which is read"),
+        (&["convert", &model, "--opset", "14", "--force", "-o", &mine], "mine.md exists and is not an ONNX model"),
+        (
+            &["merge", &results, "-o", &dotted, "--suite", &suite],
+            "is one of the files to merge, which this command reads",
+        ),
         (&["merge", &results, "-o", &mine, "--suite", &suite], "mine.md exists and is not a results file"),
         (&["run", "--suite", &suite, "--results", &model], "m.onnx exists and is not a results file"),
         (
             &["run", "--suite", &suite, "--report", &report("junit", &model)],
             "m.onnx exists and is not a JUnit XML report",
         ),
-        (&["run", "--suite", &suite, "--report", &report("markdown", &mine)], "mine.md exists and is no summary"),
+        (
+            &["run", "--suite", &suite, "--report", &report("markdown", &mine)],
+            "mine.md exists and is not a markdown summary",
+        ),
         (
             &["run", "--suite", &suite, "--resume", &results, "--report", &report("badge", &dotted)],
             "r.jsonl is the file of --resume",
@@ -59,9 +65,9 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
         (&["run", "--suite", &suite, "--results", &other, "--report", &report("junit", &other)], "are the same file"),
         (
             &["init", "--suite", &suite, "--from", &results, "-o", &results],
-            "r.jsonl is the file of --from, which is read",
+            "r.jsonl is the file of --from, which this command reads",
         ),
-        (&["init", "--suite", &suite, "-o", &model], "m.onnx exists and is no expectation file"),
+        (&["init", "--suite", &suite, "-o", &model], "m.onnx exists and is not an expectation file"),
     ];
     for (arguments, text) in rows {
         let called = call(arguments).expect(64, text);

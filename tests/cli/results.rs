@@ -32,7 +32,7 @@ fn a_run_that_was_cut_off_is_taken_up_too() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, &text[..text.len() - 10]).unwrap();
     let called = call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(1, "2 cases");
-    assert!(called.err.contains("results.jsonl: the last line is cut off"), "{}", called.err);
+    assert!(called.err.contains("results.jsonl: the last line is incomplete"), "{}", called.err);
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3);
 }
 

@@ -49,7 +49,7 @@ fn a_part_that_is_missing_is_told_and_one_that_is_there_twice_is_refused() {
     call(&["merge", &files[0], "-o", &files[0]]).expect(64, "choose another file");
     let other = folder.file("other.jsonl");
     call(&["run", "ai.onnx/Neg-13", "--results", &other]).expect(0, " pass");
-    call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "other filters");
+    call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "the filters differ");
 }
 
 #[test]

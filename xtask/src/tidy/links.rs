@@ -131,7 +131,7 @@ mod tests {
         let found: Vec<String> =
             findings.iter().map(|finding| format!("{}:{} {}", finding.path, finding.line, finding.rule)).collect();
         let expected = [
-            "docs/a.md:2 the link to no.md leads nowhere",
+            "docs/a.md:2 the link to no.md is broken",
             "docs/a.md:3 no heading is #no",
             "docs/a.md:3 the link to ../README.md leaves the book",
             "docs/b.md:1 the page is not in the book",

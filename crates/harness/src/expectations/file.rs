@@ -401,18 +401,17 @@ mod tests {
             ("{cases: a, unsupported: b}", "has both `cases` and `unsupported`"),
             ("{cases: a}", "no outcome"),
             ("{cases: a, outcome: pass}", "expects a pass"),
-            ("{cases: a, outcome: not-declared}", "no failure"),
+            ("{cases: a, outcome: not-declared}", "not a failure"),
             ("{unsupported: a, outcome: error}", "omit the outcome"),
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
             ("{cases: a, outcome: error, when: {version: '1.2'}}", "is not a version condition"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
             ("{cases: a, outcome: error, when: {}}", "empty `when`"),
             ("{cases: a, outcome: error, when: {cpu: []}}", "`cpu` names no feature"),
-            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9'; known features: avx2,"),
+            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9' (known features: avx2,"),
             (
                 "{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}",
-                "no processor feature 'vnni'; known \
-                features: avx2,",
+                "no processor feature 'vnni' (known features: avx2,",
             ),
         ] {
             let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();

@@ -287,7 +287,7 @@ mod tests {
     fn a_file_of_another_kind_is_refused() {
         let read = |bytes: &[u8]| read_results(&mut &*bytes).unwrap_err().to_string();
         assert!(read(b"").contains("empty"));
-        assert!(read(b"a,b\n").contains("no results file"));
+        assert!(read(b"a,b\n").contains("not a results file"));
         assert!(read(b"{\"format\":7}\n").contains("format 7"));
         let broken = [text(), b"{}\n".to_vec()].concat();
         assert!(read(&broken).contains("line 4"), "{}", read(&broken));
@@ -315,6 +315,6 @@ mod tests {
         assert!(read_results(&mut whole.as_slice()).unwrap().is_complete());
         write_result(&mut whole, &result("a/e", Outcome::Pass)).unwrap();
         let error = read_results(&mut whole.as_slice()).unwrap_err().to_string();
-        assert!(error.contains("about 3 cases, but 4 have a result"), "{error}");
+        assert!(error.contains("announces 3 cases, but 4 have a result"), "{error}");
     }
 }

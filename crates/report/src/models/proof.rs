@@ -250,6 +250,6 @@ mod tests {
         let expected = trials(&runs).before(&model).unwrap();
         assert_eq!(trials(&over).after(&expected, &model), Err(OverLimit("the time is over".to_owned())));
         let differs = trials(&fails).after(&expected, &model).unwrap();
-        assert!(matches!(differs, Proof::Differs(text) if text.contains("on input 0 the model runs")));
+        assert!(matches!(differs, Proof::Differs(text) if text.contains("on input 0, the model runs")));
     }
 }

@@ -329,7 +329,8 @@ mod tests {
         let torn = Read { is_torn: true, ..read("d", &["ai.onnx/Abs-13/a", "ai.onnx/Gone-1/a"], 7) };
         let column = Column::from_results("a.jsonl", &torn, "d");
         let remarks = column.remarks().join("\n");
-        for part in ["last line is cut off", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"] {
+        for part in ["last line is incomplete", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"]
+        {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
         assert_eq!(measured(&column, "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8"), Measured::Unknown);
