@@ -17,7 +17,7 @@ use onnx_conformance::reference::proto::{
     GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
 };
 use onnx_conformance::reference::types::ValueType;
-use onnx_conformance_report::models::{Status, Wanted, examine};
+use onnx_conformance_report::models::{CheckQuestions, Status, examine};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         for _ in 0..RUNS {
             MEMORY.reset_peak_usage();
             let (before, started) = (MEMORY.current_usage(), Instant::now());
-            let report = examine(&subject.path, &Wanted::default(), &Limits::default());
+            let report = examine(&subject.path, &CheckQuestions::default(), &Limits::default());
             time = time.min(started.elapsed());
             peak = peak.max(MEMORY.peak_usage().saturating_sub(before));
             assert_eq!(report.status, subject.status, "{}: {}", subject.about, report.verdict);

@@ -1,8 +1,9 @@
 //! A conformance test harness and opset compatibility checker for ONNX: the program.
 //!
-//! The libraries are crates of their own: [`reference`](mod@reference) has the specs, the values and the built-in executor,
+//! The libraries are separate crates: [`reference`](mod@reference) has the specs, the values and the built-in executor,
 //! [`check`](mod@check) the checker and the converter, `onnx-conformance-subject` what an adapter in Rust needs, and
-//! `onnx-conformance-harness` the suite as the tests of a runtime. The modules here are the program's own, and change without notice.
+//! `onnx-conformance-harness` the suite as the tests of a runtime. The modules here belong to the program and change without
+//! notice.
 //!
 //! ```
 //! use onnx_conformance::reference::spec::Specs;

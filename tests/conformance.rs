@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Harness::of_host(Builtin::new(TIMEOUT), root.join("expectations/builtin.yaml"))
+    Harness::from_host(Builtin::new(TIMEOUT), root.join("expectations/builtin.yaml"))
         .testdata(root.join("testdata"))
         .strict()
         .rerun_command(|id| format!("cargo run --release -- run '{id}'"))

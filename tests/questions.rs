@@ -9,32 +9,32 @@ use onnx_conformance::check::Limits;
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
 use onnx_conformance_harness::measure::Measurements;
-use onnx_conformance_report::models::{Answer, ModelReport, RuntimeVerdict, Status, Wanted, examine};
+use onnx_conformance_report::models::{Answer, CheckQuestions, ModelReport, RuntimeVerdict, Status, examine};
 
 /// Checks a model in ONNX's text syntax.
-fn ask(text: &str, wanted: &Wanted) -> ModelReport {
+fn ask(text: &str, wanted: &CheckQuestions) -> ModelReport {
     let model = parse_model(text).unwrap_or_else(|error| panic!("{error} in {text}"));
     ask_of(&model.encode_to_vec(), wanted)
 }
 
-fn ask_of(bytes: &[u8], wanted: &Wanted) -> ModelReport {
+fn ask_of(bytes: &[u8], wanted: &CheckQuestions) -> ModelReport {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.onnx");
     std::fs::write(&path, bytes).unwrap();
     examine(&path, wanted, &Limits::default())
 }
 
-fn opset(opset: i64) -> Wanted {
+fn opset(opset: i64) -> CheckQuestions {
     let opsets = BTreeMap::from([("ai.onnx".to_owned(), opset)]);
-    Wanted { opsets, label: format!("opset {opset}"), ..Wanted::default() }
+    CheckQuestions { opsets, label: format!("opset {opset}"), ..CheckQuestions::default() }
 }
 
-fn ir(ir: i64) -> Wanted {
-    Wanted { ir: Some(ir), label: format!("IR {ir}"), ..Wanted::default() }
+fn ir(ir: i64) -> CheckQuestions {
+    CheckQuestions { ir: Some(ir), label: format!("IR {ir}"), ..CheckQuestions::default() }
 }
 
 /// Asserts that the first line of an answer contains these parts.
-fn check(text: &str, wanted: &Wanted, parts: &[&str]) -> ModelReport {
+fn check(text: &str, wanted: &CheckQuestions, parts: &[&str]) -> ModelReport {
     let report = ask(text, wanted);
     for part in parts {
         assert!(report.verdict.contains(part), "'{part}' is missing in: {}\n{text}\n{report:#?}", report.verdict);
@@ -58,7 +58,7 @@ fn a_type_that_an_operator_does_not_take_is_named_with_its_origin() {
             p = Cast <to = 11> (x)
             z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (p)
         }"#;
-    let report = check(text, &Wanted::default(), &["ZipMap-1", "tensor(double)"]);
+    let report = check(text, &CheckQuestions::default(), &["ZipMap-1", "tensor(double)"]);
     let finding = &report.findings[0];
     assert!(finding.origin.as_ref().is_some_and(|origin| origin.to_string().contains("Cast-13")), "{finding}");
     assert!(finding.edit.as_ref().is_some_and(|edit| edit.contains("Cast") && edit.contains("float")), "{finding}");
@@ -107,11 +107,11 @@ fn a_domain_that_is_imported_twice_is_told() {
             .unwrap();
     let mut again = model.opset_import[0].clone();
     model.opset_import.push(again.clone());
-    let same = ask_of(&model.encode_to_vec(), &Wanted::default());
+    let same = ask_of(&model.encode_to_vec(), &CheckQuestions::default());
     assert!(same.status == Status::Valid && same.findings[0].message.contains("imported 2 times"), "{same:#?}");
     again.version = Some(17);
     model.opset_import[1] = again;
-    let other = ask_of(&model.encode_to_vec(), &Wanted::default());
+    let other = ask_of(&model.encode_to_vec(), &CheckQuestions::default());
     assert!(
         other.status == Status::Findings && other.verdict.contains("13") && other.verdict.contains("17"),
         "{other:#?}"
@@ -195,7 +195,7 @@ fn what_is_no_model_is_told_by_what_it_is() {
         (b"{\"model\": 1}", "JSON"),
         (b"\xff\xff\xff\xff", ""),
     ] {
-        let report = ask_of(bytes, &Wanted::default());
+        let report = ask_of(bytes, &CheckQuestions::default());
         assert_eq!(report.status, Status::Unreadable, "{part}: {report:#?}");
         assert!(report.verdict.contains(part), "'{part}' is missing in: {}", report.verdict);
     }
@@ -204,19 +204,23 @@ fn what_is_no_model_is_told_by_what_it_is() {
 #[test]
 fn what_a_runtime_does_not_have_is_the_type_and_not_the_opset() {
     let onnxruntime = Measurements::embedded().newest("onnxruntime").unwrap().unwrap();
-    let wanted = Wanted { runtimes: vec![onnxruntime], ..Wanted::default() };
+    let wanted = CheckQuestions { runtimes: vec![onnxruntime], ..CheckQuestions::default() };
     let conv = |element: &str| {
         format!(
             "<ir_version: 8, opset_import: [\"\": 17]> g ({element}[1, 1, 4, 4] x, {element}[1, 1, 3, 3] w) => \
              ({element}[1, 1, 2, 2] y) {{ y = Conv (x, w) }}"
         )
     };
-    check(&conv("double"), &wanted, &["will not load", "Conv-11", "T=double", "not here"]);
+    check(&conv("double"), &wanted, &["will not load", "Conv-11", "T=double", "not supported"]);
     let report = check(&conv("float"), &wanted, &["onnxruntime ", ": runs"]);
     assert_eq!(report.runtimes[0].verdict, RuntimeVerdict::Runs);
     let older = Measurements::embedded().get("onnxruntime", "1.31.1").unwrap().unwrap();
-    let wanted = Wanted { runtimes: vec![older], ..Wanted::default() };
+    let wanted = CheckQuestions { runtimes: vec![older], ..CheckQuestions::default() };
     let newer = conv("float").replace("17", "28").replace("ir_version: 8", "ir_version: 14");
-    check(&newer, &wanted, &["will not load", "IR version 14, and it takes 3 to 13; set ir_version to 13"]);
-    check(&newer.replace("ir_version: 14", "ir_version: 13"), &wanted, &["opset 28 of ai.onnx, and it takes 1 to 26"]);
+    check(&newer, &wanted, &["will not load", "IR version 14, but it accepts 3 to 13; set ir_version to 13"]);
+    check(
+        &newer.replace("ir_version: 14", "ir_version: 13"),
+        &wanted,
+        &["opset 28 of ai.onnx, but it accepts 1 to 26"],
+    );
 }

@@ -12,7 +12,7 @@ use onnx_conformance_cases::suite::{
     CaseGroup, Defect, Defects, Exporter, Filter, FullTest, Generated, Releases, Source, Suite, SuiteError,
     VendoredCases, release_key,
 };
-use onnx_conformance_harness::run::{Event, Inspect, Outcome, judge, plan, run, run_inspected};
+use onnx_conformance_harness::run::{Event, Outcome, Runner, judge, plan, run};
 use onnx_conformance_subject::{Builtin, Host, Stop};
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,7 @@ fn every_judged_test_of_every_release_passes() {
     let inspect = |case: &Case, _: &_| {
         judged.lock().unwrap().insert(case.model.as_ptr() as usize);
     };
-    run_inspected(&plan, &Builtin::new(TIMEOUT), &Stop::default(), &Inspect::watching(&inspect), |event| match event {
+    Runner::new(&plan, &Builtin::new(TIMEOUT), &Stop::default()).inspected_by(&inspect).run(|event| match event {
         Event::Finished(result) => {
             let (release, _) = result.id.split_once('/').unwrap();
             *counts.entry(release.to_owned()).or_default() += 1;

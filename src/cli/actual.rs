@@ -14,7 +14,7 @@ use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response};
 
 /// Maximum number of cases whose outputs are kept.
-const MOST: usize = 1_000;
+const MAX_CASES: usize = 1_000;
 
 /// The outputs of a request.
 struct Answer {
@@ -71,13 +71,13 @@ impl<'a> Recorder<'a> {
         }
         let mut failed = lock(&self.failed);
         let is_failure = result.outcome != Outcome::Pass && !result.outcome.is_inconclusive();
-        if is_failure && !sets.is_empty() && failed.len() < MOST {
+        if is_failure && !sets.is_empty() && failed.len() < MAX_CASES {
             failed.insert(case.id.clone(), sets);
         }
     }
 
     /// Returns the outputs of a failing case by data set, if it has any.
-    pub(crate) fn of_case(&self, id: &str) -> Option<Vec<Vec<Value>>> {
+    pub(crate) fn outputs(&self, id: &str) -> Option<Vec<Vec<Value>>> {
         lock(&self.failed).get(id).cloned()
     }
 

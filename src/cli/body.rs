@@ -34,10 +34,10 @@ struct Call {
 
 /// Finds the function body in a vendored case with the same operator version, attributes, present inputs, and types.
 pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> anyhow::Result<Body> {
-    let call = call(case, data).context("--body is for a case of one node, whose inputs are all given to the graph")?;
+    let call = call(case, data).context("--body needs a case with a single node, whose inputs are all graph inputs")?;
     let version = call.spec.version.qualified();
     if call.spec.function.is_none() {
-        bail!("{version} has no function body; --body is for operators that the standard defines by one");
+        bail!("{version} has no function body; --body needs an operator that the standard defines by a function");
     }
     let filter = Filter::new(&[format!("onnx-*/node/*{EXPANDED}*")])?;
     let suite = sources.vendored()?;

@@ -17,7 +17,9 @@ use onnx_conformance_harness::measure::{Measurement, Measurements};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
-use onnx_conformance_report::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
+use onnx_conformance_report::models::{
+    CheckQuestions, ModelReport, RuntimeProbe, Saving, Status, examine, model_files,
+};
 use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
 
@@ -29,7 +31,7 @@ use crate::cli::{options, pool, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Model files, and folders whose .onnx files are checked
+    /// Model files, or folders with .onnx files
     #[arg(value_name = "MODEL|DIR", required = true)]
     models: Vec<PathBuf>,
 
@@ -41,17 +43,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 
-    /// Start the runtime, and run each node that no measurement covers on it as a model of its own. The runtime is then an
-    /// adapter's name or command line, as for `run`
+    /// Start the runtime, and run each node without a measurement on it as a separate model. --runtime is then the name
+    /// or command line of an adapter, as for `run`
     #[arg(long, requires = "runtime")]
     probe: bool,
 
-    /// Write nodes as models of their own below this folder: those not known to run on the runtime, those with findings, or those
-    /// of --node
+    /// Write nodes as separate models to this folder: nodes that are not known to run on the runtime, nodes with
+    /// findings, or the nodes of --node
     #[arg(long, value_name = "DIR")]
     save_node: Option<PathBuf>,
 
-    /// Nodes to write: a name, a position in the main graph, an output's name, or all
+    /// Node to write: its name, position in the main graph or output, or all. May be given several times
     #[arg(long, value_name = "NODE", requires = "save_node")]
     node: Vec<String>,
 
@@ -71,7 +73,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: u32,
 
-    /// Give up on a model whose check takes more memory than this
+    /// Give up on a model if its check needs more memory than this
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
     memory: usize,
 }
@@ -80,7 +82,7 @@ pub(crate) struct Arguments {
 const FINDINGS: (usize, usize) = (10_000, 100_000);
 
 /// Number of findings per level that are kept for each model in any case.
-const LEAST_FINDINGS: usize = 100;
+const MIN_FINDINGS: usize = 100;
 
 /// Report formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -102,13 +104,13 @@ enum Format {
 /// Levels at which a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// Violated rules, and impossible conversions
+    /// Violated rules and impossible conversions
     Error,
-    /// Warnings, too, and edits that the conversion requires
+    /// Also warnings, and edits that the conversion requires
     Warning,
-    /// Notes, too
+    /// Also notes
     Note,
-    /// Notes, and nodes that no measurement covers
+    /// Also nodes without a measurement
     Unknown,
 }
 
@@ -118,10 +120,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if files.len() > 1 || arguments.probe {
         pool::open()?;
     } else {
-        pool::none()?;
+        pool::use_current_thread()?;
     }
     let stop = stopped_by_interrupt();
-    let wanted = arguments.wanted(&stop, files.len())?;
+    let questions = arguments.questions(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
@@ -130,7 +132,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             if stop.is_set() {
                 return None;
             }
-            let report = examine(file, &wanted, &arguments.limits(files.len(), &stop));
+            let report = examine(file, &questions, &arguments.limits(files.len(), &stop));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
             // A check that was cut off has no verdict.
             (!stop.is_set()).then_some(report)
@@ -138,14 +140,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         .collect();
     bar.finish_and_clear();
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; nothing can be probed any more");
+        bail!("{reason}; no more nodes can be probed");
     }
     if stop.is_set() {
         print::note(&format!("stopped after {} of {} models", reports.len(), files.len()));
     } else {
         check_saved(&reports, &arguments.node)?;
     }
-    let text = arguments.render(&reports, &wanted)?;
+    let text = arguments.render(&reports, &questions)?;
     match &arguments.output {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
         None if arguments.format == Format::Text => print::styled(text.trim_end())?,
@@ -185,18 +187,18 @@ fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<Ru
     let all = Measurements::embedded();
     let start = |name: &String| {
         if name == "all" {
-            bail!(Usage("--probe starts the runtimes that --runtime names; `all` names none".to_owned()));
+            bail!(Usage("--probe needs the names of the runtimes to start; `all` is not a name".to_owned()));
         }
         let version = name.rsplit_once('@').filter(|(name, _)| all.runtimes().iter().any(|(known, _)| known == name));
         let (command, version) = version.map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
         let time = Duration::from_secs(u64::from(timeout));
         let host = RuntimeOptions::plain(command, time).open_trusted(stop).with_context(|| {
-            format!("--probe: {name} cannot be started; without --probe, `check --runtime` tells what was measured")
+            format!("--probe: cannot start {name}; without --probe, `check --runtime` shows the measured behaviour")
         })?;
         let declaration = host.declaration();
         if let Some(version) = version.filter(|version| *version != declaration.version) {
             bail!(Usage(format!(
-                "--probe: {command} is {} here, and not {version}; leave out the version",
+                "--probe: the installed version of {command} is {}, not {version}; omit the version",
                 declaration.version
             )));
         }
@@ -228,7 +230,7 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             let runtimes =
                 all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
             let known = runtimes.collect::<Vec<_>>().join(", ");
-            Usage(format!("--runtime {name}: it was not measured; there are measurements of {known}"))
+            Usage(format!("--runtime {name}: no such measurement; measured runtimes: {known}"))
         };
         found.push(measurement.ok_or_else(unknown)?);
     }
@@ -255,7 +257,7 @@ impl Arguments {
         Limits {
             bytes: self.memory,
             deadline: Deadline::new(move || stop.is_set() || started.elapsed() > time),
-            findings: (of_all / models.max(1)).clamp(LEAST_FINDINGS, of_one),
+            findings: (of_all / models.max(1)).clamp(MIN_FINDINGS, of_one),
         }
     }
 
@@ -273,19 +275,19 @@ impl Arguments {
     }
 
     /// Returns the questions about the models.
-    fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
-        let mut wanted = self.target.wanted()?;
+    fn questions(&self, stop: &Stop, models: usize) -> anyhow::Result<CheckQuestions> {
+        let mut questions = self.target.questions()?;
         if self.probe {
-            wanted.probes = started(&self.runtime, self.timeout, stop)?;
+            questions.probes = started(&self.runtime, self.timeout, stop)?;
         } else {
-            wanted.runtimes = measured(&self.runtime)?;
+            questions.runtimes = measured(&self.runtime)?;
         }
         let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
-        wanted.save = self.save_node.as_ref().map(save);
-        Ok(wanted)
+        questions.save = self.save_node.as_ref().map(save);
+        Ok(questions)
     }
 
-    fn render(&self, reports: &[ModelReport], wanted: &Wanted) -> anyhow::Result<String> {
+    fn render(&self, reports: &[ModelReport], questions: &CheckQuestions) -> anyhow::Result<String> {
         Ok(match self.format {
             Format::Text => {
                 let mut sorted: Vec<&ModelReport> = reports.iter().collect();
@@ -294,7 +296,7 @@ impl Arguments {
             }
             Format::Table => table(reports),
             Format::Json => {
-                let label = Some(&wanted.label).filter(|label| !label.is_empty());
+                let label = Some(&questions.label).filter(|label| !label.is_empty());
                 serde_json::to_string_pretty(&serde_json::json!({
                     "format": 1,
                     "tool": env!("CARGO_PKG_VERSION"),

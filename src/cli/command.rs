@@ -24,7 +24,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check if models are valid, and how they behave at other opsets and IR versions.
+    /// Check models: rules of the standard, other opsets and IR versions, and runtimes.
     Check(check::Arguments),
     /// Show the cases whose outcome differs between two results files.
     Compare(compare::Arguments),
@@ -32,7 +32,7 @@ enum Command {
     Completions(manual::CompletionArguments),
     /// Convert a model to another opset or IR version, and verify on the built-in executor that the outputs stay the same.
     Convert(convert::Arguments),
-    /// Show which operator versions and type cells the cases cover, and which they miss.
+    /// Show the operator versions, types and values that the cases cover, and those that they miss.
     Coverage(coverage::Arguments),
     /// Show the changes between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
@@ -42,7 +42,7 @@ enum Command {
     Export(export::Arguments),
     /// List the findings about runtimes, show a finding, or print an issue for it.
     Finding(finding::Arguments),
-    /// Run a runtime for the first time and write its expectation file.
+    /// Run a runtime for the first time, and write its expectation file.
     Init(init::Arguments),
     /// List the ids of the cases that the filters select.
     List(list::Arguments),
@@ -87,7 +87,7 @@ fn run() -> u8 {
         }
     };
     // If no handler can be installed, a signal ends the program at once.
-    let _ = interrupt::listen();
+    let _ = interrupt::set_signal_handlers();
     let done = arguments.command.run();
     remove_temporary();
     match done {

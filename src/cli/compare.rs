@@ -48,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let comparison = Comparison::new(&old, &new);
     if !comparison.is_same_suite {
-        print::note("the two runs are of different suites: a case of one name may be another");
+        print::note("the two runs used different suites, so cases with the same id may differ");
     }
     match arguments.format {
         Format::Text => print::line(&comparison.text(arguments.show))?,
@@ -56,7 +56,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Format::Json => print::json(&comparison)?,
     }
     if is_incomplete && !arguments.allow_incomplete {
-        print::note("what has no result cannot be compared; finish the run with --resume, or give --allow-incomplete");
+        print::note(
+            "cases without a result cannot be compared; finish the run with --resume, or use --allow-incomplete",
+        );
         return Ok(exit::HARNESS);
     }
     Ok(if comparison.is_worse() { exit::REGRESSION } else { exit::SUCCESS })
@@ -65,6 +67,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 fn note_missing(place: &str, read: &Read) {
     if read.missing() > 0 {
         let (missing, cases) = (read.missing(), read.header.selected.cases);
-        print::note(&format!("{place}: {missing} of {cases} cases have no result; the run did not come to its end"));
+        print::note(&format!("{place}: {missing} of {cases} cases have no result; the run did not finish"));
     }
 }

@@ -32,11 +32,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
 
-    /// Number of made-up inputs on which both models are run and compared
+    /// Number of generated inputs on which both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Also run and compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
+    /// Also compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 
@@ -60,18 +60,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     check_output(arguments, &model)?;
     let conversion = match convert_within(&model, &target, &allowance.limits()) {
         Ok(conversion) => conversion,
-        Err(_) if allowance.deadline().is_over() => return Err(allowance.over(&format!("{name} is not converted"))),
+        Err(_) if allowance.deadline().is_over() => {
+            return Err(allowance.limit_error(&format!("{name} was not converted")));
+        }
         Err(refusal) => return refused(&refusal),
     };
     let converted = match conversion.file(&model, &file) {
         Ok(converted) => converted,
         Err(error) => {
-            print::line("the model cannot be converted as a whole")?;
+            print::line("the model cannot be converted")?;
             print::line(&format!("  {}", line(&error.to_string())))?;
             return Ok(exit::REGRESSION);
         }
     };
-    tell(&conversion)?;
+    print_edits(&conversion)?;
     let verification = Verification {
         model: &arguments.model,
         count: arguments.verify,
@@ -83,15 +85,17 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
     if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_valid) {
         if finding.rule == RuleId::FileLimit {
-            return Err(allowance.over(&format!("{name} is not checked after its conversion, and nothing is written")));
+            return Err(
+                allowance.limit_error(&format!("{name} was not checked after its conversion, so nothing is written"))
+            );
         }
-        print::line(&line(&format!("the converted model breaks a rule, and is not written: {finding}")))?;
+        print::line(&line(&format!("the converted model violates a rule, so it is not written: {finding}")))?;
         return Ok(exit::REGRESSION);
     }
     match proof {
         Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
         Proof::Differs(text) => {
-            print::line(&line(&format!("the converted model gives something else, and is not written: {text}")))?;
+            print::line(&line(&format!("the converted model computes other outputs, so it is not written: {text}")))?;
             return Ok(exit::REGRESSION);
         }
     }
@@ -107,27 +111,27 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
     let scan = match scan(file, &allowance.limits()) {
         Ok(scan) => scan,
         Err(finding) if finding.rule == RuleId::FileLimit => {
-            return Err(allowance.over(&format!("{name} is not read ({})", finding.message)));
+            return Err(allowance.limit_error(&format!("{name} was not read ({})", finding.message)));
         }
-        Err(finding) => bail!("{name} holds no model: {}", finding.message),
+        Err(finding) => bail!("{name} is not a model: {}", finding.message),
     };
     match scan.findings.kept().iter().find(|finding| finding.level == Level::Error) {
-        Some(finding) => bail!("{name} holds no model: {}", finding.message),
+        Some(finding) => bail!("{name} is not a model: {}", finding.message),
         None => Ok(scan),
     }
 }
 
 /// Returns the conversion target of the arguments.
 fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
-    let wanted = arguments.target.wanted()?;
-    if !wanted.is_something() {
-        bail!(Usage("name what the model is to become: --opset, --ir or --release".to_owned()));
+    let questions = arguments.target.questions()?;
+    if !questions.asks_for_conversion() {
+        bail!(Usage("the target is missing; use --opset, --ir or --release".to_owned()));
     }
     let is_imported = |domain: &&String| model.opset_import.iter().any(|it| canonical_domain(it.domain()) == *domain);
-    if let Some(domain) = wanted.opsets.keys().find(|domain| !is_imported(domain)) {
-        bail!(Usage(format!("the model imports no opset of {domain}")));
+    if let Some(domain) = questions.opsets.keys().find(|domain| !is_imported(domain)) {
+        bail!(Usage(format!("the model does not import {domain}")));
     }
-    Ok(wanted.target(model))
+    Ok(questions.target(model))
 }
 
 /// Fails if the output is the model itself or a file of its external data.
@@ -138,10 +142,10 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
     let data: Vec<PathBuf> = external_locations(model).iter().map(|location| home.join(location)).collect();
     OutputFiles::default()
         .reading("the model itself", [arguments.model.as_path()])
-        .reading("a file of the model's tensors", data.iter().map(PathBuf::as_path))
+        .reading("an external data file of the model", data.iter().map(PathBuf::as_path))
         .add(output, Kind::Model)?;
     if output.exists() && !arguments.force {
-        bail!(Usage(format!("{shown} exists; name another file, or write over it by --force")));
+        bail!(Usage(format!("{shown} already exists; choose another file, or overwrite it with --force")));
     }
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -151,19 +155,19 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
         && folder(output) != folder(&arguments.model)
     {
         bail!(Usage(format!(
-            "the model's tensors are in files beside it, such as {data}; write {shown} beside it too"
+            "the model has external data in its folder, such as {data}; write {shown} to the same folder"
         )));
     }
     Ok(())
 }
 
 /// Prints a one-line summary of the conversion, followed by each edit.
-fn tell(conversion: &Conversion) -> anyhow::Result<()> {
+fn print_edits(conversion: &Conversion) -> anyhow::Result<()> {
     let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.concerns_model());
     let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
     print::line(&match places.len() {
-        0 if of_model.is_empty() => "nothing to do: the model is so already".to_owned(),
-        0 => "relabel only: no node changes".to_owned(),
+        0 if of_model.is_empty() => "nothing to do: the model already has these versions".to_owned(),
+        0 => "only version numbers change".to_owned(),
         1 => "1 edit".to_owned(),
         count => format!("{count} edits"),
     })?;

@@ -1,4 +1,4 @@
-//! `coverage`: what the selected cases cover, and what they miss.
+//! `coverage`: items that the selected cases cover, and items that they miss.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use onnx_conformance_cases::case::{Variant, read_text};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::run::{Event, Inspect, plan, run_inspected};
+use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
 use onnx_conformance_subject::{Builtin, Stop};
@@ -41,7 +41,7 @@ pub struct Arguments {
     sizes: bool,
 
     /// Print the recorded results of `convert` for the cases of each operator version, at every opset where the operator has
-    /// another version: as they are, edited, refused, wrong
+    /// another version: unchanged, edited, refused, wrong
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
     conversions: bool,
 }
@@ -66,7 +66,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
     let record = |case: &_, result: &_| survey.record(case, result);
-    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+    Runner::new(&plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| {
         if let Event::Broken(error) = event {
             broken += 1;
             print::note(&format!("broken case: {error}"));
@@ -100,7 +100,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             print::line(&missing)?;
         }
         for unused_exclusions in coverage.unused_exclusions() {
-            print::line(&format!("{unused_exclusions} is excused but reached; correct specs/exclusions.yaml"))?;
+            print::line(&format!("{unused_exclusions} is excluded but covered; correct specs/exclusions.yaml"))?;
         }
     }
     print::line(&coverage.summary())?;
@@ -111,7 +111,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
     let chosen = Conversions::chosen(filter);
     if chosen.is_empty() {
-        print::note(&format!("no operator version that has others is chosen by {}", patterns.join(" ")));
+        print::note(&format!("no operator with several versions matches {}", patterns.join(" ")));
         return Ok(exit::NOTHING);
     }
     for pair in &chosen {

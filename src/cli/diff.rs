@@ -8,7 +8,7 @@ use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 use terminal_size::terminal_size;
 
 use crate::cli::print;
-use crate::cli::standard_text::{of_version, side_by_side, standard_texts};
+use crate::cli::standard_text::{side_by_side, standard_texts, version_lines};
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", requires = "opset")]
     grep: Option<String>,
 
-    /// Show the standard's own text of both versions side by side, from an installed `onnx` package
+    /// Show the standard's text of both versions side by side, from an installed `onnx` package
     #[arg(long, conflicts_with_all = ["opset", "format"])]
     text: bool,
 
@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(opset_diff(&chosen, arguments.format).trim_end())?;
         return Ok(exit::SUCCESS);
     }
-    let operator = arguments.operator.as_deref().context("name an operator, or --opset")?;
+    let operator = arguments.operator.as_deref().context("give an operator, or --opset")?;
     let (domain, name) = operator.rsplit_once('/').unwrap_or(("", operator));
     check_operator(specs, domain, name)?;
     let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
@@ -68,12 +68,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if versions.is_empty() {
             specs.find(domain, name, specs.newest_opset(domain)?)?;
         }
-        bail!(Usage(format!("name two opsets; {operator} has versions {}", versions.join(", "))));
+        bail!(Usage(format!("give two opsets; {operator} has versions {}", versions.join(", "))));
     };
     if arguments.text {
         let diff = diff::versions(specs, domain, name, from, to)?;
         let texts = standard_texts()?;
-        let (old, new) = (of_version(&texts, &diff.from)?, of_version(&texts, &diff.to)?);
+        let (old, new) = (version_lines(&texts, &diff.from)?, version_lines(&texts, &diff.to)?);
         let width = terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
         print::line(&format!("{} and {}", diff.from.qualified(), diff.to.qualified()))?;
         print::line(side_by_side(old, new, width).trim_end())?;

@@ -15,8 +15,8 @@ use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1. Without
-    /// it, all outcomes and rules of `check` are listed
+    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1.
+    /// Without an argument, all outcomes and rules of `check` are listed
     #[arg(value_name = "OUTCOME|RULE")]
     subject: Option<String>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(subject) = &arguments.subject else { return list() };
     if let Some(outcome) = Outcome::ALL.into_iter().find(|outcome| outcome.name() == subject) {
-        let (meaning, next) = outcome_in_words(outcome);
+        let (meaning, next) = explanation(outcome);
         print::line(&format!("{subject}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))?;
         return Ok(exit::SUCCESS);
     }
@@ -44,11 +44,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let known = Outcome::ALL.into_iter().map(Outcome::name).chain(RuleId::ALL.into_iter().map(RuleId::id));
     let hint = nearest(subject, known).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-    bail!(Usage(format!("'{subject}' is no outcome and no rule{hint}; `onnx-conformance explain` lists them")))
+    bail!(Usage(format!("'{subject}' is neither an outcome nor a rule{hint}; `onnx-conformance explain` lists them")))
 }
 
 fn list() -> anyhow::Result<u8> {
-    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome_in_words(outcome).0));
+    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), explanation(outcome).0));
     let rules = RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence()));
     for (title, rows) in [("outcomes", outcomes.collect::<Vec<_>>()), ("\nrules of `check`", rules.collect())] {
         print::line(title)?;
@@ -90,55 +90,59 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
 }
 
 /// Returns the meaning of an outcome, and the next step.
-fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
+fn explanation(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Pass => ("every output is right, or the refusal that must come came", "There is nothing to do."),
+        Outcome::Pass => ("every output is correct, or the model was refused as required", "No action is needed."),
         Outcome::NotApplicable => (
-            "the case must be refused, and the same model without the violation does not run either, so that the refusal says nothing",
-            "Look at the control, which `show` names: when that runs, the case is judged.",
+            "the case must be refused, but the same model without the violation does not run either, so the refusal \
+             proves nothing",
+            "`show` names the control, the same model without the violation. Once it runs, the case is judged.",
         ),
         Outcome::NotDeclared => (
-            "the runtime says that it does not have what the case needs, and was not asked",
-            "Declare more in the adapter, or leave it: it is neither right nor wrong.",
+            "the case needs a feature that the runtime does not declare, so it was not sent",
+            "If the runtime has the feature, declare it in the adapter. The case is neither a pass nor a failure.",
         ),
         Outcome::Unsupported => (
-            "the runtime declines the case and says what it does not have",
-            "It is a missing feature and no wrong answer; an entry `unsupported` in the expectation file stands for all such cases.",
+            "the runtime declines the case and names the missing feature",
+            "A missing feature is not a wrong answer. An entry `unsupported` in the expectation file covers all such \
+             cases.",
         ),
         Outcome::Error => (
-            "the runtime refuses to load or to run a model that is valid",
-            "Read its message. Where it means that something is not supported, the adapter may answer `unsupported`.",
+            "the runtime fails to load or run a valid model",
+            "Read its message. If it means that a feature is missing, the adapter may answer `unsupported`.",
         ),
         Outcome::Mismatch => (
-            "an output has wrong values: outside of the bound that the case has for it",
-            "The message has the place, both values and their distance in representable values (ULP); `trace` prints every step.",
+            "an output has wrong values, outside the error bound of the case",
+            "The message gives the position, both values and their distance in representable values (ULP). `trace` \
+             prints every step.",
         ),
         Outcome::WrongShape => (
-            "an output has another shape, length or other keys than it must",
-            "Compare with `show`; most often axes or broadcasting.",
+            "an output has the wrong shape, length or keys",
+            "Compare with `show`. The usual cause is axes or broadcasting.",
         ),
         Outcome::WrongType => (
-            "an output has another type than it must",
-            "Compare with `show`; some runtimes compute in a wider type and do not convert back.",
+            "an output has the wrong type",
+            "Compare with `show`. Some runtimes compute in a wider type and do not convert back.",
         ),
         Outcome::Accepted => (
-            "the runtime runs a model that breaks a rule and must be refused",
-            "`show` names the rule and the control. A user with such a model gets an answer that means nothing.",
+            "the runtime runs a model that violates a rule and must be refused",
+            "`show` names the rule and the control. A user with such a model gets meaningless outputs.",
         ),
-        Outcome::Timeout => {
-            ("there was no answer in time", "Try `--timeout`; a case takes milliseconds unless it is called large.")
-        }
+        Outcome::Timeout => (
+            "the runtime did not answer in time",
+            "Try a longer `--timeout`. A case takes milliseconds unless its name contains `large`.",
+        ),
         Outcome::OutOfMemory => (
-            "the runtime took more memory than it may",
-            "Try `--memory`; a small case that takes gigabytes is a defect.",
+            "the runtime exceeded the memory limit",
+            "Try a higher `--memory`. If a small case needs gigabytes, that is a defect.",
         ),
         Outcome::Crash => (
             "the process of the runtime ended without an answer",
-            "The message has the signal and what was printed last. Such a model ends a user's program too.",
+            "The message gives the signal and the last output. Such a model also ends a user's program.",
         ),
         Outcome::ProtocolError => (
-            "the answer of the adapter is not one of the protocol",
-            "It is the adapter: `smoke` says what is wrong, and docs/protocol.md what is right.",
+            "the adapter's answer violates the protocol",
+            "The adapter has an error: `smoke` describes it, and docs/protocol.md has the rules.",
         ),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let folder = arguments.folder.display();
     if arguments.folder.exists() && !fs::read_dir(&arguments.folder).is_ok_and(|mut files| files.next().is_none()) {
-        bail!(Usage(format!("{folder} is not an empty folder; name a new one")));
+        bail!(Usage(format!("{folder} is not an empty folder; choose a new one")));
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
     for group in plan.groups() {
@@ -47,6 +47,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let written = exporter.written;
     exporter.finish()?;
-    print::line(&format!("{written} cases in {folder}"))?;
+    print::line(&format!("wrote {written} cases to {folder}"))?;
     Ok(exit::SUCCESS)
 }

@@ -14,7 +14,7 @@ use crate::cli::actual::Recorder;
 use crate::cli::print;
 
 /// Maximum number of cases to write.
-const MOST: usize = 100;
+const MAX_WRITTEN: usize = 100;
 
 /// File name of the program. Ordinary test folders have no such file.
 const REPRODUCER: &str = "reproduce.py";
@@ -22,51 +22,62 @@ const REPRODUCER: &str = "reproduce.py";
 /// A Python program that runs the case in its folder.
 const REPRODUCE: &str = include_str!("reproduce.py");
 
-/// Writes the first hundred cases, each into a separate folder below `folder`, and prints a note. Errors of writing do not end
-/// the run, so that its results are not lost.
-pub(crate) fn write_failures(
-    folder: &Path,
-    suite: &Suite,
-    evidence: &dyn Confirm,
-    failures: &[CaseResult],
-    outputs: &Recorder<'_>,
-) {
-    if failures.is_empty() {
-        return;
+/// A folder for failing cases, with the sources of their files.
+pub(crate) struct FailureFolder<'a> {
+    /// The folder.
+    pub(crate) path: &'a Path,
+    /// Source of models, inputs and expected outputs.
+    pub(crate) suite: &'a Suite,
+    /// Source of the evidence for expected outputs.
+    pub(crate) evidence: &'a dyn Confirm,
+    /// Source of actual outputs.
+    pub(crate) outputs: &'a Recorder<'a>,
+}
+
+impl FailureFolder<'_> {
+    /// Writes the first hundred cases, each into a separate folder, and prints a note. A write error does not end the run, so that
+    /// its results are not lost.
+    pub(crate) fn write(&self, failures: &[CaseResult]) {
+        if failures.is_empty() {
+            return;
+        }
+        match self.try_write(failures) {
+            Ok(()) => {
+                let omitted = failures.len().saturating_sub(MAX_WRITTEN);
+                let rest = match omitted {
+                    0 => String::new(),
+                    _ => format!(" (the first {MAX_WRITTEN}; {omitted} are not written)"),
+                };
+                let path = self.path.display();
+                print::note(&format!("models, inputs, expected and actual outputs of the failures: {path}{rest}"));
+            }
+            Err(error) => print::note(&format!("the failures cannot be written: {error}")),
+        }
     }
-    let mut taken = BTreeSet::new();
-    let results: BTreeMap<&str, &CaseResult> = failures.iter().map(|result| (result.id.as_str(), result)).collect();
-    let ids: Vec<&str> = failures.iter().take(MOST).map(|result| result.id.as_str()).collect();
-    let written = suite.find_each(&ids, &mut |mut case| {
-        evidence.confirm(&mut case);
-        let mut home = home(folder, &case.id);
-        // Two ids may have the same path.
-        while !taken.insert(home.clone()) {
-            home.as_mut_os_string().push("~");
-        }
-        if home.exists() {
-            check_own(&home)?;
-            fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
-        }
-        export_case(&home, &case)?;
-        let io = |error| SuiteError::Io { path: home.clone(), error };
-        if let Some(result) = results.get(case.id.as_str()) {
-            fs::write(home.join("README.md"), readme(&case, result, &outputs.runtime())).map_err(io)?;
-            fs::write(home.join(REPRODUCER), REPRODUCE).map_err(io)?;
-        }
-        outputs.write(&home, &case).map_err(io)
-    });
-    match written {
-        Ok(()) => {
-            let left_out = failures.len().saturating_sub(MOST);
-            let rest =
-                if left_out == 0 { String::new() } else { format!(" (the first {MOST}; {left_out} are not written)") };
-            print::note(&format!(
-                "models, inputs, expected and actual outputs of the failures: {}{rest}",
-                folder.display()
-            ));
-        }
-        Err(error) => print::note(&format!("the failures cannot be written: {error}")),
+
+    fn try_write(&self, failures: &[CaseResult]) -> Result<(), SuiteError> {
+        let mut taken = BTreeSet::new();
+        let results: BTreeMap<&str, &CaseResult> = failures.iter().map(|result| (result.id.as_str(), result)).collect();
+        let ids: Vec<&str> = failures.iter().take(MAX_WRITTEN).map(|result| result.id.as_str()).collect();
+        self.suite.find_each(&ids, &mut |mut case| {
+            self.evidence.confirm(&mut case);
+            let mut home = home(self.path, &case.id);
+            // Two ids may have the same path.
+            while !taken.insert(home.clone()) {
+                home.as_mut_os_string().push("~");
+            }
+            if home.exists() {
+                check_own(&home)?;
+                fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
+            }
+            export_case(&home, &case)?;
+            let io = |error| SuiteError::Io { path: home.clone(), error };
+            if let Some(result) = results.get(case.id.as_str()) {
+                fs::write(home.join("README.md"), readme(&case, result, &self.outputs.runtime())).map_err(io)?;
+                fs::write(home.join(REPRODUCER), REPRODUCE).map_err(io)?;
+            }
+            self.outputs.write(&home, &case).map_err(io)
+        })
     }
 }
 
@@ -80,7 +91,8 @@ fn check_own(home: &Path) -> Result<(), SuiteError> {
     if !has_files || home.join(REPRODUCER).is_file() {
         return Ok(());
     }
-    let rule = "was not written by an earlier run, and stays; name another folder by --failures".to_owned();
+    let rule =
+        "was not written by an earlier run, so it is not replaced; choose another folder with --failures".to_owned();
     Err(SuiteError::File { path: home.to_owned(), rule })
 }
 
@@ -96,14 +108,16 @@ fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
         let _ = write!(text, "\nRule {}: {}\n", escape::markdown(&rule.id), escape::markdown(&rule.says));
     }
     if case.refusal.is_some() {
-        text += "\nThe model breaks this rule and must be refused; `control` has the same model with the rule kept, which must run.\n";
+        text += "\nThe model violates this rule and must be refused. `control` has the same model without the \
+            violation, which must run.\n";
     }
     if !result.inputs.is_empty() {
         let _ = write!(text, "\nInputs: {}\n", escape::markdown(&result.inputs));
     }
     text += "\n    onnx-conformance run --runtime NAME --suite .    # judged as in the suite, by manifest.jsonl\n    \
              python reproduce.py onnxruntime                  # prints both outputs; also onnx-reference, openvino\n\n\
-             `model.onnx` and `test_data_set_0` are an ordinary test folder of ONNX's; `actual` has the outputs that the runtime gave, if any.\n";
+             `model.onnx` and `test_data_set_0` form an ordinary ONNX test folder. `actual` has the runtime's \
+             outputs, if any.\n";
     text
 }
 

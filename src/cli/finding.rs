@@ -16,7 +16,7 @@ use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the finding, with its runtime if several have it. Without it, all findings are listed
+    /// Id of the finding, with its runtime if several runtimes have it. Without an id, all findings are listed
     #[arg(value_name = "ID")]
     finding: Option<String>,
 
@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "runtime", conflicts_with = "history")]
     unexplained: bool,
 
-    /// Show since which measured version each runtime passes all required cases that these patterns select, and the number of
-    /// failures in the other versions
+    /// Show the measured version since which each runtime passes all required cases that these patterns select, and the
+    /// number of failures in the other versions
     #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with = "finding")]
     history: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         [] => bail!(Usage(format!("there is no finding '{id}'; `onnx-conformance finding` lists them"))),
         several => {
             let names: Vec<String> = several.iter().map(|finding| finding.full_id()).collect();
-            bail!(Usage(format!("several runtimes have a finding '{id}'; name one: {}", names.join(", "))))
+            bail!(Usage(format!("several runtimes have a finding '{id}'; choose one: {}", names.join(", "))))
         }
     };
     let versions = finding.measured_in()?;
@@ -73,7 +73,7 @@ fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
     let wanted: Vec<&Finding> =
         all.all().filter(|finding| runtime.is_none_or(|name| finding.runtime == name)).collect();
     if wanted.is_empty() {
-        print::note("no finding is about this runtime");
+        print::note("there are no findings about this runtime");
         return Ok(exit::NOTHING);
     }
     let width = wanted.iter().map(|finding| finding.full_id().len()).max().unwrap_or(0);
@@ -86,7 +86,7 @@ fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
 /// Prints the required failures of the newest measured version of a runtime that have no finding.
 fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
     let measurement = Measurements::embedded().newest(runtime)?;
-    let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} is measured", line(runtime))))?;
+    let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} has been measured", line(runtime))))?;
     let found = all.unexplained(measurement);
     for (id, outcome) in &found {
         print::line(&format!("{outcome} {}", line(id)))?;
@@ -98,10 +98,10 @@ fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
 
 /// Prints since which version each runtime, or one of them, passes the required cases that the patterns select.
 fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
-    let mut histories = History::of(&Filter::new(patterns)?)?;
+    let mut histories = History::for_cases(&Filter::new(patterns)?)?;
     histories.retain(|history| runtime.is_none_or(|name| history.runtime == name));
     if histories.is_empty() {
-        print::note("no required case that was measured is chosen");
+        print::note("the patterns select no measured required case");
         return Ok(exit::NOTHING);
     }
     for history in histories {

@@ -11,8 +11,9 @@ use crate::cli::options::Sources;
 /// Options for expectations.
 #[derive(Debug, Args)]
 pub(crate) struct GateOptions {
-    /// Expected outcomes other than passing [default for the project's suite: expectations/<runtime>/<version>.yaml, else the
-    /// newest version there, else expectations/<runtime>.yaml; for another suite nothing]
+    /// Expectation file, which lists expected failures [default for the project's suite:
+    /// expectations/<runtime>/<version>.yaml, else the newest version there, else expectations/<runtime>.yaml; for
+    /// other suites none]
     #[arg(long, value_name = "FILE")]
     pub(crate) expectations: Option<PathBuf>,
 
@@ -20,7 +21,7 @@ pub(crate) struct GateOptions {
     #[arg(long)]
     pub(crate) update_expectations: bool,
 
-    /// Count recommended cases, too, as `strict: true` in the expectation file does
+    /// Also count recommended cases, like `strict: true` in the expectation file
     #[arg(long)]
     pub(crate) strict: bool,
 }

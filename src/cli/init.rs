@@ -8,10 +8,12 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{
-    ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
-    with_accepted, with_provenance, with_strict,
+    ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
+    updated_expectations, with_accepted, with_provenance, with_strict,
 };
-use onnx_conformance_harness::gate_file::{check_measured, default_path, hold, measured_path, write, write_digests};
+use onnx_conformance_harness::gate_file::{
+    check_measured, default_path, lock_expectations, measured_path, write, write_digests,
+};
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
@@ -40,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Count recommended cases, too
+    /// Also count recommended cases
     #[arg(long)]
     strict: bool,
 
@@ -49,7 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
 
-    /// Measure only the cases of this pattern (once per pattern; one with a leading ! excludes); implies --exact
+    /// Measure only the cases that this pattern selects; a leading ! excludes. May be given several times; implies
+    /// --exact
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
@@ -87,14 +90,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let runtime = &outcomes.header.runtime;
     let path = arguments.output.clone().unwrap_or_else(|| arguments.path(runtime));
-    let _held = hold(&path)?;
+    let _lock = lock_expectations(&path)?;
     let entries = if arguments.update && path.exists() {
-        arguments.bring_up_to_date(&path, outcomes)?
+        arguments.update_file(&path, outcomes)?
     } else {
         arguments.check_free(&path)?;
         arguments.write_first(&path, &outcomes)?
     };
-    print::line(&format!("{entries} entries; write beside each why, and where it is discussed"))?;
+    print::line(&format!("{entries} entries; add a `reason` and a `url` to each"))?;
     Ok(exit::SUCCESS)
 }
 
@@ -137,7 +140,7 @@ impl Arguments {
         let header = Header::new(declaration.clone(), suite.digest()?, selected).dated(today());
         let file = place.map(|place| place.begin(&header, &[])).transpose()?;
         suite.remarks().for_each(|remark| print::note(&remark));
-        let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, self.strict)?;
+        let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.strict)?;
         let (recorder, mut all) = (Recorder::new(&*runtime, declaration), Collected::default());
         let session =
             Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
@@ -147,7 +150,7 @@ impl Arguments {
             Err(code) => return Ok(Err(code)),
         };
         if let Some(error) = ended.gate.broken.first() {
-            bail!("some cases could not be loaded, so that no file is written: {error}");
+            bail!("some cases could not be loaded, so no file is written: {error}");
         }
         print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
         let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
@@ -161,12 +164,13 @@ impl Arguments {
         let mut read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
         if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
-            bail!("{place}: is about a part of the suite; run all of it, or name its patterns by --scope");
+            bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
         }
         let now = suite.digest()?;
         if *digest != now {
             bail!(
-                "{place}: is about another suite ({version} {digest}, and this is {now}), whose cases may differ; run them afresh"
+                "{place}: is about another suite ({version} {digest}, not {now}), whose cases may differ; run them \
+                 again"
             );
         }
         let chosen = plan(suite, filter, Variant::Runtime)?.selected;
@@ -187,7 +191,7 @@ impl Arguments {
         let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
         let mut expectations = if self.is_exact() {
             check_measured(path, results)?;
-            first_measurement(&runtime.name, Provenance::of(header), self.scope.clone(), strict, results)
+            first_measurement(header, strict, results)
         } else {
             first_expectations(&runtime.name, strict, results)
         };
@@ -198,28 +202,29 @@ impl Arguments {
     }
 
     /// Updates a file, and returns its number of entries.
-    fn bring_up_to_date(&self, path: &Path, mut outcomes: Outcomes) -> anyhow::Result<usize> {
+    fn update_file(&self, path: &Path, outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
         let text = onnx_conformance_cases::case::read_text(path)?;
-        let Outcomes { header, accepted, results } = &mut outcomes;
+        let Outcomes { header, accepted, results } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
         if file.exact != self.is_exact() || file.scope != self.scope {
-            bail!("{name}: `exact` and `scope` are others than these results are about; run what the file says");
+            bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {
-            check_measured(path, results)?;
+            check_measured(path, &results)?;
         }
+        let run = WholeRun::new(results, Variant::Runtime);
         let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
-        let mut text = updated_expectations(&text, &matcher, results, Variant::Runtime, &[])?;
+        let mut text = updated_expectations(&text, &matcher, &run)?;
         text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
         if matcher.is_strict() {
             text = with_strict(&text);
         }
         if self.is_exact() {
-            text = with_provenance(&text, &Provenance::of(header));
+            text = with_provenance(&text, &Provenance::from_header(&header));
         }
         write(path, &text)?;
-        self.write_digests(path, results)?;
+        self.write_digests(path, &run.results)?;
         Ok(Expectations::parse(&name, &text)?.expect.len())
     }
 
@@ -228,7 +233,7 @@ impl Arguments {
             return Ok(());
         }
         let ids = results.iter().map(|result| result.id.as_str());
-        write_digests(path, self.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])
+        write_digests(path, self.source.is_project().then(|| MeasuredDigests::for_cases(ids)), &[])
     }
 
     fn check_free(&self, path: &Path) -> anyhow::Result<()> {
@@ -236,14 +241,11 @@ impl Arguments {
             return Ok(());
         }
         let way_out = match &self.from {
-            Some(_) => "--update brings it up to date".to_owned(),
+            Some(_) => "--update updates it".to_owned(),
             None => {
-                format!(
-                    "`onnx-conformance run{} --update-expectations` brings it up to date",
-                    self.runtime.as_arguments()
-                )
+                format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
             }
         };
-        bail!("{}: there is such a file already; {way_out}", path.display())
+        bail!("{}: the file already exists; {way_out}", path.display())
     }
 }

@@ -26,7 +26,10 @@ pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
     if path(folder).exists()
         && !read_text(&path(folder)).is_ok_and(|text| text.is_empty() || text.starts_with(FIRST_LINE))
     {
-        print::note(&format!("--failed will not know this run: {} is another file, and stays", path(folder).display()));
+        print::note(&format!(
+            "this run is not recorded for --failed: {} is another file, which is not overwritten",
+            path(folder).display()
+        ));
         return;
     }
     let mut text = FIRST_LINE.to_owned();
@@ -37,7 +40,7 @@ pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
     }
     let written = std::fs::create_dir_all(folder).and_then(|()| write_whole(&path(folder), text.as_bytes()));
     if let Err(error) = written {
-        print::note(&format!("--failed will not know this run: {}: {error}", path(folder).display()));
+        print::note(&format!("this run is not recorded for --failed: {}: {error}", path(folder).display()));
     }
 }
 
@@ -46,7 +49,7 @@ pub(crate) fn patterns(folder: &Path) -> anyhow::Result<Vec<String>> {
     let path = path(folder);
     let place = path.display();
     if !path.exists() {
-        bail!(Usage(format!("--failed: there is no {place}; it is written by a run in which cases fail unexpectedly")));
+        bail!(Usage(format!("--failed: {place} does not exist; a run with unexpected failures writes it")));
     }
     let text = read_text(&path).with_context(|| place.to_string())?;
     let ids: Vec<String> = text.lines().filter(|line| !line.starts_with('#')).map(globset::escape).collect();

@@ -20,7 +20,7 @@ pub(crate) struct LimitOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Give up when the model, its inputs and computed values take more memory than this; 0 for no limit
+    /// Give up if the model, its inputs and computed values need more memory than this; 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
     memory: usize,
 }
@@ -67,20 +67,20 @@ impl Allowance {
         let context = || path.display().to_string();
         let size = std::fs::metadata(path).with_context(context)?.len();
         if usize::try_from(size).is_ok_and(|size| size > self.memory) && size <= MAX_BINARY {
-            bail!("{}: {}", path.display(), self.over(&format!("the file alone has {size} bytes")));
+            bail!("{}: {}", path.display(), self.limit_error(&format!("the file alone has {size} bytes")));
         }
         Ok(read_file(path, MAX_BINARY).with_context(context)?.into())
     }
 
     /// Returns the error of a command that exceeds a limit, with its cause.
-    pub(crate) fn over(&self, cause: &str) -> anyhow::Error {
+    pub(crate) fn limit_error(&self, cause: &str) -> anyhow::Error {
         if self.deadline().is_over() {
             return anyhow!(
-                "{cause}: the limit of {} s is over; give more time by --timeout",
+                "{cause}: the time limit of {} s is exceeded; raise it with --timeout",
                 self.timeout.as_secs_f64()
             );
         }
         let memory = self.memory / 1_000_000;
-        anyhow!("{cause}: that is over the limit of {memory} MB; give more memory by --memory")
+        anyhow!("{cause}: the memory limit of {memory} MB is exceeded; raise it with --memory")
     }
 }

@@ -51,13 +51,13 @@ pub(crate) fn man(arguments: &ManArguments, mut command: Command) -> anyhow::Res
         let path = folder.join(format!("{name}.1"));
         write_whole(&path, &page(command)?).with_context(|| path.display().to_string())?;
     }
-    print::line(&format!("wrote the pages of {NAME} into {}", folder.display()))?;
+    print::line(&format!("wrote the manual pages of {NAME} to {}", folder.display()))?;
     Ok(exit::SUCCESS)
 }
 
 fn page(command: Command) -> anyhow::Result<Vec<u8>> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
+    clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be created")?;
     page.flush()?;
     Ok(page)
 }

@@ -30,20 +30,24 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let newest = Specs::embedded().newest_opset(DEFAULT_DOMAIN)?;
     if !(1..=newest).contains(&arguments.opset) {
-        anyhow::bail!(Usage(format!("there is no opset {} of ai.onnx, only 1 to {newest}", arguments.opset)));
+        anyhow::bail!(Usage(format!("ai.onnx has no opset {}; its opsets are 1 to {newest}", arguments.opset)));
     }
     let all = Measurements::embedded().all()?;
     let known = |name: &&String| all.iter().any(|measurement| measurement.runtime() == name.as_str());
     if let Some(name) = arguments.runtimes.iter().find(|name| !known(name)) {
         let names: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
-        anyhow::bail!(Usage(format!("no version of {} is measured, only {}", line(name), names.join(", "))));
+        anyhow::bail!(Usage(format!(
+            "no version of {} has been measured; measured runtimes: {}",
+            line(name),
+            names.join(", ")
+        )));
     }
     let is_meant = |name: &str| arguments.runtimes.is_empty() || arguments.runtimes.iter().any(|wanted| wanted == name);
     let operators = cases_in_float(arguments.opset)?;
     let overviews = all
         .par_iter()
         .filter(|measurement| is_meant(measurement.runtime()))
-        .map(|measurement| Overview::of(measurement, &operators))
+        .map(|measurement| Overview::new(measurement, &operators))
         .collect::<Vec<_>>();
     match arguments.format {
         Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,

@@ -10,7 +10,7 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::expectations::{GateResult, Scope};
+use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
 use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
@@ -25,7 +25,7 @@ use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
 /// Maximum number of missing ids to name.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -53,21 +53,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.check_outputs()?;
-    let (header, mut results) = arguments.read()?;
+    let (header, results) = arguments.read()?;
     let missing = arguments.missing(&header, &results)?;
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
     print::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
     if !missing.is_empty() {
-        say_missing(&missing);
+        note_missing(&missing);
     }
     let gate = arguments.gate.open(&header.runtime, &arguments.source)?;
     let variant = header.selected.variant;
     if arguments.gate.update_expectations {
         let is_part = !header.selected.within.is_empty() || !gate.is_whole(&header.selected.filters);
         if !missing.is_empty() || is_part {
-            bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
+            bail!("--update-expectations needs the results of the whole suite; the expectation file is unchanged");
         }
-        gate.update(&mut results, variant, &[], None, Some(&header))?;
+        gate.update(WholeRun::new(results, variant), None, Some(&header))?;
         return Ok(exit::SUCCESS);
     }
     let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);
@@ -87,7 +87,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::code_for(gate_result.conclusion()))
 }
 
 impl Arguments {
@@ -113,18 +113,22 @@ impl Arguments {
             .iter()
             .map(|path| Ok((path.display().to_string(), results_file::read(path)?)))
             .collect::<anyhow::Result<_>>()?;
-        let (_, first) = reads.first().context("there is no file to merge")?;
+        let (_, first) = reads.first().context("no file to merge")?;
         let mut header = first.header.clone();
         let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
         for (number, (place, read)) in reads.iter().enumerate() {
             results_file::check_same(place, &read.header, &header)?;
             let (own, first) = (&read.header.selected, &header.selected);
             if (&own.filters, &own.within) != (&first.filters, &first.within) {
-                bail!("{place}: was run with other filters than {}; merge the parts of one run", reads[0].0);
+                bail!("{place}: the filters differ from those of {}; merge only parts of the same run", reads[0].0);
             }
             for result in &read.results {
                 if let Some((other, _)) = all.insert(result.id.clone(), (number, result.clone())) {
-                    bail!("{place}: has a result of {}, as {} has; name each part once", result.id, reads[other].0);
+                    bail!(
+                        "{place}: has a result of {}, which {} also has; give each part once",
+                        result.id,
+                        reads[other].0
+                    );
                 }
             }
         }
@@ -138,7 +142,8 @@ impl Arguments {
         let suite = self.source.open()?;
         if suite.digest()? != header.digest {
             bail!(
-                "the results are of another suite than the one here, so that nobody can say what is missing; merge them with the program and data that ran them"
+                "the results are of another suite, so missing cases cannot be determined; merge them with the program \
+                 and data that produced them"
             );
         }
         let plan = plan(&suite, &filter_of(header)?, header.selected.variant)?;
@@ -153,13 +158,13 @@ fn filter_of(header: &Header) -> anyhow::Result<Filter> {
     Ok(Filter::new(&filters)?.within(header.selected.within.clone()))
 }
 
-fn say_missing(missing: &[String]) {
+fn note_missing(missing: &[String]) {
     print::note(&format!("{} cases have no result:", missing.len()));
-    for id in missing.iter().take(NAMED) {
+    for id in missing.iter().take(MAX_NAMED) {
         print::note(&format!("    {}", escape::line(id)));
     }
-    if missing.len() > NAMED {
-        print::note(&format!("    ... and {} more", missing.len() - NAMED));
+    if missing.len() > MAX_NAMED {
+        print::note(&format!("    ... and {} more", missing.len() - MAX_NAMED));
     }
-    print::note("run what is missing with `onnx-conformance run --resume FILE`, then merge again");
+    print::note("run the missing cases with `onnx-conformance run --resume FILE`, then merge again");
 }

@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OPERATOR[@OPSET]")]
     operator: String,
 
-    /// Show the results of these runtimes, in the newest measured version or the one after @ [default: every measured runtime]
+    /// Show the results of these runtimes, each in its newest measured version or the one after @ [default: all
+    /// measured runtimes]
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 }
@@ -41,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     columns.retain(is_wanted);
     if columns.is_empty() {
         let known: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
-        bail!(Usage(format!("no such runtime was measured; there are measurements of {}", known.join(", "))));
+        bail!(Usage(format!("no such runtime has been measured; measured runtimes: {}", known.join(", "))));
     }
     print::styled(describe(&version, &columns)?.trim_end())?;
     Ok(exit::SUCCESS)
@@ -52,7 +53,8 @@ pub(crate) fn version(text: &str) -> anyhow::Result<OperatorVersion> {
     let specs = Specs::embedded();
     let (plain, opset) = match text.split_once('@') {
         Some((plain, opset)) => {
-            let number = opset.parse().map_err(|_| Usage(format!("'{opset}' is no opset; write {plain}@13")))?;
+            let number =
+                opset.parse().map_err(|_| Usage(format!("'{opset}' is not an opset; write for example {plain}@13")))?;
             (plain, Some(number))
         }
         None => (text, None),
@@ -87,6 +89,6 @@ mod tests {
         assert_eq!(name("Scaler").as_deref(), Ok("ai.onnx.ml/Scaler-1"));
         assert_eq!(name("ai.onnx/Sum").as_deref(), Ok("ai.onnx/Sum-13"));
         assert_eq!(name("Sofmax@1").unwrap_err(), "there is no operator 'Sofmax'; did you mean 'Softmax'?");
-        assert!(name("Sum@x").unwrap_err().contains("is no opset"));
+        assert!(name("Sum@x").unwrap_err().contains("is not an opset"));
     }
 }

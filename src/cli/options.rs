@@ -13,7 +13,7 @@ use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
 
-use crate::cli::usage::{Nothing, Usage};
+use crate::cli::usage::{Nothing, Usage, ValueError};
 
 /// Maximum size of a list of filters in bytes.
 const MAX_LIST: usize = 64 << 20;
@@ -31,7 +31,7 @@ pub(crate) enum Form {
 /// Selection of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; one with a leading ! excludes
+    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; a leading ! excludes
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
 
@@ -82,7 +82,7 @@ impl Selection {
         if let Some(path) = &self.from {
             patterns.extend(read_patterns(path)?);
             if patterns.is_empty() {
-                bail!(Nothing(format!("{}: no filter stands here, so no case is chosen", path.display())));
+                bail!(Nothing(format!("{}: the file has no filters, so no case is selected", path.display())));
             }
         }
         Ok(patterns)
@@ -104,7 +104,7 @@ impl Selection {
             return Ok(Vec::new());
         }
         if self.sources.suite.is_some() {
-            let rule = "--release is about the project's own cases, and --suite about others; leave out one";
+            let rule = "--release selects from the project's own cases, and --suite reads others; omit one of them";
             bail!(Usage(rule.to_owned()));
         }
         let releases = self.sources.releases()?;
@@ -114,7 +114,10 @@ impl Selection {
             let below = format!("{name}.");
             let named: Vec<&&str> = known.iter().filter(|known| *known == name || known.starts_with(&below)).collect();
             if named.is_empty() {
-                bail!(Usage(format!("there is no ONNX release {name} here; there are {}", known.join(", "))));
+                bail!(Usage(format!(
+                    "there are no tests of ONNX release {name}; known releases: {}",
+                    known.join(", ")
+                )));
             }
             groups.extend(named.into_iter().map(|known| format!("onnx-{known}")));
         }
@@ -137,7 +140,7 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
         let line = line.with_context(|| format!("{name}:{number}"))?;
         size += line.len() + 1;
         if size > MAX_LIST {
-            bail!("{name}: has more than the {MAX_LIST} bytes that are read");
+            bail!("{name}: is larger than the limit of {MAX_LIST} bytes");
         }
         let pattern = line.trim();
         if !pattern.is_empty() && !pattern.starts_with('#') {
@@ -177,7 +180,7 @@ impl Sources {
 
     /// Returns the confirming runtimes; none if the cases come from other files than the project's.
     pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes<'static>> {
-        Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
+        Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::empty() })
     }
 
     /// Returns the releases with tests among the cases.
@@ -185,7 +188,7 @@ impl Sources {
         Ok(Releases::below(self.testdata.as_deref())?)
     }
 
-    /// Opens the project's suite, whatever suite is selected.
+    /// Opens the project's suite, regardless of the selected one.
     pub(crate) fn vendored(&self) -> anyhow::Result<Suite> {
         Ok(Suite::project(self.testdata.as_deref(), Generated::embedded())?)
     }
@@ -200,24 +203,24 @@ impl Sources {
 }
 
 /// Parses a number, 0 or more.
-pub(crate) fn count(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
+pub(crate) fn count(text: &str) -> Result<usize, ValueError> {
+    text.parse().map_err(|_| ValueError::Number { least: 0, most: usize::MAX })
 }
 
 /// Parses a memory size in megabytes and returns bytes; 0 means no limit.
-pub(crate) fn megabytes(text: &str) -> Result<usize, String> {
+pub(crate) fn megabytes(text: &str) -> Result<usize, ValueError> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count.saturating_mul(1_000_000) })
 }
 
 /// Parses the maximum number of items to show; 0 means all.
-pub(crate) fn shown(text: &str) -> Result<usize, String> {
+pub(crate) fn shown(text: &str) -> Result<usize, ValueError> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
 /// Reads the expectations of a runtime from a file. If there is no file, every case is expected to pass.
 pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
     if !path.exists() {
-        return Ok(Expectations::none(runtime));
+        return Ok(Expectations::empty(runtime));
     }
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| name.clone())?;

@@ -45,17 +45,17 @@ impl Kind {
     /// Returns the name of the kind in messages.
     const fn name(self) -> &'static str {
         match self {
-            Kind::Results => "results file",
-            Kind::Junit => "report in JUnit XML",
-            Kind::Summary => "summary of a run in markdown",
-            Kind::Badge => "badge",
-            Kind::Text => "text file",
-            Kind::CheckJson => "report of `check` in JSON",
-            Kind::Sarif => "report in SARIF",
-            Kind::CheckMarkdown => "report of `check` in markdown",
-            Kind::CheckHtml => "report of `check` in HTML",
-            Kind::Model => "ONNX model",
-            Kind::Expectations => "expectation file",
+            Kind::Results => "a results file",
+            Kind::Junit => "a JUnit XML report",
+            Kind::Summary => "a markdown summary of a run",
+            Kind::Badge => "a badge",
+            Kind::Text => "a text file",
+            Kind::CheckJson => "a JSON report of `check`",
+            Kind::Sarif => "a SARIF report",
+            Kind::CheckMarkdown => "a markdown report of `check`",
+            Kind::CheckHtml => "an HTML report of `check`",
+            Kind::Model => "an ONNX model",
+            Kind::Expectations => "an expectation file",
         }
     }
 
@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// Returns true if a file contains a model, whatever its name.
+/// Returns true if a file contains a model, regardless of its name.
 fn is_model(path: &Path) -> bool {
     ModelFile::open(path).is_ok_and(|file| scan(&file, &Limits::default()).is_ok())
 }
@@ -124,21 +124,25 @@ impl OutputFiles {
                 return Ok(());
             }
             if !found.is_file() {
-                return Err(Usage(format!("{shown} is no regular file; name another file")));
+                return Err(Usage(format!("{shown} is not a regular file; choose another file")));
             }
             let handle = Handle::from_path(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
             if let Some((_, what)) = self.inputs.iter().find(|(input, _)| *input == handle) {
-                return Err(Usage(format!("{shown} is {what}, which is read; name another file")));
+                return Err(Usage(format!("{shown} is {what}, which this command reads; choose another file")));
             }
             if !kind.is_of(path).map_err(|error| Usage(format!("{shown}: {error}")))? {
                 let name = kind.name();
                 return Err(Usage(format!(
-                    "{shown} exists and is no {name}, so it is not overwritten; name another file, or remove it first"
+                    "{shown} exists and is not {name}, so it is not overwritten; choose another file, or remove it \
+                     first"
                 )));
             }
         }
         if let Some((_, other)) = self.places.iter().find(|(other, _)| *other == place) {
-            return Err(Usage(format!("{shown} would be written twice, as {} too; name two files", other.display())));
+            return Err(Usage(format!(
+                "{shown} and {} are the same file; choose two different files",
+                other.display()
+            )));
         }
         self.places.push((place, path.to_owned()));
         Ok(())
@@ -171,23 +175,23 @@ mod tests {
     use super::*;
 
     /// Creates `files`, and returns the error of a command with these inputs and outputs.
-    fn check(files: &[(&str, &str)], reads: &[&str], writes: &[(&str, Kind)]) -> Result<(), String> {
+    fn check(files: &[(&str, &str)], reads: &[&str], writes: &[(&str, Kind)]) -> Result<(), Usage> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
         let reads: Vec<PathBuf> = reads.iter().map(|name| folder.path().join(name)).collect();
         let mut outputs = OutputFiles::default().reading("the model", reads.iter().map(PathBuf::as_path));
-        writes.iter().try_for_each(|(name, kind)| outputs.add(&folder.path().join(name), *kind)).map_err(|it| it.0)
+        writes.iter().try_for_each(|(name, kind)| outputs.add(&folder.path().join(name), *kind))
     }
 
     #[test]
     fn a_file_that_is_read_is_not_written() {
-        let error = check(&[("a", "")], &["a"], &[("./a", Kind::Model)]).unwrap_err();
-        assert!(error.ends_with("./a is the model, which is read; name another file"), "{error}");
+        let Usage(error) = check(&[("a", "")], &["a"], &[("./a", Kind::Model)]).unwrap_err();
+        assert!(error.ends_with("./a is the model, which this command reads; choose another file"), "{error}");
         assert_eq!(check(&[("a", "")], &["none"], &[("a", Kind::Model), ("b", Kind::Results)]), Ok(()));
-        let error = check(&[], &[], &[("a", Kind::Junit), ("./a", Kind::Badge)]).unwrap_err();
-        assert!(error.contains("would be written twice"), "{error}");
+        let Usage(error) = check(&[], &[], &[("a", Kind::Junit), ("./a", Kind::Badge)]).unwrap_err();
+        assert!(error.contains("are the same file"), "{error}");
     }
 
     #[cfg(unix)]
@@ -202,7 +206,7 @@ mod tests {
             let mut outputs = OutputFiles::default().reading("the model", [at("a.onnx").as_path()]);
             assert!(outputs.add(&at(name), Kind::Model).unwrap_err().0.contains("is the model"), "{name}");
         }
-        assert!(OutputFiles::default().add(folder.path(), Kind::Model).unwrap_err().0.contains("no regular file"));
+        assert!(OutputFiles::default().add(folder.path(), Kind::Model).unwrap_err().0.contains("not a regular file"));
         assert!(OutputFiles::default().add(Path::new("/dev/null"), Kind::Junit).is_ok());
     }
 
@@ -226,7 +230,10 @@ mod tests {
             assert_eq!(check(&[("b", "")], &[], &[("b", kind)]), Ok(()), "{kind:?} and an empty file");
             for (other, _, other_text) in own.iter().filter(|(other, ..)| *other != kind) {
                 let error = check(&[("b.py", other_text)], &[], &[("b.py", kind)]);
-                assert!(error.is_err_and(|error| error.contains("exists and is no ")), "{kind:?} over {other:?}");
+                assert!(
+                    error.is_err_and(|Usage(error)| error.contains("exists and is not ")),
+                    "{kind:?} over {other:?}"
+                );
             }
         }
     }

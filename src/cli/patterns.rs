@@ -16,7 +16,7 @@ use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
 use crate::cli::actual::Recorder;
 
 /// Maximum number of groups whose worst case is examined.
-const MOST: usize = 30;
+const MAX_GROUPS: usize = 30;
 
 /// Time limit of another version.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,21 +24,21 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tolerance between the outputs of another version and the actual ones.
 const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
 
-/// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be made again stay unchanged.
+/// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be regenerated stay unchanged.
 pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
     let wrong = [Outcome::Mismatch, Outcome::WrongShape];
     let worst: Vec<String> = failure_groups(results)
         .into_iter()
         .map(|group| group.worst)
         .filter(|result| wrong.contains(&result.outcome))
-        .take(MOST)
+        .take(MAX_GROUPS)
         .map(|result| result.id.clone())
         .collect();
     let ids: Vec<&str> = worst.iter().map(String::as_str).collect();
     let mut found = Vec::new();
     // Errors of a case are reported when it runs.
     let _ = suite.find_each(&ids, &mut |case| {
-        found.extend(outputs.of_case(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
+        found.extend(outputs.outputs(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
         Ok(())
     });
     for (id, words) in found {
@@ -76,7 +76,7 @@ fn other_version(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
         let bytes = other.encode_to_vec().into();
         !sets.is_empty() && case.data.iter().zip(sets).all(|(data, actual)| is_given(&bytes, data, actual))
     };
-    sinces.iter().find(gives_it).map(|since| format!("this is what {}-{since} gives", version.name))
+    sinces.iter().find(gives_it).map(|since| format!("the outputs are those of {}-{since}", version.name))
 }
 
 fn is_given(model: &bytes::Bytes, data: &DataSet, actual: &[Value]) -> bool {

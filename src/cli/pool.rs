@@ -29,7 +29,7 @@ pub(crate) fn open() -> anyhow::Result<()> {
 }
 
 /// Starts no threads: parallel work runs on the calling thread.
-pub(crate) fn none() -> anyhow::Result<()> {
+pub(crate) fn use_current_thread() -> anyhow::Result<()> {
     Ok(ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?)
 }
 
@@ -40,7 +40,7 @@ fn threads(value: Option<&str>) -> Result<usize, Usage> {
     match text.parse() {
         Ok(0) => Ok(processors()),
         Ok(count) if count <= MAX_THREADS => Ok(count),
-        _ => Err(Usage(format!("{THREADS}={text}: a whole number from 0 to {MAX_THREADS}"))),
+        _ => Err(Usage(format!("{THREADS}={text}: expected a whole number from 0 to {MAX_THREADS}"))),
     }
 }
 
@@ -65,9 +65,9 @@ mod tests {
             (threads(Some("")).unwrap(), threads(Some("0")).unwrap()),
             (threads(None).unwrap(), threads(None).unwrap())
         );
-        for wrong in ["99999999", "-1", "many"] {
-            let error = threads(Some(wrong)).unwrap_err().to_string();
-            assert_eq!(error, format!("RAYON_NUM_THREADS={wrong}: a whole number from 0 to 1024"));
+        for value in ["99999999", "-1", "many"] {
+            let error = threads(Some(value)).unwrap_err().to_string();
+            assert_eq!(error, format!("RAYON_NUM_THREADS={value}: expected a whole number from 0 to 1024"));
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn raw(bytes: &[u8]) -> anyhow::Result<()> {
 fn printed(written: std::io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("standard output cannot be written"),
+        written => written.context("cannot write to standard output"),
     }
 }
 
@@ -59,7 +59,7 @@ fn complain(text: &str) {
 
 /// Prints an error and its causes. An error with a place in a file is shown with its line and a caret.
 pub(crate) fn error(error: &anyhow::Error) {
-    match error.chain().find_map(|cause| placed(cause)).and_then(graphical) {
+    match error.chain().find_map(|cause| placed(cause)).and_then(render_report) {
         Some(report) => complain(&report),
         None => note(&format!("error: {}", escape::line(&format!("{error:#}")))),
     }
@@ -80,7 +80,7 @@ fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
 }
 
 /// Formats the report of an error. The output stream removes the colours if they are not shown.
-fn graphical(error: &dyn Diagnostic) -> Option<String> {
+fn render_report(error: &dyn Diagnostic) -> Option<String> {
     let render = |theme: GraphicalTheme| {
         let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false);

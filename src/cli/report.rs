@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(value_name = "RESULTS")]
     files: Vec<PathBuf>,
 
-    /// Also show the differences between the standard's own texts of versions, from an installed `onnx` package
+    /// Also show the differences between the standard's texts of operator versions, from an installed `onnx` package
     #[arg(long)]
     text: bool,
 
@@ -47,7 +47,7 @@ fn check_folder(folder: &Path) -> Result<(), Usage> {
     if is_free || front.contains(TITLE) {
         return Ok(());
     }
-    Err(Usage(format!("{} is neither empty nor an earlier report; name a new folder by -o", folder.display())))
+    Err(Usage(format!("{} is neither empty nor an earlier report; choose a new folder with -o", folder.display())))
 }
 
 /// Writes the site, with the optional information about the suite itself and the program for the browser.
@@ -60,7 +60,7 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {
-        columns.push(Column::of_results(&path.display().to_string(), &results_file::read(path)?, &digest));
+        columns.push(Column::from_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
     let written = write_site(&arguments.output, columns, &digest, extra)?;
     for remark in &written.remarks {

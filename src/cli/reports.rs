@@ -7,7 +7,7 @@ use clap::Args;
 use onnx_conformance_report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::usage::Usage;
+use crate::cli::usage::{Usage, ValueError};
 
 /// Options for report files.
 #[derive(Debug, Args)]
@@ -33,23 +33,22 @@ enum Format {
 }
 
 impl FromStr for ReportFile {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<ReportFile, String> {
-        let wrong = || "write junit=FILE, markdown=FILE or badge=FILE".to_owned();
-        let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
+    fn from_str(text: &str) -> Result<ReportFile, ValueError> {
+        let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or(ValueError::Report)?;
         let format = match format {
             "junit" => Format::Junit,
             "markdown" => Format::Markdown,
             "badge" => Format::Badge,
-            _ => return Err(wrong()),
+            _ => return Err(ValueError::Report),
         };
         Ok(ReportFile { format, path: path.into() })
     }
 }
 
 impl ReportOptions {
-    /// Fails if a report would replace a file that is otherwise read or written, or that is of another kind.
+    /// Fails if a report would replace a file that the command also reads or writes, or a file of another kind.
     pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
         self.reports.iter().try_for_each(|ReportFile { format, path }| {
             let kind = match format {

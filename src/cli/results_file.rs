@@ -60,7 +60,7 @@ impl ResultsPlace {
         let file = file.with_context(place)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                bail!("{}: another run is writing this file; wait for it, or name another file", place())
+                bail!("{}: another run is writing this file; wait for it, or choose another file", place())
             }
             Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
                 return Err(error).with_context(|| format!("{}: cannot be locked", place()));
@@ -106,12 +106,12 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let place = || path.display().to_string();
     let (file, size) = open_regular(path).with_context(place)?;
     if size > MAX_SIZE {
-        bail!("{}: is larger than the {MAX_SIZE} bytes that are read; run the cases in parts (--shard)", place());
+        bail!("{}: is larger than the limit of {MAX_SIZE} bytes; run the cases in parts (--shard)", place());
     }
     // The file may grow during reading.
     let read = read_results(&mut BufReader::new(file.take(MAX_SIZE))).with_context(place)?;
     if read.is_torn {
-        print::note(&format!("{}: the last line is cut off, and left out", place()));
+        print::note(&format!("{}: the last line is incomplete and ignored", place()));
     }
     Ok(read)
 }
@@ -120,12 +120,12 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
 pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
     if old.runtime != new.runtime {
         let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
-        let what = if old == new { "declared itself otherwise then".to_owned() } else { format!("is not {new}") };
-        bail!("{place}: is about {old}, which {what}; results of two runtimes do not go together");
+        let difference = if old == new { " with another declaration".to_owned() } else { format!(", not {new}") };
+        bail!("{place}: is about {old}{difference}; results of two runtimes cannot be combined");
     }
     if (&old.suite, &old.digest) != (&new.suite, &new.digest) {
         bail!(
-            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them afresh",
+            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them again",
             old.suite,
             old.digest,
             new.suite,
@@ -134,7 +134,7 @@ pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Res
     }
     if old.selected.variant != new.selected.variant {
         let (old, new) = (old.selected.variant, new.selected.variant);
-        bail!("{place}: is about the variant {old}, not {new}; keep a file for each");
+        bail!("{place}: is about the variant {old}, not {new}; use one file per variant");
     }
     Ok(())
 }

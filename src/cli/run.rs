@@ -8,7 +8,7 @@ use clap::Args;
 use onnx_conformance_cases::case::{Variant, open_regular};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope};
+use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
@@ -16,10 +16,10 @@ use onnx_conformance_harness::shell::word;
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Accepted, Declaration, probe_if_undeclared};
+use onnx_conformance_subject::{Declaration, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
-use crate::cli::failures::write_failures;
+use crate::cli::failures::FailureFolder;
 use crate::cli::gate::GateOptions;
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
@@ -31,7 +31,7 @@ use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
+use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{last_failures, options, print};
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Run a part of the cases, such as 2/4 for the second of four parts
+    /// Run one part of the cases, such as 2/4 for the second of four parts
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
@@ -50,15 +50,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 
-    /// Run the cases that failed, did not run or are new since this results file, and take the other results from it
+    /// Keep the passes in this results file, and run the cases that failed, did not run or are new
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
-    /// With --resume: also take failures from the file, and run only cases that did not run or are new
+    /// With --resume: also keep failures, and run only cases that did not run or are new
     #[arg(long, requires = "resume")]
     keep_failures: bool,
 
-    /// Run the unexpected failures of the last run, as recorded in the folder of --failures
+    /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
     failed: bool,
 
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reports: ReportOptions,
 
-    /// Write each printed unexpected failure as a test folder below this one
+    /// Write each printed unexpected failure as a test folder to this folder
     #[arg(long, value_name = "DIR", default_value = "target/failures")]
     failures: PathBuf,
 
@@ -86,19 +86,18 @@ pub(crate) struct Arguments {
 }
 
 /// Restricts the plan to the cases that the expectation file was measured on, if it names any.
-fn keep_scope(plan: &mut Plan<'_>, gate: &Gate) {
+fn retain_scope(plan: &mut Plan<'_>, gate: &Gate) {
     if gate.scope().is_empty() {
         return;
     }
     let all = plan.selected;
-    plan.keep(|id| gate.matcher.is_in_scope(id));
+    plan.retain(|id| gate.matcher.is_in_scope(id));
     let (kept, path) = (plan.selected, gate.matcher.expectations().path());
-    print::note(&format!("{kept} of {all} cases are run, the scope of {path}; filters choose others"));
+    print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
 }
 
-fn variant(name: &str) -> Result<Variant, String> {
-    let found = Variant::ALL.into_iter().find(|variant| variant.name() == name);
-    found.ok_or_else(|| format!("the variants are {}", Variant::ALL.map(Variant::name).join(", ")))
+fn variant(name: &str) -> Result<Variant, ValueError> {
+    Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or(ValueError::Variant)
 }
 
 #[expect(clippy::too_many_lines, reason = "the steps of a run, each of which needs what the ones before made")]
@@ -134,10 +133,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
     if patterns.is_empty() {
         patterns = gate.scope().to_vec();
-        keep_scope(&mut plan, &gate);
+        retain_scope(&mut plan, &gate);
     }
     if let Some(shard) = arguments.shard {
-        plan.keep_shard(shard);
+        plan.retain_shard(shard);
     }
     if plan.selected == 0 {
         print::note("no case matches");
@@ -155,7 +154,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
-    plan.keep(|id| !done.contains(variant.id(id).as_str()));
+    plan.retain(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
     let recorder = Recorder::new(&*runtime, declaration.clone());
     let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
@@ -167,38 +166,33 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        return update(&gate, &gate_result, all, &header, accepted.as_ref());
+        let run = WholeRun::new(complete_results(&gate_result, all)?, variant);
+        gate.update(run, accepted.as_ref(), Some(&header))?;
+        return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    let told = gate_result.problems.len();
+    let printed = gate_result.problems.len();
     gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
     gate_result.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
-    gate_result.problems.iter().skip(told).for_each(|problem| print::note(problem));
+    gate_result.problems.iter().skip(printed).for_each(|problem| print::note(problem));
     sort_by_gravity(&mut gate_result.regressions);
     add_patterns(&mut gate_result.regressions, &suite, &recorder);
     last_failures::note(&arguments.failures, &gate_result.regressions);
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &gate_result, elapsed });
     let shown = gate_result.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &evidence, &gate_result.regressions[..shown], &recorder);
+    let folder = FailureFolder { path: &arguments.failures, suite: &suite, evidence: &evidence, outputs: &recorder };
+    folder.write(&gate_result.regressions[..shown]);
     arguments.suggest_update(&gate_result, &gate);
     reported?;
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::code_for(gate_result.conclusion()))
 }
 
-/// Updates the expectation file to the results of a whole run.
-fn update(
-    gate: &Gate,
-    gate_result: &GateResult,
-    all: Collected,
-    header: &Header,
-    accepted: Option<&Accepted>,
-) -> anyhow::Result<u8> {
+/// Returns the results of a run, unless some cases could not be loaded.
+fn complete_results(gate_result: &GateResult, all: Collected) -> anyhow::Result<Vec<CaseResult>> {
     if let Some(error) = gate_result.broken.first() {
-        bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
+        bail!("the expectation file is unchanged, since some cases could not be loaded: {error}");
     }
-    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-    gate.update(&mut results, header.selected.variant, &[], accepted, Some(header))?;
-    Ok(exit::SUCCESS)
+    Ok(all.results.into_iter().map(|(result, _)| result).collect())
 }
 
 impl Arguments {
@@ -218,7 +212,9 @@ impl Arguments {
         for pattern in patterns {
             let (base, variant) = Variant::split_id(pattern);
             if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
-                bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
+                bail!(Usage(format!(
+                    "'{pattern}' selects another variant than the other filters; run one variant at a time"
+                )));
             }
             plain.push(base);
         }
@@ -234,7 +230,7 @@ impl Arguments {
             () => return Ok(()),
         };
         if self.gate.update_expectations {
-            return Err(Usage(format!("--update-expectations needs a run of the whole suite; leave out {part}")));
+            return Err(Usage(format!("--update-expectations needs a run of the whole suite; omit {part}")));
         }
         Ok(())
     }
@@ -263,7 +259,8 @@ impl Arguments {
         if !outside.is_empty() && (self.results.is_none() || self.results == self.resume) {
             let count = outside.len();
             bail!(
-                "{place}: {count} results would be lost, of cases that are not chosen now; name another file by --results"
+                "{place}: {count} results of cases that are not selected now would be lost; choose another file with \
+                 --results"
             );
         }
         let is_kept = |result: &CaseResult| self.keep_failures || result.outcome == Outcome::Pass;

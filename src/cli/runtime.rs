@@ -13,7 +13,7 @@ use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
 
-use crate::cli::usage::Usage;
+use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{options, print};
 
 /// Name of the built-in executor.
@@ -25,8 +25,9 @@ const MAX_JOBS: usize = 1_024;
 /// Options for the runtime.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., last a folder in adapters/), its path
-    /// (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda, or the command line of an adapter
+    /// The runtime: builtin; an adapter by its name (onnxruntime, onnx-reference, ..., or a folder in adapters/) or
+    /// path (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda; or the command line of an
+    /// adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
@@ -38,15 +39,15 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Stop a case that takes more memory than this, measured as all memory of the process for an adapter; 0 for no limit
+    /// Stop a case that uses more memory than this; for an adapter, its whole process counts. 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::count, allow_negative_numbers = true)]
     memory: usize,
 
-    /// Give up when this many processes of an adapter in a row have ended without an answer
+    /// Give up after this many adapter processes in a row have ended without an answer
     #[arg(long, value_name = "N", default_value = "200", value_parser = options::count, allow_negative_numbers = true)]
     restarts: usize,
 
-    /// Run each case in its own process, so that none can affect another; slow
+    /// Run each case in a separate process, to rule out effects between cases; slow
     #[arg(long)]
     isolate: bool,
 
@@ -93,7 +94,7 @@ impl RuntimeOptions {
         };
         if let Some(file) = &launch.file {
             let file = file.display().to_string();
-            print::note(&format!("{} is started as {} says", escape::line(&self.runtime), escape::line(&file)));
+            print::note(&format!("starting {} as defined in {}", escape::line(&self.runtime), escape::line(&file)));
         }
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
@@ -141,26 +142,26 @@ impl RuntimeOptions {
 }
 
 /// Parses a number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
-fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+fn jobs(text: &str) -> Result<NonZeroUsize, ValueError> {
     let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MAX_JOBS);
-    jobs.ok_or_else(|| format!("a whole number from 1 to {MAX_JOBS}"))
+    jobs.ok_or(ValueError::Number { least: 1, most: MAX_JOBS })
 }
 
 /// Parses a positive duration.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, ValueError> {
     let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     // A deadline that far away never expires.
     duration
         .filter(|duration| !duration.is_zero())
         .map(|duration| duration.min(Duration::from_hours(24 * 365)))
-        .ok_or_else(|| "a number of seconds above 0".to_owned())
+        .ok_or(ValueError::Seconds)
 }
 
 /// Returns the exit code of a run that was stopped before its last case. Finished results are kept.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; finished results are kept, the other cases have none");
+        bail!("{reason}; finished results are kept, the other cases have no result");
     }
-    print::note("stopped; finished results are kept, the other cases have none");
+    print::note("stopped; finished results are kept, the other cases have no result");
     Ok(exit::INTERRUPTED)
 }

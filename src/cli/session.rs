@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance_harness::expectations::{Doubts, ExpectationMatcher, GateResult};
 use onnx_conformance_harness::findings::{Finding, Findings};
-use onnx_conformance_harness::run::{CaseResult, Event, Inspect, Plan, run_inspected};
+use onnx_conformance_harness::run::{CaseResult, Event, Plan, Runner};
 use onnx_conformance_report::reporter::{Reporter, Started};
 use onnx_conformance_subject::{Host as _, Stop, StopReason};
 
@@ -41,7 +41,7 @@ impl Session<'_> {
         let declaration = self.runtime.declaration();
         let findings = Findings::embedded()?;
         let explain = |result: &mut CaseResult| {
-            result.finding = findings.of_result(&declaration.name, result).map(Finding::full_id);
+            result.finding = findings.for_result(&declaration.name, result).map(Finding::full_id);
         };
         reporters.started(&Started { runtime: &declaration, cases: self.plan.selected + self.kept.len() })?;
         for mut result in self.kept {
@@ -52,11 +52,10 @@ impl Session<'_> {
         }
         reporters.extend(self.file.map(|file| Box::new(file) as Box<dyn Reporter>));
         let doubts = Doubts::default();
-        let inspect = Inspect {
-            case: &|case, result| self.runtime.end_case(case, result),
-            doubtful: &|result| doubts.doubtful(self.expectations, result),
-        };
-        run_inspected(self.plan, self.runtime, self.stop, &inspect, |mut event| {
+        let end_case = |case: &_, result: &_| self.runtime.end_case(case, result);
+        let doubtful = |result: &_| doubts.doubtful(self.expectations, result);
+        let runner = Runner::new(self.plan, self.runtime, self.stop).inspected_by(&end_case).doubting(&doubtful);
+        runner.run(|mut event| {
             if let Event::Finished(result) = &mut event {
                 explain(result);
             }

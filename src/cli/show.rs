@@ -18,7 +18,7 @@ use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The id of the case, or a glob, which shows its first case
+    /// Id of the case, or a glob, which shows the first case that it selects
     #[arg(value_name = "CASE")]
     case: String,
 
@@ -53,7 +53,7 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
         let Some(measurement) = measurements.newest(runtime)? else { continue };
         let Some(outcome) = failed_as(measurement, case) else { continue };
         let is_declined = outcome == Outcome::Unsupported;
-        let finding = if is_declined { None } else { findings.of_case(runtime, &case.id) };
+        let finding = if is_declined { None } else { findings.for_case(runtime, &case.id) };
         let finding = finding.map(|it| format!(", finding {}: {}", it.full_id(), line(&it.title)));
         let processors = measurement.processors_of_failure(&case.id);
         let processors = processors.map(|processors| format!(" on processors {processors}")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn first_chosen(suite: &Suite, pattern: &str) -> anyhow::Result<Option<Case>> {
     let Some(first) = ids.first() else { return Ok(None) };
     if ids.len() > 1 {
         let count = ids.len();
-        print::note(&format!("'{pattern}' selects {count} cases; this is the first, and `list` prints the others"));
+        print::note(&format!("'{pattern}' selects {count} cases; showing the first, `list` prints all"));
     }
     Ok(suite.find(first)?)
 }

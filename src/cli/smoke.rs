@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Write each model that is not ok, with its inputs and expected outputs, as a test folder below this one
+    /// Write each model that is not ok, with its inputs and expected outputs, as a test folder to this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }

@@ -20,25 +20,25 @@ pub(crate) fn standard_texts() -> anyhow::Result<StandardTexts> {
     let python = Adapters::installed().python;
     let name = python.display().to_string();
     let ran = Command::new(&python).args(["-c", PROGRAM]).output();
-    let ran =
-        ran.with_context(|| format!("--text: {name} cannot be started, and the text is asked of its package onnx"))?;
+    let ran = ran.with_context(|| format!("--text: cannot start {name}, whose onnx package has the text"))?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
-        let last = escape::line(said.lines().last().unwrap_or("it ended without a word"));
+        let last = escape::line(said.lines().last().unwrap_or("no error message"));
         bail!(Usage(format!(
-            "--text shows the text of the installed package onnx, and {name} has none ({last}); install it with `{name} -m pip install \
-             onnx`, or name another Python in ONNX_CONFORMANCE_PYTHON"
+            "--text needs an installed onnx package, and {name} has none ({last}); install it with `{name} -m pip \
+             install onnx`, or set ONNX_CONFORMANCE_PYTHON to another Python"
         )));
     }
-    serde_json::from_slice(&ran.stdout).with_context(|| format!("--text: {name} answered something else than texts"))
+    serde_json::from_slice(&ran.stdout)
+        .with_context(|| format!("--text: the output of {name} is not the expected JSON"))
 }
 
 /// Returns the lines of a version's text.
-pub(crate) fn of_version<'a>(texts: &'a StandardTexts, version: &OperatorVersion) -> anyhow::Result<&'a [String]> {
+pub(crate) fn version_lines<'a>(texts: &'a StandardTexts, version: &OperatorVersion) -> anyhow::Result<&'a [String]> {
     let name = version.qualified();
     let lines = texts.get(&name).with_context(|| {
         format!(
-            "--text: the installed package onnx has no {name}; a newer one may: `python -m pip install --upgrade onnx`"
+            "--text: the installed onnx package has no {name}; try a newer one: `python -m pip install --upgrade onnx`"
         )
     })?;
     Ok(lines)

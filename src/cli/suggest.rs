@@ -23,17 +23,17 @@ pub(crate) fn near_pattern(suite: &Suite, pattern: &str) -> Option<String> {
 }
 
 fn near(suite: &Suite, pattern: &str) -> Option<String> {
-    let units = suite.groups().ok()?;
+    let groups = suite.groups().ok()?;
     let plain = Variant::split_id(pattern).0.trim_end_matches("/**").trim_end_matches('/');
     let mut parts = plain.splitn(3, '/');
-    let unit: Vec<&str> = parts.by_ref().take(2).collect();
-    let unit = unit.join("/");
-    if let Some((source, group)) = units.iter().find(|(_, group)| group.name == unit) {
+    let name: Vec<&str> = parts.by_ref().take(2).collect();
+    let name = name.join("/");
+    if let Some((source, group)) = groups.iter().find(|(_, group)| group.name == name) {
         let ids = source.ids(group).ok()?;
         return nearest(plain, ids.iter().map(String::as_str)).map(str::to_owned);
     }
-    let names: BTreeSet<&str> = units.iter().map(|(_, group)| group.name.as_str()).collect();
-    let (wanted, version) = unit.rsplit_once('-').unwrap_or((&unit, ""));
+    let names: BTreeSet<&str> = groups.iter().map(|(_, group)| group.name.as_str()).collect();
+    let (wanted, version) = name.rsplit_once('-').unwrap_or((&name, ""));
     let operators: BTreeSet<&str> = names.iter().filter_map(|name| Some(name.rsplit_once('-')?.0)).collect();
     let short = |operator: &&str| operator.rsplit('/').next().unwrap_or_default().to_owned();
     let operator = nearest(wanted, operators.iter().copied()).map(str::to_owned).or_else(|| {

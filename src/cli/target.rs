@@ -3,14 +3,14 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical_domain};
-use onnx_conformance_report::models::Wanted;
+use onnx_conformance_report::models::CheckQuestions;
 
 use crate::cli::usage::Usage;
 
 /// Opsets and IR version.
 #[derive(Debug, Args)]
 pub(crate) struct TargetOptions {
-    /// Opset of ai.onnx, or of a named domain: 13, or ai.onnx.ml=2; may be given once per domain
+    /// Opset of ai.onnx, or of a named domain: 13, or ai.onnx.ml=2. May be given once per domain
     #[arg(long, value_name = "N|DOMAIN=N")]
     opset: Vec<String>,
 
@@ -18,22 +18,23 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "N")]
     ir: Option<i64>,
 
-    /// Opsets and IR version of an ONNX release, such as 1.12. Older numbers stay unchanged
+    /// Use the opsets and IR version of an ONNX release, such as 1.12. Lower numbers in the model stay unchanged
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["opset", "ir"])]
     release: Option<String>,
 
-    /// Change only the version numbers. Fails if a node would have to change
+    /// Change only the version numbers. Fails if a node must change
     #[arg(long)]
     relabel_only: bool,
 }
 
 impl TargetOptions {
     /// Returns the request.
-    pub(crate) fn wanted(&self) -> anyhow::Result<Wanted> {
-        let mut wanted = Wanted { relabel_only: self.relabel_only, ir: self.ir, ..Wanted::default() };
+    pub(crate) fn questions(&self) -> anyhow::Result<CheckQuestions> {
+        let mut questions =
+            CheckQuestions { relabel_only: self.relabel_only, ir: self.ir, ..CheckQuestions::default() };
         if let Some(name) = &self.release {
-            (wanted.release, wanted.label) = (Some(release(name)?), format!("ONNX {name}"));
-            return Ok(wanted);
+            (questions.release, questions.label) = (Some(release(name)?), format!("ONNX {name}"));
+            return Ok(questions);
         }
         for text in &self.opset {
             let (domain, opset) = text.split_once('=').unwrap_or((DEFAULT_DOMAIN, text));
@@ -46,21 +47,21 @@ impl TargetOptions {
             if !(1..=i64::from(newest)).contains(&opset) {
                 bail!(Usage(format!("--opset {text}: {domain} has the opsets 1 to {newest}")));
             }
-            if wanted.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
-                bail!(Usage(format!("--opset names two opsets of {domain}; ask for one after the other")));
+            if questions.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
+                bail!(Usage(format!("--opset gives two opsets of {domain}; give only one")));
             }
         }
         let newest_ir = Specs::embedded().releases()?.newest().map_or(3, |release| release.ir);
         if self.ir.is_some_and(|ir| !(3..=i64::from(newest_ir)).contains(&ir)) {
-            bail!(Usage(format!("--ir: the IR versions are 3 to {newest_ir}")));
+            bail!(Usage(format!("--ir: expected an IR version from 3 to {newest_ir}")));
         }
-        let opsets = wanted.opsets.iter().map(|(domain, opset)| match domain.as_str() {
+        let opsets = questions.opsets.iter().map(|(domain, opset)| match domain.as_str() {
             DEFAULT_DOMAIN => format!("opset {opset}"),
             domain => format!("opset {opset} of {domain}"),
         });
         let parts: Vec<String> = opsets.chain(self.ir.map(|ir| format!("IR {ir}"))).collect();
-        wanted.label = parts.join(", ");
-        Ok(wanted)
+        questions.label = parts.join(", ");
+        Ok(questions)
     }
 }
 
@@ -70,6 +71,7 @@ fn release(name: &str) -> anyhow::Result<Release> {
     let below = format!("{name}.");
     let found = releases.iter().rfind(|release| release.onnx == name || release.onnx.starts_with(&below));
     let known = || releases.iter().map(|release| release.onnx.as_str()).collect::<Vec<_>>().join(", ");
-    let found = found.with_context(|| Usage(format!("there is no ONNX release {name}; there are {}", known())))?;
+    let found =
+        found.with_context(|| Usage(format!("there is no ONNX release {name}; known releases: {}", known())))?;
     Ok(found.clone())
 }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "CASE")]
     case: String,
 
-    /// Replace the operator by the function body that defines it, as in the vendored cases
+    /// Replace the operator with the function body that defines it, as in the vendored cases
     #[arg(long)]
     body: bool,
 
@@ -69,10 +69,11 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) ->
     let (deadline, bytes) = (allowance.deadline(), allowance.memory());
     let external = FolderData::new(case.folder.as_deref(), deadline.clone());
     let loading = LoadLimits { deadline: deadline.clone(), bytes };
-    let over =
-        |error: &dyn std::fmt::Display| allowance.over(&format!("{} is not traced to its end ({error})", case.id));
+    let limit_error = |error: &dyn std::fmt::Display| {
+        allowance.limit_error(&format!("{} was not traced to its end ({error})", case.id))
+    };
     let model = match read_model(model.clone(), &external, &loading) {
-        Err(error @ ModelError::Limit(_)) => return Err(over(&error)),
+        Err(error @ ModelError::Limit(_)) => return Err(limit_error(&error)),
         model => model.context("the model does not load")?,
     };
     let values = inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
@@ -89,13 +90,13 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) ->
     if let Err(RunError::Kernel(error)) = &ran
         && matches!(error.root(), KernelError::Limit(_) | KernelError::Deadline)
     {
-        return Err(over(error));
+        return Err(limit_error(error));
     }
     if let Err(error) = ran {
-        let expected = if case.refusal.is_some() { ", as it must be" } else { "" };
+        let expected = if case.refusal.is_some() { ", as required" } else { "" };
         print::line(&format!("  refused{expected}: {}", line(&error.to_string())))?;
     } else if case.refusal.is_some() {
-        bail!("the case must be refused, and runs");
+        bail!("the case must be refused, but it runs");
     }
     Ok(())
 }

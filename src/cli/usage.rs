@@ -1,7 +1,9 @@
 //! Errors of invalid command lines.
 
+use onnx_conformance_cases::case::Variant;
+
 /// Incompatible arguments.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -9,3 +11,25 @@ pub(crate) struct Usage(pub(crate) String);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Nothing(pub(crate) String);
+
+/// Rejected value of an option.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ValueError {
+    /// Not a whole number in a range.
+    #[error("expected a whole number from {least} to {most}")]
+    Number {
+        /// The smallest number.
+        least: usize,
+        /// The largest number.
+        most: usize,
+    },
+    /// Not a positive duration.
+    #[error("expected a positive number of seconds")]
+    Seconds,
+    /// Not the name of a variant.
+    #[error("expected one of {}", Variant::ALL.map(Variant::name).join(", "))]
+    Variant,
+    /// Not a report format with a file.
+    #[error("expected junit=FILE, markdown=FILE or badge=FILE")]
+    Report,
+}

@@ -1,4 +1,4 @@
-//! Runs that verify a conversion, on inputs from a folder and on made-up inputs.
+//! Runs that verify a conversion, on inputs from a folder and on generated inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
+use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, generated_trial, inputs_to_give};
 use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
 
 use crate::cli::limits::Allowance;
@@ -17,7 +17,7 @@ use crate::cli::limits::Allowance;
 pub(crate) struct Verification<'a> {
     /// File of the original model. Its external data is in the same folder.
     pub(crate) model: &'a Path,
-    /// Number of made-up inputs.
+    /// Number of generated inputs.
     pub(crate) count: usize,
     /// A folder of inputs.
     pub(crate) inputs: Option<&'a Path>,
@@ -38,40 +38,43 @@ pub(crate) fn verify(
     let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
     let mut made = verification.count;
     if made > 0
-        && let Err(failure) = made_up_trial(&wanted, 0, &limits)
+        && let Err(failure) = generated_trial(&wanted, 0, &limits)
     {
         match failure {
-            RunFailure::Limit(why) => return Err(over(verification, &why)),
+            RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
             RunFailure::Model(why) if folders.is_empty() => {
-                return Ok((Proof::not_verified(&format!("{why}; give inputs by --inputs")), convert(file)));
+                return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)));
             }
             RunFailure::Model(_) => made = 0,
         }
     }
     // Unreadable inputs are an error before anything runs.
     for folder in &folders {
-        of_folder(folder, &wanted)?;
+        inputs_in_folder(folder, &wanted)?;
     }
     let inputs = |number: usize| match folders.get(number) {
-        Some(folder) => of_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
-        None => made_up_trial(&wanted, number - folders.len(), &limits),
+        Some(folder) => inputs_in_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
+        None => generated_trial(&wanted, number - folders.len(), &limits),
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let run = |model: &Bytes, inputs: &[Named], held: usize| run(model, folder, inputs, verification.allowance, held);
+    let run = |model: &Bytes, inputs: &[Named], held: usize| {
+        let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
+        run(&request, verification.allowance, held)
+    };
     let trials = Trials { count: folders.len() + made, inputs: &inputs, run: &run };
-    let expected = trials.before(&file).map_err(|error| over(verification, &error.0))?;
+    let expected = trials.before(&file).map_err(|error| not_verified(verification, &error.0))?;
     let converted = convert(file);
-    let proof = trials.after(&expected, &converted).map_err(|error| over(verification, &error.0))?;
+    let proof = trials.after(&expected, &converted).map_err(|error| not_verified(verification, &error.0))?;
     Ok((proof, converted))
 }
 
-fn over(verification: &Verification, why: &str) -> anyhow::Error {
+fn not_verified(verification: &Verification, why: &str) -> anyhow::Error {
     let name = verification.model.display();
     verification
         .allowance
-        .over(&format!("{name} is not verified, and nothing is written ({why})"))
-        .context("the proof did not end; --verify 0 does without it")
+        .limit_error(&format!("{name} was not verified, so nothing is written ({why})"))
+        .context("the verification did not finish; --verify 0 skips it")
 }
 
 /// Returns the folder and its subfolders, as far as they contain inputs.
@@ -83,13 +86,13 @@ fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     folders.retain(|folder| folder.join("input_0.pb").is_file());
     folders.sort();
     if folders.is_empty() {
-        bail!("{}: neither it nor a folder in it has a file input_0.pb", folder.display());
+        bail!("{}: no input_0.pb in the folder or its subfolders", folder.display());
     }
     Ok(folders)
 }
 
 /// Reads the inputs in a folder.
-fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
+fn inputs_in_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
     let mut inputs = Vec::new();
     for (position, input) in wanted.iter().enumerate() {
         let path = folder.join(format!("input_{position}.pb"));
@@ -107,16 +110,9 @@ fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialI
 }
 
 /// Runs a model on the built-in executor while `held` other bytes are in use, and returns its outputs.
-fn run(
-    model: &Bytes,
-    folder: &Path,
-    inputs: &[Named],
-    allowance: Allowance,
-    held: usize,
-) -> Result<Vec<Value>, RunFailure> {
-    let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
+fn run(request: &Request<'_>, allowance: Allowance, held: usize) -> Result<Vec<Value>, RunFailure> {
     let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory().saturating_sub(held));
-    builtin.run(&request).ended.into_values().map_err(|ended| match ended {
+    builtin.run(request).ended.into_values().map_err(|ended| match ended {
         Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
         other => RunFailure::Model(other.message().to_owned()),
     })

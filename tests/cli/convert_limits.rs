@@ -70,8 +70,8 @@ fn all_runs_of_a_proof_end_with_one_deadline_and_nothing_is_written() {
     let out = folder.file("out.onnx");
     let path = folder.write("endless.onnx", endless().encode_to_vec());
     let called = soon(&["convert", &path, "--opset", "14", "--timeout", "1", "-o", &out]);
-    let called = called.expect(4, "--verify 0 does without it");
-    assert!(called.err.contains("the limit of 1 s is over; give more time by --timeout"), "{called:?}");
+    let called = called.expect(4, "the verification did not finish; --verify 0 skips it");
+    assert!(called.err.contains("the time limit of 1 s is exceeded; raise it with --timeout"), "{called:?}");
     assert!(!folder.path().join("out.onnx").exists());
     soon(&["convert", &path, "--opset", "14", "--timeout", "1", "--verify", "0", "-o", &out]).expect(0, "wrote");
 }
@@ -94,8 +94,8 @@ fn the_memory_of_a_conversion_has_a_limit() {
     );
     let path = folder.write("large.onnx", large.unwrap().encode_to_vec());
     let call = |more: &[&str]| call(&[&["convert", &path, "--opset", "14"], more].concat());
-    let called = call(&["--memory", "100"]).expect(4, "over the limit of 100 MB; give more memory by --memory");
-    assert!(called.err.contains("large.onnx is not verified, and nothing is written"), "{called:?}");
+    let called = call(&["--memory", "100"]).expect(4, "the memory limit of 100 MB is exceeded; raise it with --memory");
+    assert!(called.err.contains("large.onnx was not verified, so nothing is written"), "{called:?}");
     let path = folder.write("model.onnx", with_weights(3 << 20).encode_to_vec());
     let called = soon(&["convert", &path, "--opset", "14", "--memory", "1"]);
     called.expect(4, "model.onnx: the file alone has 3145");
@@ -150,12 +150,12 @@ fn a_trace_ends_with_its_deadline_and_its_memory() {
     folder.add("endless", &endless().encode_to_vec());
     let suite = folder.argument();
     let called = soon(&["trace", "endless", "--suite", &suite, "--timeout", "1"]);
-    called.expect(4, "the limit of 1 s is over; give more time by --timeout");
+    called.expect(4, "the time limit of 1 s is exceeded; raise it with --timeout");
     let large = parse_model(
         r#"<ir_version: 8, opset_import: ["" : 13]> g (float[3] x) => (float[n, 3] y)
         <int64[2] shape = {40000000, 3}> { y = Expand (x, shape) }"#,
     );
     folder.add("large", &large.unwrap().encode_to_vec());
     let called = soon(&["trace", "large", "--suite", &suite, "--memory", "100"]);
-    called.expect(4, "large is not traced to its end");
+    called.expect(4, "large was not traced to its end");
 }

@@ -21,8 +21,8 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
     let rows = [
         (pipe.as_str(), "is not a regular file"),
         ("/dev/zero", "is not a regular file"),
-        (&huge, "is larger than the 536870912 bytes that are read"),
-        (&long, "line 1 has more than the 2097152 bytes that are read"),
+        (&huge, "is larger than the limit of 536870912 bytes"),
+        (&long, "line 1 exceeds the limit of 2097152 bytes"),
     ];
     for (file, text) in rows {
         call(&["compare", &good, file]).expect(4, text);
@@ -80,7 +80,7 @@ fn a_number_of_threads_is_bounded_where_threads_are_needed() {
         command.env("RAYON_NUM_THREADS", "99999999");
         finish(command)
     };
-    let text = "RAYON_NUM_THREADS=99999999: a whole number from 0 to 1024";
+    let text = "RAYON_NUM_THREADS=99999999: expected a whole number from 0 to 1024";
     call(&["check", &model]).expect(0, "valid");
     call(&["check", &model, &other]).expect(64, text);
     call(&["run", "ai.onnx/Abs-13/known_values"]).expect(64, text);

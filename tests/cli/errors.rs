@@ -66,9 +66,9 @@ fn a_number_out_of_range_is_told_its_range() {
     let jobs = "a whole number from 1 to 1024";
     let count = "a whole number from 0";
     for (option, value, text) in [
-        ("--timeout", "-1", "a number of seconds above 0"),
-        ("--timeout", "0", "a number of seconds above 0"),
-        ("--timeout", "nan", "a number of seconds above 0"),
+        ("--timeout", "-1", "a positive number of seconds"),
+        ("--timeout", "0", "a positive number of seconds"),
+        ("--timeout", "nan", "a positive number of seconds"),
         ("-j", "0", jobs),
         ("-j", "-1", jobs),
         ("-j", "1e19", jobs),
@@ -78,7 +78,7 @@ fn a_number_out_of_range_is_told_its_range() {
         ("--restarts", "-1", count),
         ("--show", "-1", count),
         ("--show", "many", count),
-        ("--shard", "-1/2", "write K/N"),
+        ("--shard", "-1/2", "expected K/N"),
     ] {
         let called = call(&["run", option, value]).expect(64, text);
         assert!(called.err.contains(&format!("invalid value '{value}'")) && !called.err.contains("-- -"), "{called:?}");

@@ -16,7 +16,7 @@ fn filters_are_read_from_a_file() {
     assert_eq!(both.out.lines().count(), listed.out.lines().count() + 1);
     let count = listed.out.lines().count();
     call(&["run", "--from", &file]).expect(0, &format!("{count} cases"));
-    call(&["export", &folder.file("suite"), "--from", &file]).expect(0, &format!("{count} cases in "));
+    call(&["export", &folder.file("suite"), "--from", &file]).expect(0, &format!("wrote {count} cases to "));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_file_of_filters_that_is_wrong_is_named_with_its_line() {
     call(&["list", "--from", &file]).expect(64, "filters:3: 'a[b' is not a pattern");
     call(&["list", "--from", &folder.file("none")]).expect(4, "none: No such file");
     for command in ["list", "run"] {
-        call_with_input(&[command, "--from", "-"], "# nothing\n").expect(3, "no filter stands here");
+        call_with_input(&[command, "--from", "-"], "# nothing\n").expect(3, "the file has no filters");
     }
     let variants = "ai.onnx/Sum-13/**@constants\nai.onnx/Abs-13\nai.onnx/Reshape-13/**@initializers\n";
     call_with_input(&["run", "--from", "-"], variants).expect(64, "one variant at a time");

@@ -9,7 +9,7 @@ use crate::snapshot::{check, without_paragraphs};
 #[test]
 fn a_version_of_an_operator_is_shown() {
     // Results of runtimes change with every measurement.
-    let measured = ["measured, ", "types over versions\n", "findings, "];
+    let measured = ["measured results, ", "types by version\n", "findings, "];
     let called = call(&["op", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
     for head in measured {
         assert!(called.out.contains(&format!("\n\n{head}")), "no '{head}' in\n{}", called.out);
@@ -18,12 +18,12 @@ fn a_version_of_an_operator_is_shown() {
     let one = call(&["op", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
     assert!(!one.out.contains("onnx-reference 1.23.2"), "{}", one.out);
     call(&["op", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
-    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime was measured");
+    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime has been measured");
 }
 
 #[test]
 fn outcomes_and_rules_are_explained() {
-    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has another type");
+    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
     call(&["explain", "node/type"]).expect(0, "node/type, error: ");
     call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
     call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are C1");
@@ -38,7 +38,7 @@ fn shells_and_manuals_are_told_of_every_subcommand() {
     assert!(bash.contains("bench") || bash.contains("coverage"), "{bash}");
     call(&["man"]).expect(0, ".TH onnx-conformance 1");
     let folder = Folder::new();
-    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the pages");
+    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the manual pages");
     let page = fs::read_to_string(folder.path().join("onnx-conformance-run.1")).unwrap();
     assert!(page.contains("update\\-expectations"), "{page}");
 }

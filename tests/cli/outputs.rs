@@ -32,43 +32,52 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
     let report = |format: &str, path: &str| format!("{format}={path}");
     let dotted = folder.file("./r.jsonl");
     let rows: [(&[&str], &str); 15] = [
-        (&["check", &model, "-o", &model, "--format", "json"], "m.onnx is a model, which is read"),
-        (&["check", &text, "-o", &text], "m.txt is a model, which is read"),
-        (&["check", &text, "-o", &model], "m.onnx exists and is no text file"),
+        (&["check", &model, "-o", &model, "--format", "json"], "m.onnx is a model, which this command reads"),
+        (&["check", &text, "-o", &text], "m.txt is a model, which this command reads"),
+        (&["check", &text, "-o", &model], "m.onnx exists and is not a text file"),
         (
             &["check", &model, "--format", "markdown", "-o", &mine],
-            "mine.md exists and is no report of `check` in markdown",
+            "mine.md exists and is not a markdown report of `check`",
         ),
-        (&["convert", &outside, "--opset", "14", "--force", "-o", &data], "w.bin is a file of the model's tensors"),
-        (&["convert", &model, "--opset", "14", "--force", "-o", &mine], "mine.md exists and is no ONNX model"),
-        (&["merge", &results, "-o", &dotted, "--suite", &suite], "is one of the files to merge, which is read"),
-        (&["merge", &results, "-o", &mine, "--suite", &suite], "mine.md exists and is no results file"),
-        (&["run", "--suite", &suite, "--results", &model], "m.onnx exists and is no results file"),
+        (
+            &["convert", &outside, "--opset", "14", "--force", "-o", &data],
+            "w.bin is an external data file of the model",
+        ),
+        (&["convert", &model, "--opset", "14", "--force", "-o", &mine], "mine.md exists and is not an ONNX model"),
+        (
+            &["merge", &results, "-o", &dotted, "--suite", &suite],
+            "is one of the files to merge, which this command reads",
+        ),
+        (&["merge", &results, "-o", &mine, "--suite", &suite], "mine.md exists and is not a results file"),
+        (&["run", "--suite", &suite, "--results", &model], "m.onnx exists and is not a results file"),
         (
             &["run", "--suite", &suite, "--report", &report("junit", &model)],
-            "m.onnx exists and is no report in JUnit XML",
+            "m.onnx exists and is not a JUnit XML report",
         ),
-        (&["run", "--suite", &suite, "--report", &report("markdown", &mine)], "mine.md exists and is no summary"),
+        (
+            &["run", "--suite", &suite, "--report", &report("markdown", &mine)],
+            "mine.md exists and is not a markdown summary",
+        ),
         (
             &["run", "--suite", &suite, "--resume", &results, "--report", &report("badge", &dotted)],
             "r.jsonl is the file of --resume",
         ),
-        (
-            &["run", "--suite", &suite, "--results", &other, "--report", &report("junit", &other)],
-            "would be written twice",
-        ),
+        (&["run", "--suite", &suite, "--results", &other, "--report", &report("junit", &other)], "are the same file"),
         (
             &["init", "--suite", &suite, "--from", &results, "-o", &results],
-            "r.jsonl is the file of --from, which is read",
+            "r.jsonl is the file of --from, which this command reads",
         ),
-        (&["init", "--suite", &suite, "-o", &model], "m.onnx exists and is no expectation file"),
+        (&["init", "--suite", &suite, "-o", &model], "m.onnx exists and is not an expectation file"),
     ];
     for (arguments, text) in rows {
         let called = call(arguments).expect(64, text);
-        assert!(called.err.contains("name another file") || called.err.contains("name two files"), "{called:?}");
+        assert!(
+            called.err.contains("choose another file") || called.err.contains("choose two different files"),
+            "{called:?}"
+        );
     }
     let folder_of_mine = folder.argument();
-    call(&["export", &folder_of_mine, "ai.onnx/Abs-13/**"]).expect(64, "is not an empty folder; name a new one");
+    call(&["export", &folder_of_mine, "ai.onnx/Abs-13/**"]).expect(64, "is not an empty folder; choose a new one");
     call(&["report", "-o", &folder_of_mine]).expect(64, "is neither empty nor an earlier report");
     assert_eq!(contents(folder.path()), before);
     // Their own files are replaced.

@@ -79,10 +79,10 @@ fn a_node_is_a_model_with_what_is_known_of_it() {
     // A second run changes nothing, and a foreign file is kept.
     call(&["check", &model, "--save-node", &out, "--node", "all"]).expect(0, "nodes/two.1-Relu-13.onnx: ");
     folder.write("nodes/two.1-Relu-13.onnx", "mine");
-    call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "it is there, and is another");
+    call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "another file with this name exists");
     assert_eq!(fs::read(folder.path().join("nodes/two.1-Relu-13.onnx")).unwrap(), b"mine");
     call(&["check", &model, "--save-node", &out, "--node", "none"]).expect(64, "no node has this name");
-    call(&["check", &model, "--save-node", &out]).expect(0, "no node is written: none stands out");
+    call(&["check", &model, "--save-node", &out]).expect(0, "no node was written: none has a problem");
     call(&["check", &model, "--node", "1"]).expect(64, "--save-node");
 }
 
@@ -98,7 +98,7 @@ fn the_nodes_that_have_findings_or_do_not_run_stand_out() {
     validate(&serde_json::from_str(&json.out).unwrap());
     let model = "testdata/exporters/skl2onnx/knn_opset18.onnx";
     let told = call(&["check", "--runtime", "all", model, "--save-node", &out]).expect_verdict("");
-    assert!(told.out.contains("wrote ") || told.out.contains("none stands out"), "{}", told.out);
+    assert!(told.out.contains("wrote ") || told.out.contains("none has a problem"), "{}", told.out);
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
         call(&["check", "--probe", "--runtime", "builtin", &model, "--format", "json"]).expect(0, "\"probed\": true");
     validate(&serde_json::from_str(&json.out).unwrap());
     call(&["check", "--probe", &model]).expect(64, "--runtime");
-    call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` names none");
-    let missing = call(&["check", "--probe", "--runtime", "no-such-runtime", &model]).expect(4, "cannot be started");
+    call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` is not a name");
+    let missing = call(&["check", "--probe", "--runtime", "no-such-runtime", &model]).expect(4, "cannot start");
     assert!(missing.out.is_empty(), "{}", missing.out);
 }
 
@@ -175,7 +175,8 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     let model = written(&folder, "two.onnx", TWO);
     let declines = r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#;
     let runtime = shell(&folder, declines);
-    let told = call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "not here (probed): not today");
+    let told =
+        call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "not supported (probed): not today");
     assert!(told.out.contains("shell 1: will not load: "), "{}", told.out);
     let runtime = shell(&folder, "kill -9 $$");
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "crashes (probed): ");
@@ -187,7 +188,7 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     assert!(told.out.contains("shell 1: wrong somewhere: "), "{}", told.out);
     let runtime = shell(&folder, "exit 3");
     fs::write(folder.path().join("adapter.sh"), "exit 3").unwrap();
-    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot be started");
+    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot start");
 }
 
 /// A program in somebody else's folder runs only if its path is named.
@@ -211,12 +212,12 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
     call(&["check", "two.onnx", "--runtime", "onnxruntime"]).expect_verdict("");
     call(&["trace", "ai.onnx/Relu-14/known_values/T=float"]).expect(0, "");
     assert!(!started.exists());
-    let says = "onnxruntime is started as ";
+    let says = "onnxruntime as defined in ";
     probe("./adapters/onnxruntime").expect(4, says);
     assert!(started.exists());
     fs::remove_file(&started).unwrap();
     // `smoke` uses an installed adapter, or else one of the current folder, and prints which.
-    call(&["smoke", "--runtime", "onnxruntime"]).expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml says"));
+    call(&["smoke", "--runtime", "onnxruntime"]).expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml"));
     assert!(started.exists());
     fs::remove_file(&started).unwrap();
     let installed = folder.path().join("installed/onnxruntime");
@@ -224,6 +225,6 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
     folder.write("installed/onnxruntime/adapter.yaml", "command: ['false']\n");
     let mut command = command(&["smoke", "--runtime", "onnxruntime"]);
     command.current_dir(folder.path()).env("ONNX_CONFORMANCE_ADAPTERS", installed.parent().unwrap());
-    finish(command).expect(4, &format!("{says}{}/adapter.yaml says", installed.display()));
+    finish(command).expect(4, &format!("{says}{}/adapter.yaml", installed.display()));
     assert!(!started.exists());
 }

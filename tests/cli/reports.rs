@@ -25,7 +25,8 @@ fn a_run_is_reported_in_every_form() {
     assert!(!folder.path().join("failures/good").exists());
     call(&["run", "--suite", &suite, "--failures", &failures, "--failed"]).expect(1, "1 cases, 1 error");
     fs::remove_dir_all(&failures).unwrap();
-    call(&["run", "--suite", &suite, "--failures", &failures, "--failed"]).expect(64, "--failed: there is no ");
+    call(&["run", "--suite", &suite, "--failures", &failures, "--failed"])
+        .expect(64, "does not exist; a run with unexpected failures writes it");
     call(&["run", "--suite", &suite, "--failures", &failures]).expect(1, "unexpected: error bad");
     let written = folder.file("failures/bad");
     call(&["run", "--suite", &written, "--failures", &failures]).expect(1, "1 cases, 1 error");
@@ -86,7 +87,7 @@ fn a_trace_shows_every_value() {
     assert!(body.out.contains(" = Elu(") && !body.out.contains("= Celu("), "{body:?}");
     call(&["trace", "ai.onnx/Sum-13/broadcast_known_values/T=float", "--body"])
         .expect(4, "ai.onnx/Sum-13 has no function body");
-    call(&["trace", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"]).expect(0, "refused, as it must be: ");
+    call(&["trace", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"]).expect(0, "refused, as required: ");
     call(&["trace", "ai.onnx/Sum-13/broadcast_known_value/T=float"])
         .expect(4, "did you mean 'ai.onnx/Sum-13/broadcast_known_values/T=float'?");
 }
@@ -95,5 +96,5 @@ fn a_trace_shows_every_value() {
 fn a_name_that_selects_nothing_is_corrected() {
     call(&["list", "ai.onnx/Sofmax-13/**"]).expect(3, "did you mean 'ai.onnx/Softmax-13'?");
     call(&["diff", "Sofmax", "1", "13"]).expect(4, "did you mean 'Softmax'?");
-    call(&["run", "--report", "html=a"]).expect(64, "write junit=FILE, markdown=FILE or badge=FILE");
+    call(&["run", "--report", "html=a"]).expect(64, "expected junit=FILE, markdown=FILE or badge=FILE");
 }

@@ -32,7 +32,7 @@ fn a_run_that_was_cut_off_is_taken_up_too() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, &text[..text.len() - 10]).unwrap();
     let called = call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(1, "2 cases");
-    assert!(called.err.contains("results.jsonl: the last line is cut off"), "{}", called.err);
+    assert!(called.err.contains("results.jsonl: the last line is incomplete"), "{}", called.err);
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3);
 }
 
@@ -41,7 +41,7 @@ fn nothing_is_lost_by_taking_up_less() {
     let (folder, file) = with_results();
     let before = fs::read_to_string(&file).unwrap();
     let arguments = ["run", "b", "--suite", &folder.argument(), "--resume", &file];
-    call(&arguments).expect(4, "1 results would be lost");
+    call(&arguments).expect(4, "1 results of cases that are not selected now would be lost");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
 }
 
@@ -54,7 +54,7 @@ fn a_run_of_another_suite_is_not_taken_up() {
     fs::write(&file, text).unwrap();
     call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "results of two runtimes");
     fs::write(&file, "a,b\n").unwrap();
-    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "it is no results file");
+    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "this is not a results file");
 }
 
 #[test]

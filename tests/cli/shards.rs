@@ -45,11 +45,11 @@ fn a_part_that_is_missing_is_told_and_one_that_is_there_twice_is_refused() {
     let (merged, files) = (folder.file("merged.jsonl"), parts(&folder, 2));
     let called = call(&["merge", &files[0], "-o", &merged]).expect(4, "cases have no result");
     assert!(called.err.contains("    ai.onnx/"), "{}", called.err);
-    call(&["merge", &files[0], &files[1], &files[0], "-o", &merged]).expect(4, "name each part once");
-    call(&["merge", &files[0], "-o", &files[0]]).expect(64, "name another file");
+    call(&["merge", &files[0], &files[1], &files[0], "-o", &merged]).expect(4, "give each part once");
+    call(&["merge", &files[0], "-o", &files[0]]).expect(64, "choose another file");
     let other = folder.file("other.jsonl");
     call(&["run", "ai.onnx/Neg-13", "--results", &other]).expect(0, " pass");
-    call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "other filters");
+    call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "the filters differ");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_site_shows_results_beside_what_is_measured() {
 #[test]
 fn results_that_do_not_fit_are_warned_of_and_not_mixed_in() {
     for part in
-        ["another suite", "last line is cut off", "1 of", "not in the suite: ai.onnx/Abs-13/gone/", "more than once"]
+        ["another suite", "last line is incomplete", "1 of", "not in the suite: ai.onnx/Abs-13/gone/", "more than once"]
     {
         assert!(SITE.called.err.contains(part), "no {part} in {}", SITE.called.err);
     }

@@ -89,6 +89,6 @@ fn a_full_standard_output_is_told_after_the_files_are_written() {
         &failures,
     ]);
     command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
-    let called = crate::program::finish(command).expect(4, "error: standard output cannot be written: ");
+    let called = crate::program::finish(command).expect(4, "error: cannot write to standard output: ");
     assert!(fs::read_to_string(&junit).unwrap().contains("tests=\"2\""), "{called:?}");
 }

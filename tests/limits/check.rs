@@ -10,7 +10,7 @@ use onnx_conformance::reference::proto::{
 };
 use onnx_conformance_check::Limits;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, text};
-use onnx_conformance_report::models::{Wanted, examine_source};
+use onnx_conformance_report::models::{CheckQuestions, NamedModel, examine_source};
 
 use crate::{MEMORY, alone};
 
@@ -181,19 +181,20 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 #[test]
 fn a_check_stays_within_its_memory() {
     let _alone = alone();
-    let wanted = Wanted::default();
+    let wanted = CheckQuestions::default();
     let limits = || {
         let started = Instant::now();
         Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME), ..Limits::default() }
     };
     // Loads the specs, which are read only once.
-    let _ =
-        examine_source("m.onnx", &model(graph(chain("Neg", 1), scalar(), "v1"), Vec::new()), None, &wanted, &limits());
+    let small = model(graph(chain("Neg", 1), scalar(), "v1"), Vec::new());
+    let _ = examine_source(&NamedModel { name: "m.onnx", bytes: &small, folder: None }, &wanted, &limits());
     let mut faults = Vec::new();
     for (what, file, says) in attacks() {
         MEMORY.reset_peak_usage();
         let before = MEMORY.current_usage();
-        let report = examine_source("m.onnx", &file, None, &wanted, &limits());
+        let file = NamedModel { name: "m.onnx", bytes: &file, folder: None };
+        let report = examine_source(&file, &wanted, &limits());
         let reports = std::slice::from_ref(&report);
         let _ = (text(&report), markdown_report(reports), page(reports), sarif(reports).to_string());
         let bytes = MEMORY.peak_usage().saturating_sub(before);

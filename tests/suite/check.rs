@@ -44,7 +44,7 @@ const BY_VALUES: &[(&str, &str)] = &[
 ];
 
 fn report(case: &Case) -> Report {
-    let folder = case.folder.as_ref().map(|folder| ModelFolder::of(&folder.join("model.onnx")));
+    let folder = case.folder.as_ref().map(|folder| ModelFolder::for_model(&folder.join("model.onnx")));
     let folder = folder.as_ref().map(|folder| folder as &dyn Folder);
     check(case.model.as_ref(), folder, &Limits::default())
 }

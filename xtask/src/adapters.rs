@@ -30,7 +30,7 @@ pub(crate) fn setup(name: &str) -> Result<()> {
     let versions = VersionsFile::read(name)?;
     let (version, pins) =
         versions.newest().with_context(|| format!("adapters/{name}/versions.yaml: lists no version"))?;
-    ensure!(!pins.is_empty(), "adapters/{name} is a program in Rust; its README says how it is built");
+    ensure!(!pins.is_empty(), "adapters/{name} is written in Rust; see its README for the build");
     let home = workspace::root().join("target/adapters").join(name);
     let (wanted, stamp) = (pins.join("\n"), home.join("requirements.txt"));
     if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
@@ -39,7 +39,7 @@ pub(crate) fn setup(name: &str) -> Result<()> {
     if home.exists() {
         fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
     }
-    anstream::println!("{name} {version} into {}", home.display());
+    anstream::println!("installing {name} {version} into {}", home.display());
     run(Command::new(if cfg!(windows) { "python" } else { "python3" }).args(["-m", "venv"]).arg(&home))?;
     let pip = home.join(if cfg!(windows) { "Scripts/pip.exe" } else { "bin/pip" });
     run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(pins))?;
@@ -85,9 +85,8 @@ impl VersionsFile {
     /// Reads the file of an adapter.
     pub(crate) fn read(name: &str) -> Result<VersionsFile> {
         let path = workspace::root().join("adapters").join(name).join("versions.yaml");
-        let text = fs::read_to_string(&path).with_context(|| {
-            format!("{}: a runtime is measured in the versions that this file lists", path.display())
-        })?;
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{}: this file must list the versions to measure", path.display()))?;
         serde_yaml::from_str(&text).with_context(|| path.display().to_string())
     }
 
@@ -108,7 +107,7 @@ impl VersionsFile {
         all.sort_by_key(|version| version_key(version));
         match version {
             Some(version) if !all.contains(&version) => {
-                bail!("adapters/{name}/versions.yaml: lists no {version}; it has {}", all.join(", "))
+                bail!("adapters/{name}/versions.yaml: no version {version}, only {}", all.join(", "))
             }
             Some(version) => Ok(vec![version]),
             None => Ok(all),

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::workspace;
 
 /// Maximum overhead per case.
-const MOST: Duration = Duration::from_millis(1);
+const MAX_ADDED: Duration = Duration::from_millis(1);
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Runs the cases through a minimal adapter, one at a time.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     if cfg!(debug_assertions) {
-        bail!("this build is not optimized; call cargo run --release -p xtask -- bench-protocol");
+        bail!("this build is not optimized; run `cargo run --release -p xtask -- bench-protocol`");
     }
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
@@ -45,7 +45,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
             "{cases} cases in {whole:.2?}, of which {adapter:.2?} in the adapter: the harness adds {added:.0?} a case"
         );
     }
-    ensure!(fastest < MOST, "the harness adds {fastest:.0?} to a case, and may add {MOST:?}");
+    ensure!(fastest < MAX_ADDED, "the harness adds {fastest:.0?} to a case, and may add {MAX_ADDED:?}");
     Ok(())
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn echo(arguments: &Echo) -> Result<()> {
                     }
                     _ => Answered::Error(Failure {
                         phase: Phase::Load,
-                        message: "not one tensor in, one out".to_owned(),
+                        message: "expected one tensor as input and one as output".to_owned(),
                     }),
                 };
                 answer(&Answer { seq, result })?;

@@ -61,7 +61,7 @@ const SAMPLE: &str = "1/20";
 /// value or a crash, as the memory happens to be.
 const NO_STRINGS: &str = "!**/*string*";
 
-/// Number of parts of the suite of which a commit runs one on the adapters.
+/// Number of parts of the suite. A commit runs one part on the adapters.
 const PARTS: u64 = 16;
 
 /// Options of the task.
@@ -105,7 +105,7 @@ const STEPS: [Step; 15] = [
         run: |_| cargo(&["xtask", "import-specs", "--check"]),
     },
     Step { name: "the wheel", is_fast: false, run: |_| cargo(&["xtask", "wheel"]) },
-    Step { name: "the book", is_fast: false, run: |_| book() },
+    Step { name: "the book", is_fast: false, run: |_| build_book() },
     Step { name: "the adapters, and the site in Chromium beside them", is_fast: false, run: adapters_and_site },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
@@ -162,7 +162,7 @@ fn packages() -> Result<()> {
         let path = workspace::target().join(format!("package/{package}-{VERSION}.crate"));
         let size = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
         anstream::println!("{package}: {size} bytes");
-        ensure!(size < MAX_PACKED, "{}: a registry takes packages of {MAX_PACKED} bytes", path.display());
+        ensure!(size < MAX_PACKED, "{}: a registry accepts packages of at most {MAX_PACKED} bytes", path.display());
         run(Command::new("tar").arg("-xzf").arg(&path).current_dir(&unpacked))?;
     }
     let home = unpacked.join(format!("onnx-conformance-{VERSION}"));
@@ -209,7 +209,7 @@ fn runtime_crates(arguments: &Arguments) -> Result<()> {
 }
 
 /// Builds the book. mdBook fails if the list of chapters and the folder differ. Links are checked by tidy.
-fn book() -> Result<()> {
+fn build_book() -> Result<()> {
     let mdbook = tool("mdbook", MDBOOK, &["--no-default-features"])?;
     run(Command::new(mdbook).args(["build", "--dest-dir"]).arg(workspace::target().join("book")))
 }
@@ -233,8 +233,8 @@ fn deny() -> Result<()> {
     // The database is a git repository, which is not served by the registry.
     if run(Command::new(&deny).args(["--workspace", "fetch", "db"])).is_err() {
         anstream::eprintln!(
-            "NOT RUN: the database of advisories cannot be fetched; no dependency was looked up in it. Run `cargo deny check advisories` \
-             where github.com can be reached"
+            "NOT RUN: the database of advisories cannot be fetched, so no dependency was checked. Run `cargo deny check \
+             advisories` on a machine that can reach github.com"
         );
         return Ok(());
     }
@@ -246,7 +246,7 @@ fn own(name: &str) -> String {
     format!("./adapters/{name}")
 }
 
-/// Runs the adapters and, beside them, the tests of the site, which wait for a browser most of the time.
+/// Runs the adapters and, concurrently, the tests of the site, which wait for a browser most of the time.
 fn adapters_and_site(arguments: &Arguments) -> Result<()> {
     for name in ADAPTERS {
         adapters::setup(name)?;
@@ -354,14 +354,14 @@ pub(crate) fn site() -> Result<()> {
         let install = ["install", "--yes", "--quiet", package];
         if !(apt(&install) || apt(&["update", "--quiet"]) && apt(&install)) {
             anstream::eprintln!(
-                "NOT RUN: {package} is missing and cannot be installed by apt-get; the site was not tried in a browser"
+                "NOT RUN: {package} is missing and apt-get cannot install it; the site was not tested in a browser"
             );
             return Ok(());
         }
     }
     if run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home)).is_err() {
         anstream::eprintln!(
-            "NOT RUN: npm cannot install the packages of site-tests; the site was not tried in a browser"
+            "NOT RUN: npm cannot install the packages of site-tests; the site was not tested in a browser"
         );
         return Ok(());
     }

@@ -31,9 +31,9 @@ fn list() -> PathBuf {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_chosen = |name: &String| arguments.operators.is_empty() || arguments.operators.contains(name);
     let verdicts = measure(all().into_iter().filter(|fault| is_chosen(&fault.operator)).collect())?;
-    anyhow::ensure!(!verdicts.is_empty(), "there is no fault of {}", arguments.operators.join(", "));
+    anyhow::ensure!(!verdicts.is_empty(), "{} has no faults", arguments.operators.join(", "));
     if arguments.write {
-        anyhow::ensure!(arguments.operators.is_empty(), "the list is of all operators; name none");
+        anyhow::ensure!(arguments.operators.is_empty(), "the list covers all operators; give no operator");
         fs::write(list(), written(&verdicts))?;
     }
     let text = fs::read_to_string(list())?;
@@ -45,20 +45,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let is_listed = listed.remove(name.as_str());
         match (noticed, is_listed || fault.undecided.is_some()) {
             (Some((case, message)), false) if arguments.all => {
-                anstream::println!("{fault}\n  noticed by {case}: {message}");
+                anstream::println!("{fault}\n  detected by {case}: {message}");
             }
             (Some((case, _)), true) => {
-                anstream::println!("{fault}\n  is noticed by {case}, though it is listed as not decided");
+                anstream::println!("{fault}\n  is detected by {case}, but is listed as undecided");
                 wrong += 1;
             }
             (None, true) if arguments.all => {
                 anstream::println!(
-                    "{fault}\n  not decided: {}",
+                    "{fault}\n  undecided: {}",
                     fault.undecided.unwrap_or("see crates/faults/undecided.txt")
                 );
             }
             (None, false) => {
-                anstream::println!("{fault}\n  not noticed by any of {cases} required cases");
+                anstream::println!("{fault}\n  not detected by any of {cases} required cases");
                 wrong += 1;
             }
             _ => {}
@@ -66,7 +66,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if arguments.operators.is_empty() {
         for name in listed {
-            anstream::println!("{name}\n  is listed as not decided, but there is no such fault");
+            anstream::println!("{name}\n  is listed as undecided, but there is no such fault");
             wrong += 1;
         }
     }

@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let targets = chosen(&arguments.targets)?;
     if let Some(path) = &arguments.input {
-        let [target] = targets.as_slice() else { bail!("name the one target that the input is for") };
+        let [target] = targets.as_slice() else { bail!("--input needs exactly one target") };
         return replay(target, path);
     }
     if let Some(count) = arguments.corpus {
@@ -80,7 +80,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.worker {
-        let [target] = targets.as_slice() else { bail!("a worker runs one target") };
+        let [target] = targets.as_slice() else { bail!("a worker needs exactly one target") };
         worker(target, arguments);
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,7 +96,9 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Target>> {
     let known = || TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
     names
         .iter()
-        .map(|name| Target::named(name).with_context(|| format!("there is no target '{name}'; there are {}", known())))
+        .map(|name| {
+            Target::named(name).with_context(|| format!("there is no target '{name}'; the targets are {}", known()))
+        })
         .collect()
 }
 
@@ -211,7 +213,7 @@ fn processor_time(process: &str) -> Duration {
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let place = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
-    format!("{place}: {}", text.unwrap_or("a panic without a text"))
+    format!("{place}: {}", text.unwrap_or("a panic without a message"))
 }
 
 fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -249,7 +251,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
             .stdout(Stdio::piped())
             .stderr(fs::File::create(folder.join("stderr"))?)
             .spawn()?;
-        let is_whole = watch(target, &mut child, &folder, &mut counts)?;
+        let is_whole = watch(target, &mut child, &mut counts)?;
         if is_whole {
             break;
         }
@@ -266,7 +268,7 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
 }
 
 /// Reads the output of a worker until its end. Returns true if it exited by itself.
-fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts) -> anyhow::Result<bool> {
+fn watch(target: &Target, child: &mut Child, counts: &mut Counts) -> anyhow::Result<bool> {
     let lines = lines_of(child)?;
     let (runs, taken) = (counts.runs, counts.taken);
     let (mut worked, mut waits) = (processor_time(&child.id().to_string()), 0);
@@ -282,7 +284,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                     }
                     Some(("finding", text)) => {
                         let (name, text) = text.split_once(' ').unwrap_or((text, ""));
-                        tell(target, &folder.join(name), text, counts)?;
+                        report(target, &folder(target).join(name), text, counts)?;
                     }
                     _ => bail!("the worker of {} says '{line}'", target.name),
                 }
@@ -296,7 +298,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
             Err(RecvTimeoutError::Timeout) => {
                 child.kill()?;
                 child.wait()?;
-                keep(target, folder, "hang", &format!("no answer in {HANG:?}"), counts)?;
+                save_current(target, "hang", &format!("no answer in {HANG:?}"), counts)?;
                 return Ok(false);
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -304,7 +306,7 @@ fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts)
                 if status.success() {
                     return Ok(true);
                 }
-                keep(target, folder, "death", &status.to_string(), counts)?;
+                save_current(target, "death", &status.to_string(), counts)?;
                 return Ok(false);
             }
         }
@@ -329,15 +331,16 @@ fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<String>> {
     Ok(receiver)
 }
 
-/// Keeps the last input that the worker wrote, and reports it.
-fn keep(target: &Target, folder: &Path, kind: &str, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+/// Copies the last input that the worker wrote, and reports it.
+fn save_current(target: &Target, kind: &str, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+    let folder = folder(target);
     let path = folder.join(format!("{kind}-{}", counts.findings.len()));
     fs::copy(folder.join("current"), &path)?;
-    tell(target, &path, text, counts)
+    report(target, &path, text, counts)
 }
 
 /// Prints a finding and the command that reproduces it, unless it is known.
-fn tell(target: &Target, path: &Path, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
+fn report(target: &Target, path: &Path, text: &str, counts: &mut Counts) -> anyhow::Result<()> {
     let kind = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = kind.split('-').next().unwrap_or_default();
     // A panic is identified by its location, other findings by their first words.

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !found.is_empty() && arguments.check {
         bail!("specs/ differs from {what} in {} places; run `cargo xtask import-specs`", found.len());
     }
-    anstream::println!("specs/ holds {files} files that equal {what}");
+    anstream::println!("{files} files in specs/ are equal to {what}");
     Ok(())
 }
 
@@ -104,7 +104,7 @@ fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String
     }
     for path in committed.keys().filter(|path| !files.contains_key(*path)) {
         fs::remove_file(root.join(path)).with_context(|| format!("cannot remove specs/{path}"))?;
-        done.push(format!("removed specs/{path}, which is no operator version"));
+        done.push(format!("removed specs/{path}, which is not an operator version"));
     }
     Ok(done)
 }
@@ -142,7 +142,7 @@ fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
     }
     for (path, text) in dump.whole_files() {
         if extra.remove(path.as_str()) != Some(text.as_str()) {
-            found.push(format!("specs/{path}: the package says otherwise"));
+            found.push(format!("specs/{path}: differs from the package"));
         }
     }
     found.extend(extra.keys().map(|path| format!("specs/{path}: {ONNX} has no such operator version")));
@@ -159,7 +159,7 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
         OpSpec { changes: committed.changes.clone(), behaviour: committed.behaviour.clone(), ..schema.clone() };
     if committed == expected {
         let written = emit::version_file(&committed) == text;
-        return if written { Vec::new() } else { vec!["the file is not written as import-specs writes it".to_owned()] };
+        return if written { Vec::new() } else { vec!["the file differs from the output of import-specs".to_owned()] };
     }
     let mut fields: Vec<String> = compare(&committed, &expected).iter().map(ToString::to_string).collect();
     if committed.version != expected.version {

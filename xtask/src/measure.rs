@@ -33,6 +33,22 @@ pub(crate) struct Arguments {
     afresh: bool,
 }
 
+/// A version of a runtime.
+struct Release<'a> {
+    /// The runtime.
+    name: &'a str,
+    version: &'a str,
+    /// The file that lists the version.
+    versions: &'a VersionsFile,
+}
+
+impl Release<'_> {
+    /// Returns the name and the version, as on the command line.
+    fn key(&self) -> String {
+        format!("{}@{}", self.name, self.version)
+    }
+}
+
 /// Measures each version, and continues after a failure.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let program = program()?;
@@ -42,10 +58,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
             runtime.split_once('@').map_or((runtime.as_str(), None), |(name, version)| (name, Some(version)));
         let versions = VersionsFile::read(name)?;
         for version in versions.chosen(name, version)? {
-            anstream::println!("== {name}@{version}");
-            if let Err(error) = measure(arguments, &program, name, version, &versions) {
-                anstream::eprintln!("error: {name}@{version}: {error:#}");
-                failed.push(format!("{name}@{version}"));
+            let release = Release { name, version, versions: &versions };
+            let key = release.key();
+            anstream::println!("== {key}");
+            if let Err(error) = measure(arguments, &program, &release) {
+                anstream::eprintln!("error: {key}: {error:#}");
+                failed.push(key);
             }
         }
     }
@@ -57,7 +75,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
 /// would cause a rebuild.
 fn program() -> Result<PathBuf> {
     let folder = workspace::target().join("measure");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut build = Command::new("cargo");
     let ended = status(build.args(["build", "--quiet"]).current_dir(workspace::root()))?;
     ensure!(ended.success(), "the program does not build: {ended}");
@@ -71,14 +89,15 @@ fn program() -> Result<PathBuf> {
 }
 
 /// Runs the suite on a version, resuming an interrupted run, and writes the file.
-fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
-    let runtime = Launched::new(program, name, version, versions)?;
+fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Result<()> {
+    let Release { name, version, versions } = *release;
+    let runtime = Launched::new(program, release)?;
     let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
     // A measurement of a part of the suite is repeated on the same part.
     let scope = if measured.exists() { scope_of(&measured)? } else { versions.scope.clone() };
-    let results = workspace::target().join("measure").join(format!("{name}@{version}.jsonl"));
+    let results = workspace::target().join("measure").join(format!("{}.jsonl", release.key()));
     if results.exists() && (arguments.afresh || !is_of_this_suite(&results)?) {
-        anstream::println!("{}: what is there is left out, and the cases are run afresh", results.display());
+        anstream::println!("{}: the old results are discarded, and all cases are run again", results.display());
         fs::remove_file(&results)?;
     }
     let (timeout, memory) = (arguments.timeout.to_string(), arguments.memory.to_string());
@@ -101,17 +120,14 @@ fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, ver
     run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&scope);
     let ended = status(&mut run)?;
     // Failing cases are the content of a measurement, not an error.
-    ensure!(
-        matches!(ended.code(), Some(0..=2)),
-        "the run ended with {ended}; the same command goes on where it stopped"
-    );
+    ensure!(matches!(ended.code(), Some(0..=2)), "the run ended with {ended}; repeat the command to resume it");
     let mut init = runtime.tool(&["init", "--exact", "--strict", "--update", "--from"]);
     init.arg(&results).args(scope.iter().flat_map(|pattern| ["--scope", pattern]));
     let ended = status(&mut init)?;
     ensure!(ended.success(), "the file was not written: {ended}");
     ensure!(
         measured.exists(),
-        "{} was not written: the adapter says that the runtime is of another version",
+        "{} was not written: the adapter reports another version of the runtime",
         measured.display()
     );
     // CI tests the newest version on every case, so changed cases are detected without digests.
@@ -144,17 +160,18 @@ struct Launched {
 }
 
 impl Launched {
-    fn new(program: &Path, name: &str, version: &str, versions: &VersionsFile) -> Result<Launched> {
+    fn new(program: &Path, release: &Release<'_>) -> Result<Launched> {
+        let Release { name, version, versions } = *release;
         let folder = workspace::root().join("adapters").join(name);
         let path = folder.join("adapter.yaml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let file: AdapterFile = serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
         let pins = versions.requirements(version);
         let (python, target) = if pins.is_empty() {
-            (PathBuf::new(), built(name, versions, version)?)
+            (PathBuf::new(), build_adapter(release)?)
         } else {
             let pins: Vec<&str> = pins.iter().map(String::as_str).collect();
-            let python = python::environment(&format!("{name}@{version}"), &pins)?;
+            let python = python::environment(&release.key(), &pins)?;
             (python.clone(), python.parent().and_then(Path::parent).unwrap_or(&python).to_owned())
         };
         let filled = |word: &String| {
@@ -187,12 +204,13 @@ impl Launched {
 }
 
 /// Builds the crate of a runtime's adapter with a version of the runtime, in a copy. Returns the target folder.
-fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> {
+fn build_adapter(release: &Release<'_>) -> Result<PathBuf> {
+    let Release { version, versions, .. } = *release;
     let (root, package) = (workspace::root(), versions.package.as_str());
     let folder =
-        versions.manifest.as_ref().context("versions.yaml names neither requirements nor the crate of the adapter")?;
+        versions.manifest.as_ref().context("versions.yaml lists neither requirements nor the crate of the adapter")?;
     let home = root.join(folder);
-    let around = workspace::target().join("measure").join(format!("{name}@{version}"));
+    let around = workspace::target().join("measure").join(release.key());
     let manifest = foreign::copy(&home, &around, |name| {
         format!("path = {:?}", root.join("crates").join(name).display().to_string())
     })?;
@@ -202,7 +220,7 @@ fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> 
         status(command.args(arguments).arg("--manifest-path").arg(&manifest).env("CARGO_TARGET_DIR", &target))
     };
     let pinned = cargo(&["update", "--quiet", package, "--precise", version])?;
-    ensure!(pinned.success(), "{package} {version} does not fit {}", manifest.display());
+    ensure!(pinned.success(), "{package} {version} does not satisfy {}", manifest.display());
     ensure!(cargo(&["build", "--quiet"])?.success(), "the adapter does not build with {package} {version}");
     Ok(target)
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     match File::create_new(&path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{relative} is there already; edit it, or remove it to begin anew")
+            bail!("{relative} already exists; edit it, or remove it to start over")
         }
         created => created.and_then(|mut file| file.write_all(starter(spec).as_bytes())).context(relative.clone())?,
     }

@@ -13,9 +13,7 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{ExpectationMatcher, GateResult, Scope};
-use onnx_conformance_harness::run::{
-    Event, Header, Inspect, Read, Selected, plan, run_inspected, write_header, write_result,
-};
+use onnx_conformance_harness::run::{Event, Header, Read, Runner, Selected, plan, write_header, write_result};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_report::coverage::{CoverageCollector, Exclusions};
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter, Started};
@@ -58,7 +56,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     reporters.started(&Started { runtime: &declaration, cases: plan.selected })?;
     let mut reported = Ok(());
     let record = |case: &_, result: &_| survey.record(case, result);
-    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+    Runner::new(&plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| {
         let verdict = gate.add(&event, &matcher);
         if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
             reported = reporters.case_ended(result, verdict);
@@ -78,7 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (folder, coverage) = (workspace::target().join("report"), survey.finish());
     write_results(&folder, &read)?;
     let mut columns = Column::committed()?;
-    columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
+    columns.insert(0, Column::from_results("results.jsonl", &read, &digest));
     let reach =
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
     let extra = Extra { reach: reach.collect(), evidence: coverage.evidence(), module: site::module()?, texts: None };
@@ -86,13 +84,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());
     written.remarks.iter().for_each(|remark| anstream::eprintln!("note: {remark}"));
-    anstream::println!("\ncoverage.md and results.jsonl are beside file://{}", written.page.display());
-    Ok(exit::of(gate.conclusion()))
+    anstream::println!("\ncoverage.md and results.jsonl are in the folder of file://{}", written.page.display());
+    Ok(exit::code_for(gate.conclusion()))
 }
 
 /// Writes results.jsonl. `onnx-conformance report` creates the same pages from it.
 fn write_results(folder: &Path, read: &Read) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut lines = Vec::new();
     write_header(&mut lines, &read.header)?;
     read.results.iter().try_for_each(|result| write_result(&mut lines, result))?;

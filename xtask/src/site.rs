@@ -14,7 +14,7 @@ use crate::workspace;
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Maximum size of the program in bytes.
-const MOST: usize = 6_000_000;
+const MAX_BYTES: usize = 6_000_000;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -34,9 +34,7 @@ pub(crate) fn module() -> Result<Option<Vec<u8>>> {
     let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let library = asked.context("cannot start rustc")?.stdout;
     if !Path::new(String::from_utf8_lossy(&library).trim()).is_dir() {
-        anstream::eprintln!(
-            "note: the pages are made without what is computed in the browser; `rustup target add {TARGET}` is what that takes"
-        );
+        anstream::eprintln!("note: the pages cannot compute in the browser; that needs `rustup target add {TARGET}`");
         return Ok(None);
     }
     let build =
@@ -46,6 +44,6 @@ pub(crate) fn module() -> Result<Option<Vec<u8>>> {
     ensure!(status.success(), "the program for the browser cannot be built: cargo ended with {status}");
     let path = workspace::target().join(TARGET).join("browser/onnx_conformance_browser.wasm");
     let module = fs::read(&path).with_context(|| path.display().to_string())?;
-    ensure!(module.len() <= MOST, "{}: {} bytes, over the limit of {MOST}", path.display(), module.len());
+    ensure!(module.len() <= MAX_BYTES, "{}: {} bytes, over the limit of {MAX_BYTES}", path.display(), module.len());
     Ok(Some(module))
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let Some(before) = before.get(&version.qualified()).filter(|before| *before != after) else { continue };
         let (Some(old), Some(new)) = (old.get(&version), new.get(&version)) else { continue };
         let changed = patterns(old, new);
-        // Cases that changed in an earlier step count as changed since then, too.
+        // Cases that changed in an earlier step also count as changed since then.
         for known in UnchangedLine::embedded().filter(|line| line.version == version && line.after == *before) {
             let changed: BTreeSet<String> = known.changed.iter().chain(&changed).cloned().collect();
             lines.push(line(&version, &known.before, after, changed.into_iter().collect()));

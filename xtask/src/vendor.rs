@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         if fs::read_to_string(&path).ok().as_ref() != Some(&source) {
             different.push(path.display().to_string());
         }
-        ensure!(different.is_empty(), "not what the packages give:\n  {}", different.join("\n  "));
+        ensure!(different.is_empty(), "differs from the packages:\n  {}", different.join("\n  "));
         return Ok(());
     }
     fs::write(&path, source).with_context(|| path.display().to_string())
@@ -102,7 +102,7 @@ fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
     let Some(recorded) = list.iter().find(|release| release.release == fresh.release) else { return Ok(()) };
     for (group, count) in &recorded.cases {
         let now = fresh.cases.get(group).copied().unwrap_or(0);
-        ensure!(now >= *count, "{group}: only {now} tests were taken, {count} are recorded; nothing was replaced");
+        ensure!(now >= *count, "{group}: only {now} tests were found, but {count} are recorded; nothing was replaced");
     }
     Ok(())
 }

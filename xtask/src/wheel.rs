@@ -87,7 +87,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     let said = text_of(&missing);
     ensure!(
         !missing.status.success() && said.contains("pip install onnxruntime"),
-        "without the runtime it says: {said}"
+        "without the runtime, the message is: {said}"
     );
     let versions = VersionsFile::read(RUNTIME)?;
     let (_, pins) = versions.newest().context("adapters/onnxruntime/versions.yaml: lists no version")?;
@@ -100,7 +100,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     module(&["check", "cases"])?;
     fs::write(user.folder.join("test_conformance.py"), TESTS)?;
     let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_conformance.py"])?;
-    ensure!(tests.contains("2 passed"), "pytest says: {tests}");
+    ensure!(tests.contains("2 passed"), "output of pytest: {tests}");
     follow(&user)
 }
 
@@ -159,7 +159,7 @@ impl User {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = [self.programs.clone()].into_iter().chain(std::env::split_paths(&path));
         let constraint = self.folder.with_file_name("constraint.txt");
-        // The name means this wheel, whatever an index has under it. If the constraint cannot be written, pip fails and reports
+        // The name means this wheel, even if an index has another one. If the constraint cannot be written, pip fails and reports
         // it.
         let _ = fs::write(&constraint, format!("onnx-conformance @ file://{}\n", self.wheel.display()));
         let mut command = Command::new(program.into());

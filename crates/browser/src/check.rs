@@ -13,7 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give, made_up_trial,
+    CheckQuestions, NamedModel, Proof, RunFailure, RuntimeReport, Trials, broken_rule, examine_source, generated_trial,
+    inputs_to_give,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,14 +40,15 @@ pub(crate) struct ConvertRequest {
 pub(crate) fn check(name: &str, file: &[u8], deadline: &Deadline) -> Value {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let source = file.to_vec();
-    let report = examine_source(name, &source, None, &Wanted::default(), &limits);
+    let model = NamedModel { name, bytes: &source, folder: None };
+    let report = examine_source(&model, &CheckQuestions::default(), &limits);
     let (all, mut runtimes) = (Measurements::embedded(), Vec::new());
     for (runtime, versions) in all.runtimes() {
         // A malformed measurement is skipped; the project's tests read every one.
         runtimes.extend(versions.into_iter().filter_map(|version| all.get(runtime, version).ok().flatten()));
     }
-    let wanted = Wanted { runtimes, ..Wanted::default() };
-    let measured = examine_source(name, &source, None, &wanted, &limits).runtimes;
+    let wanted = CheckQuestions { runtimes, ..CheckQuestions::default() };
+    let measured = examine_source(&model, &wanted, &limits).runtimes;
     json!({
         "status": report.status,
         "verdict": report.verdict,
@@ -135,8 +137,8 @@ pub(crate) fn convert(
 
 fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, RequestError> {
     let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
-    let inputs = inputs_to_give(graph);
-    match made_up_trial(&inputs, 0, limits) {
+    let wanted = inputs_to_give(graph);
+    match generated_trial(&wanted, 0, limits) {
         Ok(_) => {}
         Err(RunFailure::Limit(reason)) => return Err(RequestError::Limit(reason)),
         Err(RunFailure::Model(reason)) => {
@@ -149,7 +151,7 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
             if limits.deadline.is_over() { RunFailure::Limit(reason) } else { RunFailure::Model(reason) }
         })
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&inputs, number, limits), run: &run };
+    let trials = Trials { count: TRIALS, inputs: &|number| generated_trial(&wanted, number, limits), run: &run };
     let expected = trials.before(before).map_err(|error| RequestError::Limit(error.0))?;
     trials.after(&expected, after).map_err(|error| RequestError::Limit(error.0))
 }

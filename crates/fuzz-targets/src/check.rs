@@ -26,7 +26,7 @@ use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial, proof_accuracy,
+    CheckQuestions, ModelReport, NamedModel, Saving, examine_source, generated_trial, inputs_to_give, proof_accuracy,
 };
 
 use crate::{Bug, Difference};
@@ -51,10 +51,12 @@ pub(crate) fn check_model(input: &[u8]) -> Result<bool, Bug> {
     let folder = tempfile::tempdir()?;
     let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
     let saving = Saving::new(folder.path().to_owned(), Vec::new(), true);
-    let wanted = Wanted { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..Wanted::default() };
+    let wanted =
+        CheckQuestions { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..CheckQuestions::default() };
     let source = input.to_vec();
-    let plain = examine_source("m.onnx", &source, None, &Wanted::default(), &limits());
-    let with_runtime = examine_source("m.onnx", &source, None, &wanted, &limits());
+    let model = NamedModel { name: "m.onnx", bytes: &source, folder: None };
+    let plain = examine_source(&model, &CheckQuestions::default(), &limits());
+    let with_runtime = examine_source(&model, &wanted, &limits());
     for report in [&plain, &with_runtime] {
         render(report);
     }
@@ -148,7 +150,7 @@ enum NoOutputs {
 
 /// Runs the model on generated inputs; `None` if no inputs can be generated, or if the model does not load.
 fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, NoOutputs>> {
-    let (_, inputs) = made_up_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
+    let (_, inputs) = generated_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
     run_on(model, &inputs, step)
 }
 
@@ -220,7 +222,7 @@ fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
 
 fn compare_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), Difference> {
     let Some(graph) = &before.graph else { return Ok(()) };
-    let Some((_, inputs)) = made_up_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
+    let Some((_, inputs)) = generated_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
     let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
     let actual = match run_on(after, &inputs, &|_| ()) {
         Some(Ok(actual)) => actual,

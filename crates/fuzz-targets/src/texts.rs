@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::generate::{OperatorCatalog, ids};
-use onnx_conformance_harness::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use onnx_conformance_harness::expectations::{ExpectationMatcher, Expectations, WholeRun, updated_expectations};
 use onnx_conformance_harness::run::{read_results, write_header, write_result};
 use onnx_conformance_reference::model::text::{parse_graph, parse_model, parse_nodes, parse_value_type};
 use onnx_conformance_reference::model::{LoadLimits, read_model};
@@ -57,7 +57,7 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, Bug> {
     let Ok(expectations) = ExpectationMatcher::new(expectations, &Declaration::named("fuzz", "1"), false) else {
         return Ok(false);
     };
-    Ok(updated_expectations(&text, &expectations, &[], Variant::Runtime, &[]).is_ok())
+    Ok(updated_expectations(&text, &expectations, &WholeRun::new(Vec::new(), Variant::Runtime)).is_ok())
 }
 
 /// Reads a results file.

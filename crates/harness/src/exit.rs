@@ -18,7 +18,7 @@ pub const INTERRUPTED: u8 = 130;
 pub const USAGE: u8 = 64;
 
 /// Returns the exit code of a run.
-pub const fn of(conclusion: Conclusion) -> u8 {
+pub const fn code_for(conclusion: Conclusion) -> u8 {
     match conclusion {
         Conclusion::Broken => HARNESS,
         Conclusion::Regressions => REGRESSION,

@@ -9,7 +9,8 @@ use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 use crate::escape;
 use crate::expectations::{
-    ExpectationMatcher, Expectations, Provenance, updated_expectations, version_key, with_accepted, with_provenance,
+    ExpectationMatcher, Expectations, Provenance, WholeRun, updated_expectations, version_key, with_accepted,
+    with_provenance,
 };
 use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
@@ -21,9 +22,9 @@ use crate::whole_file::{lock_folder, write_whole};
 pub struct GateOptions<'a> {
     /// The expectation file that is named; without one, the runtime's own.
     pub expectations: Option<&'a Path>,
-    /// Allows a file that does not exist yet.
+    /// Allows a missing file, which an update creates.
     pub update_expectations: bool,
-    /// Holds the runtime to what is recommended, too, whatever the file says.
+    /// Counts recommended cases even if the file does not say so.
     pub strict: bool,
     /// The cases that are run.
     pub origin: SuiteOrigin,
@@ -77,7 +78,7 @@ impl GateOptions<'_> {
             && !self.update_expectations
         {
             let place = path.display();
-            bail!("{place}: there is no such file; leave out --expectations, or write it with `onnx-conformance init`");
+            bail!("{place}: no such file; omit --expectations, or create the file with `onnx-conformance init`");
         }
         let strict = self.strict || runtime.name == Builtin::NAME;
         let is_default = self.expectations.is_none();
@@ -97,7 +98,7 @@ impl GateOptions<'_> {
 impl Source {
     /// Returns the text of the file, if it exists, and its expectations.
     fn read(&self) -> anyhow::Result<(Option<String>, ExpectationMatcher)> {
-        let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
+        let (mut text, mut expectations) = (None, Expectations::empty(&self.runtime.name));
         if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
             let name = path.display().to_string();
             let read = read_text(path).with_context(|| name.clone())?;
@@ -155,46 +156,45 @@ impl Gate {
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
         let stated = expectations.accepts.as_ref().filter(|stated| is_same_version && *stated != accepted)?;
         let path = expectations.path();
-        Some(format!("{path}: it takes {accepted}, and `accepts` says {stated}; --update-expectations rewrites it"))
+        Some(format!(
+            "{path}: the runtime accepts {accepted}, but `accepts` says {stated}; --update-expectations rewrites it"
+        ))
     }
 
-    /// Rewrites the file so that these results of a whole run in one variant are as expected. The groups in `missing` have no
-    /// results. `header` provides the new provenance of a measurement.
+    /// Rewrites the file so that the results of a whole run are as expected. `header` provides the new provenance of a
+    /// measurement.
     pub fn update(
         &self,
-        results: &mut Vec<CaseResult>,
-        variant: Variant,
-        missing: &[String],
+        mut run: WholeRun<'_>,
         accepted: Option<&Accepted>,
         header: Option<&Header>,
     ) -> anyhow::Result<()> {
         let path = self.source.target(self.matcher.expectations());
-        let path = &path.context("there is no expectation file to rewrite; name one with --expectations")?;
-        results.sort_by(|a, b| a.id.cmp(&b.id));
-        let _held = hold(path)?;
+        let path = &path.context("there is no expectation file to update; give one with --expectations")?;
+        let _lock = lock_expectations(path)?;
         // Another run may have written the file since this one started.
         let (text, matcher) = self.source.read()?;
         let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
-        results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
+        run.results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
         if matcher.expectations().exact {
-            check_measured(path, results)?;
+            check_measured(path, &run.results)?;
         }
-        let text = updated_expectations(&text, &matcher, results, variant, missing)?;
+        let text = updated_expectations(&text, &matcher, &run)?;
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
-        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::of);
+        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::from_header);
         write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
         // Results of other variants confirm nothing.
         let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
-        if variant == Variant::Runtime && has_digests {
-            let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
-            write_digests(path, digests, missing)?;
+        if run.variant == Variant::Runtime && has_digests {
+            let ids = run.results.iter().map(|result| result.id.as_str());
+            write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
         }
         Ok(())
     }
 }
 
 /// Locks the folder of an expectation file until the value is dropped. A missing folder is created.
-pub fn hold(path: &Path) -> anyhow::Result<Option<File>> {
+pub fn lock_expectations(path: &Path) -> anyhow::Result<Option<File>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
@@ -218,8 +218,8 @@ pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()>
     let (unsent, first) = (unsent.clone().count(), unsent.map(|result| &result.id).next());
     let Some(first) = first else { return Ok(()) };
     bail!(
-        "{}: says `exact: true`, but {unsent} cases were not sent, such as {}: the runtime does not declare what they need; \
-         declare it, or leave them out of `scope`",
+        "{}: says `exact: true`, but {unsent} cases were not sent, such as {}: the runtime does not declare the \
+         features that they need; declare them, or exclude the cases from `scope`",
         path.display(),
         escape::line(first)
     )
@@ -233,13 +233,13 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
     match (digests, path.exists()) {
         (Some(mut digests), exists) => {
             if exists {
-                digests.keep(MeasuredDigests::parse(&read_text(&path).with_context(place)?), missing);
+                digests.carry_over(MeasuredDigests::parse(&read_text(&path).with_context(place)?), missing);
             }
             write(&path, &digests.to_text())
         }
         (None, true) => {
             std::fs::remove_file(&path).with_context(place)?;
-            note(&format!("removed {}: these cases are not the project's, and have no record", place()));
+            note(&format!("removed {}: the cases are not the project's own, so they have no record", place()));
             Ok(())
         }
         (None, false) => Ok(()),

@@ -11,30 +11,30 @@ use crate::note::note;
 static STOP: Mutex<Option<Stop>> = Mutex::new(None);
 
 /// True once this process handles signals.
-static LISTENS: Mutex<bool> = Mutex::new(false);
+static HANDLERS_SET: Mutex<bool> = Mutex::new(false);
 
 /// Returns a flag that Ctrl-C sets. The second time, the program ends at once.
 pub fn stopped_by_interrupt() -> Stop {
     stop().unwrap_or_else(|error| {
-        note(&format!("a signal such as Ctrl-C ends the program at once: {error}"));
+        note(&format!("signals such as Ctrl-C will end the program at once: {error}"));
         Stop::default()
     })
 }
 
 /// Returns a flag that the first signal sets. The second signal ends the program at once.
 fn stop() -> io::Result<Stop> {
-    listen()?;
+    set_signal_handlers()?;
     let stop = Stop::default();
     *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop.clone());
     Ok(stop)
 }
 
 /// Installs handlers for the signals that end a program.
-pub fn listen() -> io::Result<()> {
-    let mut listens = LISTENS.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*listens {
+pub fn set_signal_handlers() -> io::Result<()> {
+    let mut is_set = HANDLERS_SET.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*is_set {
         start()?;
-        *listens = true;
+        *is_set = true;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The conformance suite for ONNX as the tests of a runtime's own crate.
 //!
 //! Implement [`Runtime`], and give it to [`Harness`] in a test with `harness = false`. The suite becomes the tests of the crate: one for
-//! each operator version, and one for each backend test of ONNX's releases. Results are held against an expectation file.
+//! each operator version, and one for each backend test of ONNX's releases. Results are compared with an expectation file.
 //!
 //! ```
 //! use onnx_conformance_harness::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value, adapter};

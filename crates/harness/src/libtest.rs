@@ -45,7 +45,7 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 ///
 /// A trial fails if a case differs from the expectation file. It is ignored, with the reason, if all its cases are expected
 /// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
-/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs this case alone.
+/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case.
 pub struct Harness {
     place: Place,
     expectations: PathBuf,
@@ -62,20 +62,20 @@ pub struct Harness {
 /// Place where the runtime runs.
 enum Place {
     /// In separate processes.
-    Apart(Box<dyn Runtime + Send>),
+    Subprocess(Box<dyn Runtime + Send>),
     /// In this process.
-    Here(Box<dyn Host + Send>),
+    InProcess(Box<dyn Host + Send>),
 }
 
 impl Harness {
     /// Compares a runtime with an expectation file, which need not exist yet.
     pub fn new(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
-        Harness::at(Place::Apart(Box::new(runtime)), expectations.into())
+        Harness::at(Place::Subprocess(Box::new(runtime)), expectations.into())
     }
 
     /// Compares a host's results with an expectation file. Limits and the number of processes are up to the host.
-    pub fn of_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
-        Harness::at(Place::Here(Box::new(host)), expectations.into())
+    pub fn from_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
+        Harness::at(Place::InProcess(Box::new(host)), expectations.into())
     }
 
     fn at(place: Place, expectations: PathBuf) -> Harness {
@@ -105,7 +105,7 @@ impl Harness {
         Harness { filters: filters.iter().map(|&filter| filter.to_owned()).collect(), ..self }
     }
 
-    /// Makes recommended cases count, too.
+    /// Also counts recommended cases.
     #[must_use]
     pub fn strict(self) -> Harness {
         Harness { strict: true, ..self }
@@ -129,7 +129,7 @@ impl Harness {
         Harness { limits: Limits { memory: Some(bytes), ..self.limits }, ..self }
     }
 
-    /// Runs this many cases at a time, whatever the runtime declares.
+    /// Runs this many cases at a time, regardless of the runtime's declaration.
     #[must_use]
     pub fn jobs(self, jobs: NonZeroUsize) -> Harness {
         Harness { jobs: Some(jobs), ..self }
@@ -146,8 +146,8 @@ impl Harness {
     #[must_use]
     pub fn in_process(self) -> Harness {
         let place = match self.place {
-            Place::Apart(runtime) => Place::Here(Box::new(InProcess(runtime))),
-            here @ Place::Here(_) => here,
+            Place::Subprocess(runtime) => Place::InProcess(Box::new(InProcess(runtime))),
+            host @ Place::InProcess(_) => host,
         };
         Harness { place, ..self }
     }
@@ -160,7 +160,7 @@ impl Harness {
 
     /// Runs the trials selected by the command line.
     pub fn run(self) -> ExitCode {
-        if let (Place::Apart(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
+        if let (Place::Subprocess(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
             return serve(runtime);
         }
         let arguments = Arguments::from_args();
@@ -177,18 +177,21 @@ impl Harness {
         // The trials outlive this function's scope. They live until the program ends.
         let suite = Suite::project(self.testdata.as_deref(), Generated::embedded())?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
-        let units = choose(suite, &filter, &arguments)?;
+        let groups = choose(suite, &filter, &arguments)?;
         if arguments.list {
-            let listed = units.into_iter().map(|unit| unit.name).chain([trials::EXPECTATIONS.to_owned()]);
+            let listed = groups.into_iter().map(|group| group.name).chain([trials::EXPECTATIONS.to_owned()]);
             let listed = listed.map(|name| Trial::test(name, || Ok(()))).collect();
             return Ok(libtest_mimic::run(&arguments, listed).exit_code());
         }
         let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if wants_update && !is_whole {
-            note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
+            note(&format!("{UPDATE} has no effect in a run of some of the tests"));
         }
-        let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
+        let jobs = self.requests_at_a_time(arguments.test_threads);
+        arguments.test_threads = Some(jobs);
+        let options = Options { workers: jobs, limits: self.limits, restarts: self.restarts, ..Options::default() };
+        let (host, stop) = open_host(self.place, options)?;
         let accepted = probe_if_undeclared(&*host);
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
         let exists = self.expectations.exists();
@@ -211,56 +214,52 @@ impl Harness {
             stop,
             is_whole,
             updates: wants_update && is_whole,
-            units: units.iter().map(|unit| unit.name.clone()).collect(),
+            groups: groups.iter().map(|group| group.name.clone()).collect(),
             seen: std::sync::Mutex::default(),
         });
-        let trial = |unit: choice::Choice| {
+        let trial = |group: choice::Choice| {
             let trials = Arc::clone(&trials);
-            Trial::ignorable_test(unit.name.clone(), move || trials.run_unit(&unit))
+            Trial::ignorable_test(group.name.clone(), move || trials.run_group(&group))
         };
-        let mut all: Vec<Trial> = units.into_iter().map(trial).collect();
+        let mut all: Vec<Trial> = groups.into_iter().map(trial).collect();
         let whole = Arc::clone(&trials);
         all.push(Trial::test(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
         let conclusion = libtest_mimic::run(&arguments, all);
         let is_right = trials.finish()?;
         Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
     }
+
+    /// Returns the number of requests that the runtime gets at a time, at most one per thread.
+    fn requests_at_a_time(&self, threads: Option<usize>) -> usize {
+        let declared = match &self.place {
+            Place::Subprocess(runtime) => runtime.jobs(),
+            Place::InProcess(host) => host.jobs(),
+        };
+        let jobs = match (self.jobs.map(NonZeroUsize::get).or(declared), threads) {
+            (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
+            (None, Some(threads)) => threads,
+            (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+        };
+        jobs.max(1)
+    }
 }
 
-/// Starts the runtime, and limits the number of threads to the requests that it accepts at a time.
-fn open_host(
-    place: Place,
-    jobs: Option<NonZeroUsize>,
-    limits: Limits,
-    restarts: usize,
-    arguments: &mut Arguments,
-) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
-    let declared = match &place {
-        Place::Apart(runtime) => runtime.jobs(),
-        Place::Here(host) => host.jobs(),
-    };
-    let jobs = match (jobs.map(NonZeroUsize::get).or(declared), arguments.test_threads) {
-        (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
-        (None, Some(threads)) => threads,
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-    };
-    let jobs = jobs.max(1);
-    arguments.test_threads = Some(jobs);
+/// Starts the runtime.
+fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
     Ok(match place {
-        Place::Here(host) => (host, Stop::default()),
-        Place::Apart(_) => {
+        Place::InProcess(host) => (host, Stop::default()),
+        Place::Subprocess(_) => {
             let stop = stopped_by_interrupt();
             let launch = Launch {
-                program: std::env::current_exe().context("the test binary does not find itself")?,
+                program: std::env::current_exe().context("the path of the test binary is unknown")?,
                 arguments: Vec::new(),
                 environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
                 folder: None,
                 help: "the test binary starts itself to run cases".to_owned(),
                 file: None,
             };
-            let options = Options { workers: jobs, limits, restarts, ..Options::default() };
             let host = Subprocess::start(launch, options, &stop)
-                .context("the test binary runs cases in processes of its own; its `main` does nothing before `run`")?;
+                .context("the test binary starts itself to run cases; its `main` must do nothing before `run`")?;
             (Box::new(host), stop)
         }
     })

@@ -4,7 +4,7 @@ use std::io::{Write as _, stderr};
 
 use crate::escape;
 
-/// Prints a note, which is no result. Where standard error is closed or full, nobody is left to be told so.
+/// Prints a note to standard error. Errors are ignored: if standard error is closed or full, nobody can be notified.
 pub fn note(text: &str) {
     let _ = writeln!(stderr().lock(), "{}", escape::lines(text));
 }

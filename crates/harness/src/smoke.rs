@@ -32,8 +32,8 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
     for probe in probes()? {
         let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
         let verdict = match missing {
-            Some(element) => Verdict::Unsupported(format!("{element} is not among the types that are declared")),
-            None => ask(&probe, runtime, earlier.as_ref()),
+            Some(element) => Verdict::Unsupported(format!("the type {element} is not declared")),
+            None => run_probe(&probe, runtime, earlier.as_ref()),
         };
         if let Expected::Outputs(values) = &probe.expected {
             earlier = Some(values.clone());
@@ -43,7 +43,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
     Ok(())
 }
 
-fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
+fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
     let ran = runtime.run(&Request {
         id: probe.about,
         model: &probe.model,
@@ -55,7 +55,7 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
         (Ended::Answered(response), None) => response,
         (Ended::Timeout(message) | Ended::Crash(message) | Ended::OutOfMemory(message), _)
         | (Ended::Answered(_), Some(message)) => {
-            let message = format!("the process did not live through it: {message}");
+            let message = format!("the process did not survive: {message}");
             return if probe.is_basic { Verdict::Wrong(message) } else { Verdict::Runtime(message) };
         }
         (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
@@ -65,26 +65,32 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
         (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. })
             if probe.is_basic =>
         {
-            Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
+            Verdict::Wrong(format!("every runtime can do this, but the answer is: {message}"))
         }
         (Expected::Outputs(_), Response::Unsupported { message, .. }) => Verdict::Unsupported(message),
         (Expected::Outputs(_), Response::Error { message, phase, .. }) => {
             let phase = if phase == Phase::Load { "load" } else { "run" };
-            Verdict::Runtime(format!("an error at `{phase}`, where `unsupported` would say that it cannot: {message}"))
+            Verdict::Runtime(format!(
+                "an error at `{phase}`; for a missing feature, the answer should be `unsupported`: {message}"
+            ))
         }
         (Expected::NoModel, Response::Error { phase: Phase::Load, .. })
         | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Correct,
-        (Expected::NoModel, Response::Error { .. }) => Verdict::Wrong(
-            "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
-        ),
+        (Expected::NoModel, Response::Error { .. }) => {
+            Verdict::Wrong("an error before the whole model is read has phase `load`, not `run`".to_owned())
+        }
         (Expected::NoModel, Response::Unsupported { .. }) => Verdict::Wrong(
-            "a file that is no model is an `error` at `load`; `unsupported` is for what the standard has".to_owned(),
+            "a file that is not a model is an `error` at `load`; `unsupported` is for features of the standard"
+                .to_owned(),
         ),
-        (Expected::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
+        (Expected::NoModel, Response::Outputs { .. }) => {
+            Verdict::Wrong("a file that is not a model was run".to_owned())
+        }
         (Expected::Failure, Response::Outputs { .. }) => Verdict::Wrong(
-            "it claims to have run an operator that no runtime has; does it run the model at all?".to_owned(),
+            "the answer claims that an operator ran which no runtime has; does the adapter run the model at all?"
+                .to_owned(),
         ),
-        (_, other) => Verdict::Wrong(format!("an answer of an unknown kind: {other:?}")),
+        (_, other) => Verdict::Wrong(format!("unknown kind of answer: {other:?}")),
     }
 }
 
@@ -93,14 +99,18 @@ fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> 
         return Verdict::Correct;
     }
     if expected.len() > 1 && expected.iter().rev().eq(actual) {
-        return Verdict::Wrong("the outputs come in another order; each has its own `path`".to_owned());
+        return Verdict::Wrong("the outputs are in the wrong order; each has its own `path`".to_owned());
     }
     if earlier.is_some_and(|earlier| earlier == actual) {
-        return Verdict::Wrong("it gives what an earlier request gave; every request has inputs of its own".to_owned());
+        return Verdict::Wrong(
+            "the outputs are those of an earlier request; every request has its own \
+        inputs"
+                .to_owned(),
+        );
     }
     for (expected, actual) in expected.iter().zip(actual) {
         if let Err(difference) = compare(expected, actual, &Accuracy::Exact) {
-            return Verdict::Wrong(format!("the value is not what went in: {}", difference.message));
+            return Verdict::Wrong(format!("the output differs from the input: {}", difference.message));
         }
     }
     let is_float = |value: &Value| value.value_type().element_type().is_float();
@@ -145,11 +155,11 @@ mod tests {
     use onnx_conformance_subject::{Builtin, Declaration, Ran};
 
     /// The built-in executor with a function that corrupts its responses.
-    struct Spoilt(fn(Response) -> Response);
+    struct Tampered(fn(Response) -> Response);
 
-    impl Host for Spoilt {
+    impl Host for Tampered {
         fn declaration(&self) -> Declaration {
-            Declaration::named("spoilt", "1")
+            Declaration::named("tampered", "1")
         }
 
         fn run(&self, request: &Request<'_>) -> Ran {
@@ -160,18 +170,18 @@ mod tests {
         }
     }
 
-    fn wrong(spoil: fn(Response) -> Response) -> Vec<(String, Verdict)> {
+    fn failing(tamper: fn(Response) -> Response) -> Vec<(String, Verdict)> {
         let mut all = Vec::new();
-        smoke(&Spoilt(spoil), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
+        smoke(&Tampered(tamper), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
         assert!(all.len() >= 12, "{all:?}");
         all.retain(|(_, verdict)| *verdict != Verdict::Correct);
         all
     }
 
-    fn spoilt(response: Response, spoil: impl FnOnce(&mut Vec<Value>)) -> Response {
+    fn tampered(response: Response, tamper: impl FnOnce(&mut Vec<Value>)) -> Response {
         match response {
             Response::Outputs { mut values, cells } => {
-                spoil(&mut values);
+                tamper(&mut values);
                 Response::Outputs { values, cells }
             }
             other => other,
@@ -179,34 +189,34 @@ mod tests {
     }
 
     #[test]
-    fn the_builtin_executor_is_right() {
-        assert_eq!(wrong(|response| response), []);
+    fn the_builtin_executor_passes() {
+        assert_eq!(failing(|response| response), []);
     }
 
     #[test]
-    fn outputs_in_another_order_are_said() {
-        let wrong = wrong(|response| spoilt(response, |values| values.reverse()));
-        let says = |text: &str| wrong.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
-        assert!(wrong.len() == 1 && says("in another order"), "{wrong:?}");
+    fn outputs_in_the_wrong_order_are_reported() {
+        let failed = failing(|response| tampered(response, |values| values.reverse()));
+        let says = |text: &str| failed.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
+        assert!(failed.len() == 1 && says("in the wrong order"), "{failed:?}");
     }
 
     #[test]
-    fn whoever_runs_everything_runs_what_is_not_there() {
+    fn an_adapter_that_answers_every_request_is_caught() {
         let run = |response| match response {
             Response::Error { .. } | Response::Unsupported { .. } => {
                 Response::Outputs { values: Vec::new(), cells: Vec::new() }
             }
             other => other,
         };
-        let wrong = wrong(run);
-        assert!(wrong.len() == 2 && format!("{wrong:?}").contains("no runtime has"), "{wrong:?}");
+        let failed = failing(run);
+        assert!(failed.len() == 2 && format!("{failed:?}").contains("no runtime has"), "{failed:?}");
     }
 
     #[test]
-    fn what_is_missing_is_no_fault_of_the_adapter() {
-        let none = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
-        let wrong = wrong(none);
-        let faults = wrong.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
-        assert!(faults == 6 && wrong.len() > 18, "{wrong:?}");
+    fn a_missing_feature_is_not_an_error_of_the_adapter() {
+        let declines = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
+        let failed = failing(declines);
+        let faults = failed.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
+        assert!(faults == 6 && failed.len() > 18, "{failed:?}");
     }
 }

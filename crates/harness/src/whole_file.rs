@@ -1,4 +1,4 @@
-//! Files that are written next to their place and then renamed, so that a reader finds either the whole old or the
+//! Files that are written under a temporary name and then renamed, so that a reader finds either the whole old or the
 //! whole new file.
 
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ impl WholeFile {
         };
         let prefix = format!(".{}.", name.get(..name.floor_char_boundary(PREFIX)).unwrap_or_default());
         let made = Builder::new().prefix(&prefix).make_in(folder, make).map_err(|error| {
-            io::Error::new(error.kind(), format!("no file can be made in {}: {error}", folder.display()))
+            io::Error::new(error.kind(), format!("cannot create a file in {}: {error}", folder.display()))
         })?;
         let ((file, entry), temporary) = made.into_parts();
         if let Some(old) = old {
@@ -141,7 +141,7 @@ fn target(path: &Path) -> io::Result<Option<PathBuf>> {
         let Ok(next) = fs::read_link(&place) else { return Ok(Some(place)) };
         place = place.parent().unwrap_or(Path::new("")).join(next);
     }
-    Err(io::Error::other("the links lead nowhere"))
+    Err(io::Error::other("the link is broken"))
 }
 
 /// Locks the folder of a file until the value is dropped; other processes that lock it wait. Returns `None` if the
@@ -180,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replaced_is_told_and_stays() {
+    fn a_file_that_cannot_be_replaced_stays() {
         let folder = tempfile::tempdir().unwrap();
         let error = write_whole(&folder.path().join("none/a"), b"").unwrap_err().to_string();
-        assert!(error.starts_with("no file can be made in ") && error.contains("none: "), "{error}");
+        assert!(error.starts_with("cannot create a file in ") && error.contains("none: "), "{error}");
         assert!(write_whole(folder.path(), b"").is_err());
         let path = folder.path().join("a");
         write_whole(&path, b"old").unwrap();
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!((fs::read(at("real/a")).unwrap(), mode("real/a")), (b"2".to_vec(), 0o640));
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         symlink("loop", at("loop")).unwrap();
-        assert_eq!(write_whole(&at("loop"), b"").unwrap_err().to_string(), "the links lead nowhere");
+        assert_eq!(write_whole(&at("loop"), b"").unwrap_err().to_string(), "the link is broken");
         assert_eq!(names(&at("real")), ["a"]);
     }
 

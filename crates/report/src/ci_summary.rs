@@ -10,7 +10,7 @@ use onnx_conformance_subject::Declaration;
 use crate::terminal;
 
 /// Maximum number of cases in a table. CI services truncate long pages.
-const MOST: usize = 50;
+const MAX_ROWS: usize = 50;
 
 /// Maximum number of characters of a message.
 const LONGEST: usize = 200;
@@ -21,7 +21,7 @@ pub fn markdown(runtime: &Declaration, gate_result: &GateResult) -> String {
         Conclusion::Broken => "❌ cases could not be loaded",
         Conclusion::Regressions => "❌ regressions",
         Conclusion::Improvements => "⚠️ the expectation file is out of date",
-        Conclusion::NothingJudged => "❌ no case counts for the runtime",
+        Conclusion::NothingJudged => "❌ no case was judged",
         Conclusion::AsExpected => "✅ as expected",
     };
     let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
@@ -55,7 +55,7 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
     }
     let _ =
         write!(text, "\n### {title}: {}\n\n| case | outcome | message | rule |\n|---|---|---|---|\n", results.len());
-    for result in results.iter().take(MOST) {
+    for result in results.iter().take(MAX_ROWS) {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} |",
@@ -66,10 +66,13 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
         );
     }
     if let Some(first) = results.first() {
-        let more =
-            if results.len() > MOST { format!("... and {} more. ", results.len() - MOST) } else { String::new() };
+        let more = if results.len() > MAX_ROWS {
+            format!("... and {} more. ", results.len() - MAX_ROWS)
+        } else {
+            String::new()
+        };
         let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
-        let _ = writeln!(text, "\n{more}To run one again: {command}");
+        let _ = writeln!(text, "\n{more}To re-run a case: {command}");
     }
 }
 
@@ -79,11 +82,11 @@ fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
         return;
     }
     let _ = write!(text, "\n### {title}: {}\n\n", lines.len());
-    for line in lines.iter().take(MOST) {
+    for line in lines.iter().take(MAX_ROWS) {
         let _ = writeln!(text, "- {}", cell(line));
     }
-    if lines.len() > MOST {
-        let _ = writeln!(text, "- ... and {} more", lines.len() - MOST);
+    if lines.len() > MAX_ROWS {
+        let _ = writeln!(text, "- ... and {} more", lines.len() - MAX_ROWS);
     }
 }
 

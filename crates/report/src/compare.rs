@@ -177,7 +177,7 @@ impl Change<'_> {
     }
 }
 
-/// Returns true if two lists are the same object. Cases that only one runtime takes are counted, and listed in JSON alone: the
+/// Returns true if two lists are the same object. Cases that only one runtime accepts are counted, and listed only in JSON: the
 /// cause is a whole opset.
 fn is_same_list(one: &[Change<'_>], other: &[Change<'_>]) -> bool {
     std::ptr::eq(one, other)

@@ -21,7 +21,7 @@ pub fn describe(case: &Case) -> String {
         let _ = write!(text, ", evidence: {evidence}");
     }
     if let Some(rule) = &case.rule {
-        let verb = if case.refusal.is_some() { "breaks" } else { "shows" };
+        let verb = if case.refusal.is_some() { "violates" } else { "shows" };
         let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));
     }
     text.push_str("\n\n");
@@ -34,7 +34,7 @@ pub fn describe_parts(case: &Case) -> String {
     let mut text = String::new();
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
-        Err(error) => drop(write!(text, "no model: {error}")),
+        Err(error) => drop(write!(text, "not a model: {error}")),
     }
     describe_data(&mut text, case);
     text
@@ -118,7 +118,7 @@ fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
         let name = line(tensor.name());
         let _ = match decode::tensor(tensor, &decode::NoExternalData) {
             Ok(value) => write!(text, "\n{indent}  {name} = {}", shown(&Value::Tensor(value))),
-            Err(_) => write!(text, "\n{indent}  {name} = initializer of dims {:?}, kept outside", tensor.dims),
+            Err(_) => write!(text, "\n{indent}  {name} = initializer of dims {:?}, external data", tensor.dims),
         };
     }
     graph.node.iter().for_each(|node| describe_node(text, node, depth + 1));
@@ -184,7 +184,7 @@ fn attribute_text(attribute: &AttributeProto) -> String {
         A::Strings => format!("[{}]", attribute.strings.iter().map(|s| string(s)).collect::<Vec<_>>().join(", ")),
         A::Tensor => match attribute.t.as_ref().map(|tensor| decode::tensor(tensor, &decode::NoExternalData)) {
             Some(Ok(tensor)) => shown(&Value::Tensor(tensor)),
-            _ => "a tensor kept outside".to_owned(),
+            _ => "external data".to_owned(),
         },
         A::TypeProto => attribute
             .tp
@@ -248,6 +248,6 @@ mod tests {
             assert!(text.contains(expected) && text.contains("specs/ai.onnx/Sum/op.yaml:"), "{text}");
         };
         check("ai.onnx/Sum-13/broadcast_known_values/T=float", "\nshows C");
-        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nbreaks C");
+        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nviolates C");
     }
 }

@@ -38,7 +38,7 @@ pub fn failure_groups(results: &[CaseResult]) -> Vec<FailureGroup<'_>> {
             all.push(FailureGroup { path, worst, others: others.to_vec() });
         }
     }
-    all.sort_by_key(|group| (Reverse(Severity::of(group.worst.outcome, false)), Reverse(group.others.len())));
+    all.sort_by_key(|group| (Reverse(Severity::from_outcome(group.worst.outcome, false)), Reverse(group.others.len())));
     all
 }
 

@@ -53,7 +53,7 @@ pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> S
     }
     let _ = write!(
         text,
-        "\nModel, inputs and what is expected (case `{}`):\n\n```\n{}\n```\n",
+        "\nModel, inputs and expected outputs (case `{}`):\n\n```\n{}\n```\n",
         sample.id,
         describe_parts(sample)
     );

@@ -27,7 +27,7 @@ pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String
     report.to_string()
 }
 
-fn test_case(unit: &str, result: &CaseResult, standing: Verdict) -> TestCase {
+fn test_case(suite_name: &str, result: &CaseResult, standing: Verdict) -> TestCase {
     let status = match standing {
         Verdict::Pass => TestCaseStatus::success(),
         Verdict::ExpectedFailure => skipped("expected", result),
@@ -42,7 +42,7 @@ fn test_case(unit: &str, result: &CaseResult, standing: Verdict) -> TestCase {
         },
     };
     let mut case = TestCase::new(escape::line(&result.id), status);
-    case.set_classname(escape::line(unit));
+    case.set_classname(escape::line(suite_name));
     case.set_time(Duration::try_from_secs_f64(result.ms / 1e3).unwrap_or_default());
     case
 }

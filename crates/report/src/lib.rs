@@ -39,7 +39,7 @@ mod tests {
 
     /// Returns the gate result if every case is expected to pass.
     pub(super) fn gate_result(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
-        let matcher = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
+        let matcher = ExpectationMatcher::new(Expectations::empty("a"), &Declaration::named("a", "1"), false).unwrap();
         let mut gate_result = GateResult::default();
         let judge = |result: &CaseResult| (result.clone(), gate_result.add_result(result, &matcher));
         let judged = results.iter().map(judge).collect();

@@ -125,7 +125,7 @@ fn measured(text: &mut String, table: &VersionTable, columns: &[Column]) {
             format!("{colour}{}{colour:#}", words_of(state)),
         ]
     };
-    section(text, "measured, in required cases", &columns.iter().zip(&states).map(row).collect::<Vec<_>>());
+    section(text, "measured results, required cases", &columns.iter().zip(&states).map(row).collect::<Vec<_>>());
 }
 
 /// Adds a row per type of each type parameter. For each version it has a letter per runtime.
@@ -159,12 +159,12 @@ fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
     }
     let named: Vec<String> =
         columns.iter().map(|column| format!("{} {}", line(&column.runtime), line(&column.version))).collect();
-    section(text, "types over versions", &rows);
+    section(text, "types by version", &rows);
     let _ = writeln!(
         text,
         "  a letter each for {}:\n  {GOOD}r{GOOD:#} right, {NOTE}p{NOTE:#} partly declined, {DIM}d{DIM:#} declined, \
-         {UNSURE}a{UNSURE:#} takes what it must refuse, {UNSURE}e{UNSURE:#} refuses what it must run, \
-         {UNSURE}s{UNSURE:#} wrong in special values,\n  {BAD}w{BAD:#} wrong, {BAD}c{BAD:#} dies or hangs, \
+         {UNSURE}a{UNSURE:#} accepts invalid models, {UNSURE}e{UNSURE:#} refuses valid models, \
+         {UNSURE}s{UNSURE:#} wrong in special values,\n  {BAD}w{BAD:#} wrong, {BAD}c{BAD:#} crashes or hangs, \
          {DIM}n{DIM:#} opset not accepted, {DIM}o{DIM:#} recorded, {DIM}?{DIM:#} not measured",
         named.join(", ")
     );

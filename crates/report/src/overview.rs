@@ -41,15 +41,19 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     for of in overviews {
         let (runtime, version) = (line(&of.runtime), line(&of.version));
         for (processors, cases) in &of.failing_by_processor {
-            let _ = writeln!(text, "on processors {processors} alone: {cases} of the failures of {runtime} {version}");
+            let _ = writeln!(text, "only on processors {processors}: {cases} of the failures of {runtime} {version}");
         }
     }
     let _ = writeln!(
         text,
-        "\nRequired and recommended cases from the specs: wrong is another output than expected, or a model that must be refused and\n\
-         runs; failed an error; declined what the runtime says it does not have; crashed an end of the process, or none in time; not taken is\n\
-         in an opset or IR version that it does not take. right: operators of ai.onnx at opset {opset} of which every required case in\n\
-         float passes, of those measured there. `op OPERATOR@VERSION` shows one of them, `finding --runtime NAME` why cases fail."
+        "\nThe counts cover required and recommended cases from the specs.\n\
+         wrong: an unexpected output, or a model that must be refused but runs\n\
+         failed: an error\n\
+         declined: a feature that the runtime reports as missing\n\
+         crashed: the process ended, or did not answer in time\n\
+         not taken: an opset or IR version that the runtime does not accept\n\
+         right: measured operators of ai.onnx at opset {opset} whose required cases in float all pass\n\
+         `op OPERATOR@VERSION` shows one operator, `finding --runtime NAME` the causes of failures."
     );
     text
 }

@@ -13,7 +13,7 @@ const SMALLER: &str = "differences below 0.1 % and in the sign of 0";
 const FEWEST: usize = 2;
 
 /// Maximum number of elements to examine.
-const MOST: usize = 1 << 16;
+const MAX_ELEMENTS: usize = 1 << 16;
 
 /// Describes the relation of the actual tensor to the expected one; `None` if there is no pattern. `input` is the first input if
 /// it has the same number of elements.
@@ -21,7 +21,7 @@ pub fn pattern(expected: &Tensor, actual: &Tensor, input: Option<&Tensor>) -> Op
     let has_numbers = |tensor: &Tensor| {
         tensor.element_type() != ElementType::String
             && tensor.element_type().kind() != Kind::Complex
-            && tensor.len() <= MOST
+            && tensor.len() <= MAX_ELEMENTS
     };
     if !has_numbers(expected) || !has_numbers(actual) {
         return None;
@@ -75,7 +75,7 @@ fn reordered(expected: &Tensor, before: &[f64], after: &[f64]) -> Option<String>
                 .collect::<Vec<f64>>()
         };
         if rows > 1 && columns > 1 && same(before.chunks(matrix).flat_map(transposed).collect()) {
-            return Some("it is transposed: the last two axes have changed places".to_owned());
+            return Some("it is transposed: the last two axes are swapped".to_owned());
         }
     }
     if same(before.iter().rev().copied().collect()) {
@@ -104,12 +104,12 @@ fn ratio(pairs: &[(f64, f64)]) -> Option<String> {
     if let Some(factor) = constant(pairs.iter().map(|(expected, actual)| actual / expected).collect()) {
         return Some(match factor {
             -1.0 => "the sign is wrong wherever it differs".to_owned(),
-            _ => format!("it is {} times what is expected wherever it differs", short(factor)),
+            _ => format!("it is {} times the expected value wherever it differs", short(factor)),
         });
     }
     let distance = constant(pairs.iter().map(|(expected, actual)| actual - expected).collect())?;
     let (size, side) = (short(distance.abs()), if distance > 0.0 { "more" } else { "less" });
-    Some(format!("it is {size} {side} than what is expected wherever it differs"))
+    Some(format!("it is {size} {side} than expected wherever it differs"))
 }
 
 fn short(value: f64) -> String {
@@ -119,7 +119,7 @@ fn short(value: f64) -> String {
 
 /// Detects outputs that differ only in rounding of halves.
 fn ties(differing: &[usize], input: Option<&Tensor>) -> Option<String> {
-    let input = input.filter(|input| input.len() <= MOST && input.element_type().is_float())?.floats();
+    let input = input.filter(|input| input.len() <= MAX_ELEMENTS && input.element_type().is_float())?.floats();
     let is_tie = |at: &usize| input.get(*at).is_some_and(|value| value.fract().abs() == 0.5);
     differing.iter().all(is_tie).then(|| "it differs only at ties, halves of odd integers".to_owned())
 }

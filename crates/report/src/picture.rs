@@ -53,7 +53,7 @@ pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
     );
     for (number, measurement) in rows.into_iter().enumerate() {
         let y = top + number * (down + 6);
-        let of = Overview::of(measurement, &operators);
+        let of = Overview::new(measurement, &operators);
         let (name, base) = (html(&format!("{} {}", of.runtime, of.version)), y + down / 2 + 5);
         let _ = writeln!(svg, "<text x=\"10\" y=\"{base}\" fill=\"#1a1e23\">{name}</text>");
         for (severity, path) in stripes(measurement, &operators, y) {
@@ -83,7 +83,7 @@ fn stripes(measurement: &Measurement, operators: &[CasesOfOperator], y: usize) -
     let mut paths: BTreeMap<Severity, String> = BTreeMap::new();
     for (number, (version, cases)) in operators.iter().enumerate() {
         let severities = cases.iter().filter_map(|case| match measurement.outcome(version, case) {
-            Measured::Ended(outcome) => Severity::of(outcome, case.facts.is_edge),
+            Measured::Ended(outcome) => Severity::from_outcome(outcome, case.facts.is_edge),
             Measured::NotAccepted => Some(Severity::Declined),
             Measured::Unknown => None,
         });
@@ -100,11 +100,11 @@ const fn look(severity: Severity) -> (&'static str, &'static str) {
     match severity {
         Severity::Right => ("#8fd3b6", "right"),
         Severity::Declined => ("#d5d1e0", "declines a case"),
-        Severity::TakesInvalid => ("#efe6a8", "takes what is invalid"),
+        Severity::TakesInvalid => ("#efe6a8", "accepts invalid models"),
         Severity::RefusesValid => ("#fbd66f", "fails on a case"),
         Severity::WrongSpecial => ("#f7bfa0", "wrong in special values"),
         Severity::Wrong => ("#e0784a", "wrong"),
-        Severity::Crash => ("#8e1b17", "dies or hangs"),
+        Severity::Crash => ("#8e1b17", "crashes or hangs"),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         for (runtime, _) in measurements.runtimes() {
             let measurement = measurements.newest(runtime).unwrap().unwrap();
             let paths = stripes(measurement, &operators, 0);
-            let of = Overview::of(measurement, &operators);
+            let of = Overview::new(measurement, &operators);
             let count = |path: &String| path.matches('M').count();
             assert_eq!(paths.values().map(count).sum::<usize>(), of.operators, "{runtime}");
             assert_eq!(paths.get(&Severity::Right).map_or(0, count), of.right, "{runtime}");

@@ -87,7 +87,11 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
     }
     for (judged, count) in &gate_result.summary.judged {
         let cases = if *count == 1 { "case" } else { "cases" };
-        lines.push(format!("{count} vendored {cases} judged otherwise ({}): {}", judged.document(), judged.reason()));
+        lines.push(format!(
+            "{count} vendored {cases} judged by another rule than upstream's ({}): {}",
+            judged.document(),
+            judged.reason()
+        ));
     }
     if gate_result.summary.releases.len() > 1 {
         let mut releases: Vec<_> = gate_result.summary.releases.iter().collect();
@@ -98,7 +102,7 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
         }));
     }
     for (class, (total, passed)) in &gate_result.summary.refusals {
-        lines.push(format!("{class}: {passed} of {total} cases pass, which must be refused"));
+        lines.push(format!("{class}: {passed} of {total} cases that must be refused pass"));
     }
     lines.push(summary(&gate_result.summary, gate_result.expected, elapsed));
     lines.join("\n")

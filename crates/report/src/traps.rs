@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
 
 /// First lines of the table.
-const HEAD: &str = "| operators | versions | what holds there | cases that tell |\n|---|---|---|---|\n";
+const HEAD: &str = "| operators | versions | behaviour | cases that show it |\n|---|---|---|---|\n";
 
 /// Replaces the rows of the table in a page. Returns `None` if the page has no such table.
 pub fn page(old: &str, specs: &Specs, catalog: &OperatorCatalog) -> Result<Option<String>, GenerateError> {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_the_table_stays() {
+    fn text_around_the_table_stays() {
         let page = |old: &str| page(old, Specs::embedded(), &OperatorCatalog::embedded()).unwrap();
         let made = page(&format!("# Traps\n\n{HEAD}| Old | 1 | nothing | `old` |\n\n## More\n| a |\n")).unwrap();
         assert!(made.starts_with(&format!("# Traps\n\n{HEAD}| Add, ")), "{made}");

@@ -24,10 +24,10 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
         }
     }
     Ok(format!(
-        "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions; in \
-         {meanings} of them the meaning changed, in our words behind the version's name. In {silent}, nodes that both \
-         versions take mean something else: \"silently (the model stays valid)\", with the condition, and with a case \
-         of the suite that gives another result at the other version. All else is compared by machine.\n\n\
+        "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions. In \
+         {meanings} pairs the meaning changed; a sentence after the version's name describes how. In {silent} pairs, nodes \
+         that are valid in both versions change their meaning: \"silently (the model stays valid)\", followed by the condition and \
+         a case of the suite whose result differs. All other changes are computed from the specs.\n\n\
          | domain | from | to | changes |\n|---|---|---|---|\n{rows}"
     ))
 }

@@ -97,7 +97,7 @@ fn the_printed_command_runs_the_case() {
     let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Abs-13/known_values/T=float"]);
     assert!(code == Some(0) && text.contains("1 passed"), "{text}");
     let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Abs-13/no_such_case"]);
-    assert!(code == Some(101) && text.contains("no case of ai.onnx/Abs-13 that is chosen has this id"), "{text}");
+    assert!(code == Some(101) && text.contains("no selected case of ai.onnx/Abs-13 has this id"), "{text}");
 }
 
 /// Checks that an update explains every failure, that the next run passes, and that a removed line is reported.

@@ -37,19 +37,16 @@ fn smoke_says_what_an_adapter_does_wrong() {
     };
     check(
         "none",
-        "WRONG        an operator that no runtime has: it claims to have run an operator that no runtime has",
+        "WRONG        an operator that no runtime has: the answer claims that an operator ran which no runtime has",
     );
-    check(
-        "always-dies",
-        "WRONG        a float tensor: the process did not live through it: the process ended (signal: 6",
-    );
+    check("always-dies", "WRONG        a float tensor: the process did not survive: the process ended (signal: 6");
     check(
         "output-type",
-        "WRONG        a float tensor: the value is not what went in: expected tensor(float), got tensor(int32)",
+        "WRONG        a float tensor: the output differs from the input: expected tensor(float), got tensor(int32)",
     );
     check(
         "template",
-        "WRONG        a float tensor: any runtime can do this, but it says: this template runs nothing yet",
+        "WRONG        a float tensor: every runtime can do this, but the answer is: this template runs nothing yet",
     );
 }
 

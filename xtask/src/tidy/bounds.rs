@@ -48,11 +48,11 @@ pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
         if size.is_some_and(|size| !is_constant(size) && (is_kernel || !is_length(size)))
             && !file.masked.is_noted(line, "bounded: ")
         {
-            let rule = format!("the size `{}` is counted against no limit", size.unwrap_or_default());
+            let rule = format!("the size `{}` counts against no limit", size.unwrap_or_default());
             let fix = if is_kernel {
-                "allocate with Call::allocate or Budget::scratch, or say in `// bounded: ...` what bounds it"
+                "allocate with Call::allocate or Budget::scratch, or state in `// bounded: ...` what bounds it"
             } else {
-                "use crate::bounded, or say in `// bounded: ...` what bounds it"
+                "use crate::bounded, or state in `// bounded: ...` what bounds it"
             };
             findings.push(Finding::new(&file.path, line, rule, fix));
         }
@@ -70,7 +70,7 @@ fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
     let mut push = |at: usize, rule: String, fix: &str| {
         let line = line_of(code, at);
         if !file.masked.is_noted(line, "bounded: ") {
-            let fix = format!("{fix}, or say in `// bounded: ...` why it cannot happen");
+            let fix = format!("{fix}, or state in `// bounded: ...` why it cannot happen");
             findings.push(Finding::new(&file.path, line, rule, &fix));
         }
     };
@@ -78,7 +78,7 @@ fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
         for (at, _) in code.match_indices(method) {
             push(
                 at,
-                format!("`{method}...)` panics on what does not fit"),
+                format!("`{method}...)` panics if it does not fit"),
                 "use get, get_mut, first_chunk or split_at_checked",
             );
         }
@@ -107,7 +107,7 @@ fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
             || end.contains(".len(")
             || after.starts_with("bounded::");
         if !is_counted && !code[..at].ends_with(is_word) {
-            push(at, format!("`0..{end}` counts to a number that a model may decide"), "use crate::bounded::items");
+            push(at, format!("`0..{end}` counts to a number that a model may set"), "use crate::bounded::items");
         }
     }
 }
@@ -122,9 +122,9 @@ fn check_wide_reads(file: &File, findings: &mut Vec<Finding>) {
             for (at, _) in code.match_indices(&form) {
                 let line = line_of(code, at);
                 if !file.masked.is_noted(line, "bounded: ") {
-                    let rule = format!("`{form}` reads a whole tensor wide, counted against no limit");
+                    let rule = format!("`{form}` reads a whole tensor wide, which counts against no limit");
                     let fix = format!(
-                        "read with Budget::read_{read} or Tensor::stream, or say in `// bounded: ...` what bounds it"
+                        "read with Budget::read_{read} or Tensor::stream, or state in `// bounded: ...` what bounds it"
                     );
                     findings.push(Finding::new(&file.path, line, rule, fix));
                 }

@@ -48,8 +48,8 @@ pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
         let kinds = ["fn", "impl", "struct", "enum", "trait", "type", "static", "macro_rules", "const fn", "async fn"];
         let inline = (item.starts_with("mod ") && item.ends_with('{')).then_some("mod");
         if let Some(kind) = kinds.iter().find(is_item).copied().or(inline) {
-            let rule = format!("`{kind}` stands in a file that only declares");
-            findings.push(Finding::new(&file.path, number + 1, rule, "move it to a file of its own beside this one"));
+            let rule = format!("`{kind}` in a file that should only declare");
+            findings.push(Finding::new(&file.path, number + 1, rule, "move it to a separate file in this folder"));
         }
     }
 }

@@ -19,12 +19,12 @@ pub(crate) fn check_text(file: &File, findings: &mut Vec<Finding>) {
     for (number, line) in notes.lines().enumerate() {
         if let Some(word) = line.split(|c| !is_word(c)).find(|word| unfinished().iter().any(|note| note == word)) {
             let fix = "do it, or open an issue and remove the note";
-            findings.push(Finding::new(&file.path, number + 1, format!("{word} is left in the text"), fix));
+            findings.push(Finding::new(&file.path, number + 1, format!("{word} is in the text"), fix));
         }
     }
     for (number, line) in file.text.lines().enumerate() {
         if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| names_folder(line, folder)) {
-            let rule = format!("the path below /{folder} is of some machine");
+            let rule = format!("the path below /{folder} belongs to one machine");
             findings.push(Finding::new(&file.path, number + 1, rule, "write a path from the project's root"));
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
         let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
         let line = usize::from(has_extension(&path, "json")) + 1;
         if !text.lines().nth(line - 1).is_some_and(|head| head.contains(command)) {
-            let rule = format!("the file is generated and does not say so in line {line}");
+            let rule = format!("the file is generated, but line {line} does not say so");
             findings.push(Finding::new(&path, line, rule, format!("run `{command}`")));
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn check_commands(files: &[File], findings: &mut Vec<Finding>) {
     for (path, command) in [("README.md", report), ("README.md", test), (".ci/run", "exec cargo xtask ci \"$@\"")] {
         if !calls(path, command) {
             let rule = format!("no line is `{command}`");
-            findings.push(Finding::new(path, 1, rule, "call it word for word on a line of its own"));
+            findings.push(Finding::new(path, 1, rule, "call it literally, on a separate line"));
         }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         let folder = MACHINE_FOLDERS[0];
         assert_eq!(
             rules("a.md", &format!("see /{folder}/me")),
-            [format!("1: the path below /{folder} is of some machine")]
+            [format!("1: the path below /{folder} belongs to one machine")]
         );
         assert!(rules("a.md", &format!("see https://example.org/{folder}/me and a/{folder}/b")).is_empty());
     }
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn unfinished_work_is_found_in_comments() {
         let [word, ..] = unfinished();
-        assert_eq!(rules("a.rs", &format!("\n// {word}: more\n")), [format!("2: {word} is left in the text")]);
-        assert_eq!(rules("a.md", word), [format!("1: {word} is left in the text")]);
+        assert_eq!(rules("a.rs", &format!("\n// {word}: more\n")), [format!("2: {word} is in the text")]);
+        assert_eq!(rules("a.md", word), [format!("1: {word} is in the text")]);
         assert!(rules("a.rs", &format!("let text = \"{word}\";")).is_empty());
     }
 }

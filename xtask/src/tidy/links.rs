@@ -66,10 +66,10 @@ fn broken(root: &Path, files: &[File], from: &File, target: &str) -> Option<(Str
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let place = if path.is_empty() { from.path.clone() } else { beside(&from.path, path) };
     if from.path.starts_with(BOOK) && !place.starts_with(BOOK) {
-        return Some((format!("the link to {target} leaves the book"), "name the file in code marks".to_owned()));
+        return Some((format!("the link to {target} leaves the book"), "write the file name as code".to_owned()));
     }
     if !root.join(&place).exists() {
-        return Some((format!("the link to {target} leads nowhere"), format!("there is no {place}")));
+        return Some((format!("the link to {target} is broken"), format!("there is no {place}")));
     }
     let anchor = anchor?;
     let headings = files
@@ -131,7 +131,7 @@ mod tests {
         let found: Vec<String> =
             findings.iter().map(|finding| format!("{}:{} {}", finding.path, finding.line, finding.rule)).collect();
         let expected = [
-            "docs/a.md:2 the link to no.md leads nowhere",
+            "docs/a.md:2 the link to no.md is broken",
             "docs/a.md:3 no heading is #no",
             "docs/a.md:3 the link to ../README.md leaves the book",
             "docs/b.md:1 the page is not in the book",

@@ -25,7 +25,7 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
         let lines = file.text.lines().count();
         if lines > MAX_LINES {
             let rule = format!("the file has {lines} lines, more than {MAX_LINES}");
-            let fix = "give a name under `given` to what cases share, and make one case of twins";
+            let fix = "name shared parts under `given`, and merge similar cases";
             findings.push(Finding::new(&file.path, MAX_LINES, rule, fix));
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
         let row = line_of_row(files, name, since);
         if let Err(error) = specs.get(&version) {
             let rule = format!("a kernel row is for {version}: {error}");
-            findings.push(Finding::new(row.0, row.1, rule, "name the version that brought the meaning"));
+            findings.push(Finding::new(row.0, row.1, rule, "name the version that introduced the meaning"));
         }
         if !rows.insert((domain.to_owned(), name.to_owned(), since)) {
             let rule = format!("two kernel rows are for {}", version.qualified());

@@ -14,7 +14,7 @@ pub(crate) fn check_io(file: &File, findings: &mut Vec<Finding>) {
     for (used, line) in behind(file.production(), "std::") {
         if OUTSIDE.contains(&used) {
             let rule = format!("the {name} crate uses std::{used}");
-            findings.push(Finding::new(&file.path, line, rule, "let the harness hand in bytes, a trait or a function"));
+            findings.push(Finding::new(&file.path, line, rule, "let the harness pass bytes, a trait or a function"));
         }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn behind<'a>(code: &'a str, prefix: &str) -> Vec<(&'a str, usize)> {
         let line = line_of(code, at);
         let rest = &code[at + prefix.len()..];
         match rest.strip_prefix('{') {
-            Some(group) => found.extend(of_group(group).into_iter().map(|(name, lines)| (name, line + lines))),
+            Some(group) => found.extend(group_paths(group).into_iter().map(|(name, lines)| (name, line + lines))),
             None => found.push((word(rest), line)),
         }
     }
@@ -73,7 +73,7 @@ fn word(text: &str) -> &str {
 }
 
 /// Returns the first segments of the members of a group, each with the number of lines before it.
-fn of_group(group: &str) -> Vec<(&str, usize)> {
+fn group_paths(group: &str) -> Vec<(&str, usize)> {
     let (mut names, mut depth, mut expects) = (Vec::new(), 1_usize, true);
     for (at, c) in group.char_indices() {
         match c {

@@ -88,7 +88,9 @@ fn new_contents<'a>(
     for (path, (digest, bytes)) in ordered {
         match known.insert(short(digest).to_owned(), digest.clone()) {
             None => new.push(bytes),
-            Some(other) => ensure!(other == *digest, "{path}: {digest} and {other} begin alike; use more digits"),
+            Some(other) => {
+                ensure!(other == *digest, "{path}: {digest} and {other} begin equally; use more digits");
+            }
         }
     }
     Ok(new)
@@ -104,7 +106,7 @@ fn earlier(home: &Path, name: &str) -> Result<Earlier> {
         let path = home.join(&release).join("index.txt");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let index = ReleaseIndex::parse(&text);
-        let index = index.map_err(|line| anyhow::anyhow!("{}:{line}: is no line of an index", path.display()))?;
+        let index = index.map_err(|line| anyhow::anyhow!("{}:{line}: is not a line of an index", path.display()))?;
         indexes.push((release.clone(), index));
         let path = home.join(&release).join("objects.txt");
         if path.exists() {
@@ -200,7 +202,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, (String, Vec<u8>)>> {
         }
     }
     let names: BTreeSet<String> = found.keys().map(|path| path.to_lowercase()).collect();
-    ensure!(names.len() == found.len(), "two files differ by case alone, which not every file system knows");
+    ensure!(names.len() == found.len(), "two names differ only in case, which some file systems ignore");
     Ok(found)
 }
 

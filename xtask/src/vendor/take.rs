@@ -68,7 +68,7 @@ pub(super) fn take(package: &Package) -> Result<Taken> {
 fn check_models(taken: &Taken) -> Result<()> {
     let models = WalkDir::new(&taken.folder).min_depth(3).max_depth(3).into_iter();
     let found = models.flatten().filter(|entry| entry.file_name() == "model.onnx").count();
-    ensure!(found == taken.cases.len(), "{found} models were taken for {} tests", taken.cases.len());
+    ensure!(found == taken.cases.len(), "{found} models were found for {} tests", taken.cases.len());
     Ok(())
 }
 
@@ -81,7 +81,7 @@ fn download(package: &Package) -> Result<PathBuf> {
     fs::write(&requirement, format!("onnx=={} --hash=sha256:{}\n", package.release, package.sha256))?;
     let tags: Vec<&str> = package.file.trim_end_matches(".whl").split('-').collect();
     let &[_, _, python, _, platforms] = tags.as_slice() else {
-        anyhow::bail!("{} has not the name of a wheel", package.file)
+        anyhow::bail!("{} is not named like a wheel", package.file)
     };
     let mut command = Command::new(interpreter);
     command.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
@@ -106,5 +106,6 @@ fn run(interpreter: &Path, script: &str, arguments: &[&Path]) -> Result<Made> {
         .output()
         .with_context(|| format!("cannot start {}", interpreter.display()))?;
     ensure!(output.status.success(), "the script of xtask/src/vendor failed: {}", output.status);
-    serde_json::from_slice(&output.stdout).context("the script of xtask/src/vendor did not print the JSON it should")
+    serde_json::from_slice(&output.stdout)
+        .context("the output of the script of xtask/src/vendor is not the expected JSON")
 }

@@ -25,7 +25,7 @@ impl ConfirmingRuntimes<'static> {
 
 impl ConfirmingRuntimes<'_> {
     /// Returns an empty set, which confirms no case.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         ConfirmingRuntimes::default()
     }
 
@@ -77,9 +77,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_confirmed() {
+    fn unmeasured_cases_are_not_confirmed() {
         let case = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
-        let digests = MeasuredDigests::of_cases([case.id.as_str()]).to_text();
+        let digests = MeasuredDigests::for_cases([case.id.as_str()]).to_text();
         let rows = [
             ("scope: ['ai.onnx/Abs-*/**']\n", digests.as_str(), true),
             ("scope: ['ai.onnx/Neg-*/**']\n", &digests, false),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_may_be_about_is_not_confirmed() {
+    fn cases_of_an_entry_are_not_confirmed() {
         let case = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
         let rows = [
             ("  []\n", true),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_judged_is_not_confirmed() {
+    fn unjudged_cases_are_not_confirmed() {
         let judged = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
         let open = Case { level: Level::Open, ..judged.clone() };
         let recommended = Case { level: Level::Recommended, ..judged.clone() };
@@ -168,7 +168,7 @@ mod tests {
         for (runtime, version) in versions {
             assert_eq!(version, pinned(runtime), "{runtime}");
         }
-        // Runtimes without a measurement are checked, too, so that the place is right when they get one.
+        // Runtimes without a measurement are also checked, so that the order is right when they get one.
         assert!(PINS.iter().all(|(runtime, ..)| pinned(*runtime).starts_with(|c: char| c.is_ascii_digit())));
     }
 }

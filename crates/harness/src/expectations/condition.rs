@@ -90,13 +90,13 @@ impl fmt::Display for Processors {
 #[derive(Debug, thiserror::Error)]
 pub enum ConditionError {
     /// The list of processor features is empty.
-    #[error("`cpu` names no feature; name one, or leave it out")]
+    #[error("`cpu` names no feature; name one, or omit it")]
     NoFeature,
     /// A processor feature is unknown.
     #[error(transparent)]
     Feature(#[from] UnknownFeature),
     /// The text is not a list of comparisons.
-    #[error("'{0}' compares no versions; write it as '>=1.20' or '>=1.20, <1.23'")]
+    #[error("'{0}' is not a version condition; write for example '>=1.20' or '>=1.20, <1.23'")]
     Versions(String),
 }
 

@@ -6,7 +6,7 @@ use crate::expectations::{ExpectationMatcher, Verdict};
 use crate::run::{CaseResult, Outcome};
 
 /// Maximum number of results to re-run. A runtime without expectations has thousands of unexpected ones.
-const MOST: usize = 32;
+const MAX_DOUBTS: usize = 32;
 
 /// Counter of the re-runs. An unexpected result may be caused by the process that ran the case.
 #[derive(Debug, Default)]
@@ -22,6 +22,6 @@ impl Doubts {
         result.flaky.is_none()
             && result.outcome.rank() < Outcome::Timeout.rank()
             && matches!(matcher.verdict(result).0, Verdict::Regression | Verdict::Improvement)
-            && self.so_far.fetch_add(1, Ordering::Relaxed) < MOST
+            && self.so_far.fetch_add(1, Ordering::Relaxed) < MAX_DOUBTS
     }
 }

@@ -11,7 +11,7 @@ use crate::run::{CaseResult, Outcome};
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// An id, the path of a group of cases, or a glob over ids. With a variant suffix such as `@constants` it matches that
-    /// variant alone, and without one only cases that have none.
+    /// variant only; without one, it selects only cases without a variant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
     /// The missing feature in the runtime's own wording. Matches every case that is unsupported for this reason. A `*` matches
@@ -52,7 +52,7 @@ pub enum EntryFault {
     #[error(transparent)]
     Pattern(#[from] FilterError),
     /// Another entry, by its number, selects the same cases.
-    #[error("selects the same as entry {0}; keep one")]
+    #[error("selects the same cases as entry {0}; keep one")]
     Repeated(usize),
 }
 
@@ -123,19 +123,19 @@ impl Entry {
 
     pub(super) fn check(&self) -> Result<(), EntryFault> {
         let rule = match (&self.cases, &self.unsupported, self.outcome) {
-            (None, None, _) => "selects nothing; give it `cases` or `unsupported`",
-            (Some(_), Some(_), _) => "selects twice; give it `cases` or `unsupported`, not both",
-            (Some(_), None, None) => "has no outcome; say how the cases end",
+            (None, None, _) => "selects no cases; add `cases` or `unsupported`",
+            (Some(_), Some(_), _) => "has both `cases` and `unsupported`; keep one",
+            (Some(_), None, None) => "has no outcome; add `outcome`",
             (Some(_), None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
             (Some(_), None, Some(outcome)) if outcome.is_inconclusive() => {
-                "expects what is no failure; a case that is not put to the runtime needs no entry"
+                "expects an outcome that is not a failure; a case that is not sent to the runtime needs no entry"
             }
-            (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",
+            (None, Some(_), Some(_)) => "has `unsupported` already; omit the outcome",
             _ if self.when.as_ref().is_some_and(Condition::is_empty) => {
-                "has an empty `when`; give it `platform`, `version` or `cpu`, or leave it out"
+                "has an empty `when`; add `platform`, `version` or `cpu`, or omit it"
             }
             _ if self.cases.as_ref().is_some_and(|pattern| pattern.starts_with('!')) => {
-                "says which cases it does not mean; name those that it means"
+                "only excludes cases; add a pattern that selects some"
             }
             _ => return Ok(self.check_patterns()?),
         };

@@ -32,10 +32,10 @@ pub struct Expectations {
     /// Digest of the measured suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// True if recommended cases count, too.
+    /// True if recommended cases also count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// True if unsupported cases are listed one by one, too. The file is then a measurement, and the runtime confirms each case
+    /// True if unsupported cases are also listed one by one. The file is then a measurement, and the runtime confirms each case
     /// that is not listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
@@ -86,7 +86,7 @@ pub enum ExpectationError {
         fault: EntryFault,
     },
     /// The file is about another runtime.
-    #[error("{path}: is about '{found}', not '{runtime}'; name the runtime's own file")]
+    #[error("{path}: is about '{found}', not '{runtime}'; use the file of this runtime")]
     Runtime {
         /// The file.
         path: String,
@@ -96,7 +96,7 @@ pub enum ExpectationError {
         runtime: String,
     },
     /// The text cannot be rewritten in place.
-    #[error("{0}: the list `expect` is not written as one item a `- ` line; write it so, or take out the file")]
+    #[error("{0}: `expect` must be a list with one `- ` line per entry; rewrite it, or remove the file")]
     ExpectationText(String),
 }
 
@@ -104,17 +104,17 @@ pub enum ExpectationError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderFault {
-    /// The name of the runtime is no word.
+    /// The name of the runtime is not a word.
     #[error("`runtime`: {0}")]
     Runtime(String),
-    /// The version is no word.
+    /// The version is not a word.
     #[error("`version`: {0}")]
     Version(String),
     /// There is a scope without `exact`.
-    #[error("`scope` says what was measured, case by case; write `exact: true` beside it")]
+    #[error("`scope` lists measured cases, so it needs `exact: true`")]
     ScopeWithoutExact,
     /// The scope names a variant. This is the pattern without it.
-    #[error("`scope` is about cases in every variant; write '{0}'")]
+    #[error("`scope` covers every variant; write '{0}'")]
     ScopeOfVariant(String),
     /// A measurement breaks a rule that other files need not keep.
     #[error("{0}")]
@@ -126,7 +126,7 @@ pub enum HeaderFault {
 
 impl Expectations {
     /// Expects a runtime to pass everything.
-    pub fn none(runtime: &str) -> Expectations {
+    pub fn empty(runtime: &str) -> Expectations {
         Expectations { runtime: runtime.to_owned(), ..Expectations::default() }
     }
 
@@ -231,7 +231,7 @@ pub struct Provenance {
 
 impl Provenance {
     /// Returns the provenance of the results with this header.
-    pub fn of(header: &Header) -> Provenance {
+    pub fn from_header(header: &Header) -> Provenance {
         Provenance {
             version: header.runtime.version.clone(),
             date: header.date.clone(),
@@ -313,7 +313,7 @@ mod tests {
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
         for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
-            let file = Expectations { version: Some(version.to_owned()), ..Expectations::none(runtime) };
+            let file = Expectations { version: Some(version.to_owned()), ..Expectations::empty(runtime) };
             let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
             assert!(error.contains("cannot be part of a file name: begin it with a letter or a digit"), "{error}");
         }
@@ -340,7 +340,7 @@ mod tests {
         );
         assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().scope, file.scope);
         for (head, rule) in [
-            ("scope: [x]\n", "a.yaml: `scope` says what was measured"),
+            ("scope: [x]\n", "a.yaml: `scope` lists measured cases"),
             ("exact: true\nscope: ['a[b']\n", "is not a pattern"),
             ("exact: true\nscope: ['a/**@constants']\n", "write 'a/**'"),
         ] {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runtime_takes_is_written_and_replaced() {
+    fn accepted_versions_are_written_and_replaced() {
         let file = "# about a\nruntime: a\nexact: true\nexpect:\n  - {cases: x, outcome: error}\n";
         let accepted = |newest| Accepted {
             ir: Opsets::Between(3, 9),
@@ -395,21 +395,24 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn a_contradictory_entry_is_refused() {
         for (entry, rule) in [
-            ("{}", "selects nothing"),
-            ("{cases: a, unsupported: b}", "selects twice"),
+            ("{}", "selects no cases"),
+            ("{cases: a, unsupported: b}", "has both `cases` and `unsupported`"),
             ("{cases: a}", "no outcome"),
             ("{cases: a, outcome: pass}", "expects a pass"),
-            ("{cases: a, outcome: not-declared}", "no failure"),
-            ("{unsupported: a, outcome: error}", "leave out the outcome"),
+            ("{cases: a, outcome: not-declared}", "not a failure"),
+            ("{unsupported: a, outcome: error}", "omit the outcome"),
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
-            ("{cases: a, outcome: error, when: {version: '1.2'}}", "compares no versions"),
+            ("{cases: a, outcome: error, when: {version: '1.2'}}", "is not a version condition"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
             ("{cases: a, outcome: error, when: {}}", "empty `when`"),
             ("{cases: a, outcome: error, when: {cpu: []}}", "`cpu` names no feature"),
-            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9', only avx2,"),
-            ("{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}", "no processor feature 'vnni', only avx2,"),
+            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9' (known features: avx2,"),
+            (
+                "{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}",
+                "no processor feature 'vnni' (known features: avx2,",
+            ),
         ] {
             let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();
             assert!(error.to_string().contains(rule), "{entry}: {error}");

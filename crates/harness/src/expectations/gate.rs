@@ -21,7 +21,7 @@ pub struct GateResult {
     pub regressions: Vec<CaseResult>,
     /// Cases that do better than expected.
     pub improvements: Vec<CaseResult>,
-    /// Cases with a different outcome when run alone.
+    /// Cases with a different outcome in a fresh process.
     pub flaky: Vec<CaseResult>,
     /// Number of cases that fail as expected.
     pub expected: usize,
@@ -109,8 +109,8 @@ impl GateResult {
             let runs = self.running.iter().filter(|(version, _)| operator.includes(version));
             let count: usize = runs.map(|(_, count)| count).sum();
             (count > 0).then(|| {
-                let way = "the adapter names what is missing: a type, an attribute, or an `error`";
-                format!("{id}: unsupported: {what}, of which {count} cases pass; {way}")
+                let way = "the adapter should name the missing type or attribute, or answer with an `error`";
+                format!("{id}: unsupported: {what}, but {count} of its cases pass; {way}")
             })
         })
     }

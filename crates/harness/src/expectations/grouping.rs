@@ -30,13 +30,13 @@ pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], e
     groups
 }
 
-/// Returns an entry per missing feature. A type is a single feature if no case with it passes, whatever operators lack it. The
+/// Returns an entry per missing feature. A type is a single feature if no case with it passes, regardless of the operator. The
 /// versions of an operator are a single feature if no case of the operator, with the type, passes. A feature in none of the
-/// documented forms gets an entry of its own.
+/// documented forms gets a separate entry.
 fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
     let features =
-        CaseFeatures::of(passing.flat_map(|result| result.executed_cells.iter().chain(&result.declared_cells)));
+        CaseFeatures::from_cells(passing.flat_map(|result| result.executed_cells.iter().chain(&result.declared_cells)));
     let mut by_text: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for &index in unsupported {
         by_text.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
@@ -71,7 +71,7 @@ struct CaseFeatures {
 
 impl CaseFeatures {
     /// Reads operator versions and type cells.
-    fn of<'a>(cells: impl Iterator<Item = &'a String>) -> CaseFeatures {
+    fn from_cells<'a>(cells: impl Iterator<Item = &'a String>) -> CaseFeatures {
         let mut features = CaseFeatures::default();
         // Cases share most of their cells.
         let cells: BTreeSet<&String> = cells.collect();
@@ -166,7 +166,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns an entry per group of cases that end alike, for the widest possible groups. A case of level `open` is judged only if
-/// it ends without an answer. It therefore gets an entry of its own and is not counted in its group.
+/// it ends without an answer. It therefore gets a separate entry and is not counted in its group.
 fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_alike_is_one_entry_as_wide_as_can_be() {
+    fn cases_with_the_same_outcome_share_the_widest_entry() {
         let error = |id: &str| result(id, Outcome::Error);
         check(
             &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), error("d/A-6/a/T=x"), result("d/B-1/a", Outcome::Pass)],
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exact_is_listed_by_case() {
+    fn an_exact_file_lists_single_cases() {
         let results = [
             unsupported("d/A-1/x", "operator d/A-1"),
             unsupported("d/B-1/x", "operator d/B-1"),

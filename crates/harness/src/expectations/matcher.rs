@@ -83,7 +83,7 @@ impl ExpectationMatcher {
     }
 
     /// Creates a matcher of all expectations, for any platform and version.
-    pub(crate) fn of_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
+    pub(crate) fn with_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
         let mut seen = HashSet::new();
         expectations.expect.retain(|entry| seen.insert(entry.selector()));
         let active = expectations.expect.iter().map(|_| true).collect();
@@ -110,16 +110,16 @@ impl ExpectationMatcher {
         };
         let entries = std::mem::take(&mut matcher.expectations.expect);
         let path = matcher.path();
-        let wrong = |index, fault| ExpectationError::Entry { path: path.clone(), number: index + 1, fault };
+        let entry_error = |index, fault| ExpectationError::Entry { path: path.clone(), number: index + 1, fault };
         let mut written = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             if !matcher.is_active(index) {
                 continue;
             }
             if let Some(first) = written.insert((&entry.cases, &entry.unsupported), index) {
-                return Err(wrong(index, EntryFault::Repeated(first + 1)));
+                return Err(entry_error(index, EntryFault::Repeated(first + 1)));
             }
-            matcher.add(index, entry).map_err(|error| wrong(index, error.into()))?;
+            matcher.add(index, entry).map_err(|error| entry_error(index, error.into()))?;
         }
         matcher.expectations.expect = entries;
         Ok(matcher)
@@ -365,7 +365,7 @@ mod tests {
         let recommended =
             CaseResult { level: onnx_conformance_cases::case::Level::Recommended, ..result("a", Outcome::Error) };
         check("  []\n", &recommended, (Verdict::NotJudged, None));
-        let strict = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
+        let strict = ExpectationMatcher::new(Expectations::empty("a"), &Declaration::named("a", "1"), true).unwrap();
         assert_eq!(strict.verdict(&recommended), (Verdict::Regression, None));
     }
 
@@ -387,7 +387,7 @@ mod tests {
         let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
         let file = Expectations::parse("a.yaml", text).unwrap();
         let error = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap_err();
-        assert!(error.to_string().contains("entry 3: selects the same as entry 1"), "{error}");
+        assert!(error.to_string().contains("entry 3: selects the same cases as entry 1"), "{error}");
     }
 
     #[test]

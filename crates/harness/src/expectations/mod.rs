@@ -18,4 +18,4 @@ pub use file::{ExpectationError, Expectations, HeaderFault, Provenance, with_acc
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};
-pub use update::{first_expectations, first_measurement, updated_expectations};
+pub use update::{WholeRun, first_expectations, first_measurement, updated_expectations};

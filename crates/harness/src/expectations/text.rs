@@ -108,7 +108,7 @@ impl ExpectationText {
         let indent = indent.map_or(2, |line| line.len() - line.trim_start().len());
         let item = |entry: &Entry| format!("{}- {}", " ".repeat(indent), entry.to_yaml());
         let mut text = self.head.clone();
-        // Comments of a removed entry are kept if they may be about the next entries, too.
+        // Comments of a removed entry are kept if they may also be about the next entries.
         let mut orphans = Vec::new();
         for (old, change) in self.items.iter().zip(changes) {
             text.extend(old.apart.iter().cloned());
@@ -185,7 +185,7 @@ strict: true
     }
 
     #[test]
-    fn what_is_kept_stays_byte_for_byte() {
+    fn kept_entries_stay_byte_for_byte() {
         check(&[Change::Keep, Change::Keep, Change::Keep], &[], TEXT);
     }
 

@@ -11,28 +11,41 @@ use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::{ExpectationMatcher, Verdict};
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Header, Outcome};
+
+/// Results of a run of the whole suite in one variant, sorted by id.
+#[derive(Debug)]
+pub struct WholeRun<'a> {
+    /// The results.
+    pub results: Vec<CaseResult>,
+    /// Variant of the cases.
+    pub variant: Variant,
+    /// Groups of cases without results. Entries that may cover them are kept.
+    pub missing: &'a [String],
+}
+
+impl WholeRun<'_> {
+    /// Creates a run in which every case has a result.
+    pub fn new(mut results: Vec<CaseResult>, variant: Variant) -> WholeRun<'static> {
+        results.sort_by(|a, b| a.id.cmp(&b.id));
+        WholeRun { results, variant, missing: &[] }
+    }
+}
 
 /// Creates the first expectation file of a runtime, which lists every failure.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
-    let mut expectations = Expectations::none(runtime);
+    let mut expectations = Expectations::empty(runtime);
     (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
     expectations
 }
 
-/// Creates the expectation file of a measurement: the exact outcomes of a runtime on the cases of a scope, case by case.
-pub fn first_measurement(
-    runtime: &str,
-    provenance: Provenance,
-    scope: Vec<String>,
-    strict: bool,
-    results: &[CaseResult],
-) -> Expectations {
-    let mut expectations = Expectations::none(runtime);
-    let Provenance { version, date, platform, cpu, suite } = provenance;
+/// Creates the expectation file of a measurement: the exact outcomes of the cases that the header selects, case by case.
+pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) -> Expectations {
+    let mut expectations = Expectations::empty(&header.runtime.name);
+    let Provenance { version, date, platform, cpu, suite } = Provenance::from_header(header);
     (expectations.version, expectations.date) = (Some(version), date);
     (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
-    (expectations.exact, expectations.strict, expectations.scope) = (true, strict, scope);
+    (expectations.exact, expectations.strict, expectations.scope) = (true, strict, header.selected.filters.clone());
     expectations.expect = first_entries(strict, results, true);
     expectations
 }
@@ -45,16 +58,13 @@ fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry
     group_failures(&failures, &judged, exact).into_iter().map(|(entry, _)| entry).collect()
 }
 
-/// Updates the text of an expectation file to the results of a whole run in one variant. Entries that still hold keep their text,
-/// with comments and reasons. An entry that no longer holds is removed, or gets the new outcome if it covers one case. New
-/// entries are appended. Groups in `missing` have no results: entries that may cover them are kept, and so are entries about
-/// ONNX's older releases, which a whole run omits.
+/// Updates the text of an expectation file to the results of a whole run. Entries that still hold keep their text, with comments
+/// and reasons. An entry that no longer holds is removed, or gets the new outcome if it covers one case. New entries are
+/// appended. Entries about ONNX's older releases, which a whole run omits, are kept.
 pub fn updated_expectations(
     text: &str,
     matcher: &ExpectationMatcher,
-    results: &[CaseResult],
-    variant: Variant,
-    missing: &[String],
+    run: &WholeRun<'_>,
 ) -> Result<String, ExpectationError> {
     let path = || matcher.expectations().path().to_owned();
     let lines = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
@@ -64,7 +74,7 @@ pub fn updated_expectations(
     }
     let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
     let (mut failures, mut judged) = (Vec::new(), Vec::new());
-    for result in results {
+    for result in &run.results {
         let (verdict, owner) = matcher.verdict(result);
         if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
             owned.entry(index).or_default().push(result);
@@ -80,11 +90,14 @@ pub fn updated_expectations(
         .enumerate()
         .map(|(index, entry)| {
             let cases = owned.get(&index).map_or(&[][..], Vec::as_slice);
-            let is_exact = !matcher.expectations().exact || entry.unsupported.is_none();
-            match may_be_about(entry, missing) || is_outside(entry) {
-                true => Change::Keep,
-                false if is_exact => change(entry, matcher, index, variant, cases),
-                false => Change::Drop,
+            // A measurement lists cases, not missing features.
+            let is_allowed = !matcher.expectations().exact || entry.unsupported.is_none();
+            let is_tested = matcher.is_active(index) && (!cases.is_empty() || variant_of(entry) == run.variant);
+            match () {
+                () if may_be_about(entry, run.missing) || is_outside(entry) => Change::Keep,
+                () if !is_allowed => Change::Drop,
+                () if !is_tested => Change::Keep,
+                () => change(entry, matcher, cases),
             }
         })
         .collect();
@@ -94,7 +107,7 @@ pub fn updated_expectations(
             failures.extend(failing.map(|&result| (result, entries.get(*index))));
         }
     }
-    // A case with an entry of its own is excluded from every group.
+    // A case with a separate entry is excluded from every group.
     let is_named = |index: &usize| {
         let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
         entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
@@ -120,26 +133,21 @@ fn is_outside(entry: &Entry) -> bool {
 }
 
 /// Returns true if an entry may match cases of these groups, by name. A missing feature may match any group.
-fn may_be_about(entry: &Entry, units: &[String]) -> bool {
-    let Some(pattern) = &entry.cases else { return !units.is_empty() };
+fn may_be_about(entry: &Entry, groups: &[String]) -> bool {
+    let Some(pattern) = &entry.cases else { return !groups.is_empty() };
     let (pattern, _) = Variant::split_id(pattern);
-    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_select_from(unit)))
+    Filter::new(&[pattern]).is_ok_and(|filter| groups.iter().any(|group| filter.may_select_from(group)))
 }
 
-/// Decides the change of an entry from the results that belong to it.
-fn change(
-    entry: &Entry,
-    matcher: &ExpectationMatcher,
-    index: usize,
-    variant: Variant,
-    cases: &[&CaseResult],
-) -> Change {
-    let of_variant = match &entry.cases {
-        Some(pattern) => Variant::split_id(pattern).1 == variant,
-        None => variant == Variant::Runtime,
-    };
+/// Returns the variant of the cases that an entry covers.
+fn variant_of(entry: &Entry) -> Variant {
+    entry.cases.as_ref().map_or(Variant::Runtime, |pattern| Variant::split_id(pattern).1)
+}
+
+/// Decides the change of a tested entry from the results that belong to it.
+fn change(entry: &Entry, matcher: &ExpectationMatcher, cases: &[&CaseResult]) -> Change {
     let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| matcher.judges(result)).collect();
-    if !matcher.is_active(index) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
+    if !cases.is_empty() && judged.is_empty() {
         return Change::Keep;
     }
     let mut matches = EntryMatches::default();
@@ -192,16 +200,20 @@ mod tests {
         gate_result.conclusion()
     }
 
+    fn update(text: &str, results: &[CaseResult]) -> Result<String, ExpectationError> {
+        updated_expectations(text, &matcher(text), &WholeRun::new(results.to_vec(), Variant::Runtime))
+    }
+
     /// Updates a file, checks the new text, and compares it with the results.
     fn check(text: &str, results: &[CaseResult], expected: &str) {
-        let new = updated_expectations(text, &matcher(text), results, Variant::Runtime, &[]).unwrap();
+        let new = update(text, results).unwrap();
         assert_eq!(new, expected);
         assert_eq!(conclusion(&new, results), Conclusion::AsExpected);
-        assert_eq!(updated_expectations(&new, &matcher(&new), results, Variant::Runtime, &[]).unwrap(), new);
+        assert_eq!(update(&new, results).unwrap(), new);
     }
 
     #[test]
-    fn what_holds_stays_and_what_does_not_is_replaced() {
+    fn valid_entries_stay_and_others_are_replaced() {
         let results = [
             result("d/A-1/x", Outcome::Error),
             result("d/A-1/y", Outcome::Crash),
@@ -227,11 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_end_keeps_its_entries() {
+    fn groups_without_results_keep_their_entries() {
         let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
                     - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
         let update = |missing: &[String]| {
-            updated_expectations(text, &matcher(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
+            let run = WholeRun::new(vec![result("d/D-1/x", Outcome::Pass)], Variant::Runtime);
+            updated_expectations(text, &matcher(text), &WholeRun { missing, ..run })
         };
         assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect: []\n");
         let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
@@ -260,11 +273,11 @@ mod tests {
             let text = first_expectations("a", false, &results).to_yaml();
             assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
             let empty = "runtime: a\nexpect: []\n";
-            let updated = updated_expectations(empty, &matcher(empty), &results, Variant::Runtime, &[]).unwrap();
+            let updated = update(empty, &results).unwrap();
             assert_eq!(conclusion(&updated, &results), Conclusion::AsExpected, "{updated}");
             let next: Vec<CaseResult> =
                 (5..60).map(|index| CaseResult { id: results[index].id.clone(), ..case(index - 5) }).collect();
-            let text = updated_expectations(&text, &matcher(&text), &next, Variant::Runtime, &[]).unwrap();
+            let text = update(&text, &next).unwrap();
             assert_eq!(conclusion(&text, &next), Conclusion::AsExpected, "{text}");
         }
     }
@@ -272,7 +285,7 @@ mod tests {
     #[test]
     fn a_file_that_is_written_otherwise_is_left_alone() {
         let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
-        let error = updated_expectations(text, &matcher(text), &[], Variant::Runtime, &[]).unwrap_err();
-        assert!(error.to_string().contains("one item a `- ` line"), "{error}");
+        let error = update(text, &[]).unwrap_err();
+        assert!(error.to_string().contains("one `- ` line per entry"), "{error}");
     }
 }

@@ -39,7 +39,7 @@ pub struct Finding {
     pub title: String,
     /// Sentence of the standard that decides, or another proof.
     pub proof: Proof,
-    /// Conclusion from the proof, in our words, if it does not follow at once.
+    /// Conclusion from the proof, if it is not obvious.
     pub text: Option<String>,
     /// Actual behaviour of the runtime.
     pub does: String,
@@ -98,7 +98,7 @@ pub enum FindingError {
         /// The problem.
         error: FilterError,
     },
-    /// Two findings of a runtime have the same id, or the file is about a different runtime than its name says.
+    /// Two findings of a runtime have the same id, or the file is about a different runtime than its name.
     #[error("{path}: {rule}")]
     Rule {
         /// The file.
@@ -128,15 +128,15 @@ impl Findings {
     }
 
     /// Returns the finding for a case that failed on a runtime.
-    pub fn of_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
+    pub fn for_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
         self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
     }
 
     /// Returns the finding for a result; `None` if it is not a failure or the runtime declined the case.
-    pub fn of_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
+    pub fn for_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
         let id = CaseId::parse(&result.id);
         let is_shown = is_failure(result.outcome) && id.variant == Variant::Runtime;
-        is_shown.then(|| self.of_case(runtime, id.path)).flatten()
+        is_shown.then(|| self.for_case(runtime, id.path)).flatten()
     }
 
     /// Returns the failures of a measurement without a finding: required cases from the specs, and cases of any level and
@@ -147,14 +147,14 @@ impl Findings {
             for case in recorded_cases(&version) {
                 let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
-                if is_judged && is_failure(outcome) && self.of_case(measurement.runtime(), &case.id).is_none() {
+                if is_judged && is_failure(outcome) && self.for_case(measurement.runtime(), &case.id).is_none() {
                     found.push((case.id.clone(), outcome));
                 }
             }
         }
         let hostile = HostileCases::all_ids().filter_map(|id| hostile_failure(measurement, &id).map(|it| (id, it)));
         let is_unexplained = |(id, outcome): &(String, Outcome)| {
-            outcome.is_without_answer() && self.of_case(measurement.runtime(), id).is_none()
+            outcome.is_without_answer() && self.for_case(measurement.runtime(), id).is_none()
         };
         found.extend(hostile.filter(is_unexplained));
         found
@@ -282,7 +282,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
     let file: FindingsFile = yaml::read(&path, text)?;
     let rule = |rule: String| FindingError::Rule { path: path.clone(), rule };
     if file.runtime != name {
-        return Err(rule(format!("is about {}; call it findings/{}.yaml", file.runtime, file.runtime)));
+        return Err(rule(format!("is about {}; rename it to findings/{}.yaml", file.runtime, file.runtime)));
     }
     let mut found: Vec<Finding> = Vec::new();
     for FindingEntry { id, title, cases, outcomes, quote, by, text, runtime, sample } in file.findings {

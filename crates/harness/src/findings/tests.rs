@@ -260,7 +260,7 @@ fn titles_and_sentences_about_the_runtime_claim_no_scope() {
         |word: &str| word.split('.').count() == 3 && word.chars().all(|it| it.is_ascii_digit() || it == '.');
     assert_none(|finding| {
         let claim = |text: &str| {
-            // What a message says is no claim of ours.
+            // Quoted messages are not claims of this project.
             let own: String = text.split('"').step_by(2).collect();
             let words: Vec<&str> =
                 own.split(|it: char| !it.is_alphanumeric() && it != '.').map(|word| word.trim_matches('.')).collect();
@@ -289,7 +289,7 @@ fn a_finding_is_about_the_operators_of_its_cases_alone() {
 #[test]
 fn a_result_names_the_finding_of_a_failure() {
     let named = |id: &str, outcome| {
-        let finding = Findings::embedded().unwrap().of_result("onnxruntime", &result(id, outcome));
+        let finding = Findings::embedded().unwrap().for_result("onnxruntime", &result(id, outcome));
         finding.map(Finding::full_id)
     };
     let scalar = "ai.onnx/NonZero-13/scalar/X=1/T=float";

@@ -36,9 +36,9 @@ impl fmt::Display for MeasuredVersions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.fails[..], &self.passes[..]) {
             ([], []) => return f.write_str("not measured"),
-            ([], _) => return f.write_str("in no version that was measured"),
+            ([], _) => return f.write_str("in no measured version"),
             ([only], _) => f.write_str(only)?,
-            ([first, .., last], []) => return write!(f, "{first} to {last}, all that were measured"),
+            ([first, .., last], []) => return write!(f, "{first} to {last}, all measured versions"),
             (fails, _) => f.write_str(&fails.join(", "))?,
         }
         if let Some(since) = self.since {
@@ -59,9 +59,9 @@ mod tests {
     fn versions_say_since_when_and_until_when() {
         let shown = |outcomes: &[(&'static str, bool)]| MeasuredVersions::new(outcomes).to_string();
         assert_eq!(shown(&[]), "not measured");
-        assert_eq!(shown(&[("1", false)]), "in no version that was measured");
+        assert_eq!(shown(&[("1", false)]), "in no measured version");
         assert_eq!(shown(&[("1", true)]), "1");
-        assert_eq!(shown(&[("1", true), ("2", true)]), "1 to 2, all that were measured");
+        assert_eq!(shown(&[("1", true), ("2", true)]), "1 to 2, all measured versions");
         assert_eq!(shown(&[("1", false), ("2", true), ("3", true), ("4", false)]), "2, 3; since 2; fixed in 4");
         assert_eq!(shown(&[("1", true), ("2", false), ("3", true)]), "1, 3");
     }

@@ -5,12 +5,12 @@ use libtest_mimic::Arguments;
 use onnx_conformance_cases::case::{CaseId, Variant};
 use onnx_conformance_cases::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
 
-/// A unit to run.
+/// A group to run.
 pub(super) struct Choice {
     /// Name of its trial.
     pub(super) name: String,
     pub(super) source: &'static (dyn Source + Send),
-    pub(super) unit: CaseGroup,
+    pub(super) group: CaseGroup,
     /// The cases to run, or `None` for all.
     pub(super) part: Option<Part>,
 }
@@ -31,45 +31,45 @@ impl Part {
     }
 }
 
-/// Returns the units that the patterns of the crate select, or the unit of the case that the command line names.
+/// Returns the groups that the patterns of the crate select, or the group of the case that the command line names.
 pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
-    let whole = |(source, unit): (&'static (dyn Source + Send), CaseGroup)| Choice {
-        name: unit.name.clone(),
+    let whole = |(source, group): (&'static (dyn Source + Send), CaseGroup)| Choice {
+        name: group.name.clone(),
         source,
-        unit,
+        group,
         part: None,
     };
     match &arguments.filter {
         // A single name is found without listing everything.
         Some(name) if arguments.exact => match suite.find_group(name)? {
-            Some(unit) => Ok(vec![whole(unit)]),
+            Some(group) => Ok(vec![whole(group)]),
             None => Ok(named(suite, name, true)?.into_iter().collect()),
         },
         text => {
-            let units: Vec<_> = if filter.is_everything() {
+            let groups: Vec<_> = if filter.is_everything() {
                 suite.groups()?
             } else {
-                suite.choose(filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect()
+                suite.choose(filter)?.into_iter().map(|(source, group, _)| (source, group)).collect()
             };
-            let is_met = |text: &String| units.iter().any(|(_, unit)| unit.name.contains(text.as_str()));
+            let is_met = |text: &String| groups.iter().any(|(_, group)| group.name.contains(text.as_str()));
             match text.as_ref().filter(|text| !is_met(text)) {
                 Some(text) => Ok(named(suite, text, false)?.into_iter().collect()),
-                None => Ok(units.into_iter().map(whole).collect()),
+                None => Ok(groups.into_iter().map(whole).collect()),
             }
         }
     }
 }
 
-/// Returns the unit of the case that a text names, as a trial with that name.
+/// Returns the group of the case that a text names, as a trial with that name.
 fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
     let CaseId { path: id, variant } = CaseId::parse(text);
     for name in CaseId::parse(text).folders().chain([id]) {
-        if let Some((source, unit)) = suite.find_group(name)? {
+        if let Some((source, group)) = suite.find_group(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
             // A complete id must not match as a prefix of others: `T=float` is not `T=float16`.
-            let is_exact = is_exact || source.ids(&unit)?.iter().any(|other| other == id);
+            let is_exact = is_exact || source.ids(&group)?.iter().any(|other| other == id);
             let part = Part { text: id.to_owned(), is_exact, variant };
-            return Ok(Some(Choice { name: text.to_owned(), source, unit, part: Some(part) }));
+            return Ok(Some(Choice { name: text.to_owned(), source, group, part: Some(part) }));
         }
     }
     Ok(None)
@@ -90,17 +90,17 @@ mod tests {
             .filter(|choice| arguments.filter.as_ref().is_none_or(|text| choice.name.contains(text)))
             .map(|choice| {
                 let part = choice.part.as_ref();
-                let ids = choice.source.ids(&choice.unit).unwrap();
+                let ids = choice.source.ids(&choice.group).unwrap();
                 let ids = ids.into_iter().filter(|id| part.is_some_and(|part| part.includes(id))).collect();
-                (choice.name, choice.unit.name, ids)
+                (choice.name, choice.group.name, ids)
             })
             .collect();
         let found: Vec<(&str, &str, Vec<&str>)> = found
             .iter()
-            .map(|(name, unit, ids)| (name.as_str(), unit.as_str(), ids.iter().map(String::as_str).collect()))
+            .map(|(name, group, ids)| (name.as_str(), group.as_str(), ids.iter().map(String::as_str).collect()))
             .collect();
         let expected: Vec<(&str, &str, Vec<&str>)> =
-            expected.iter().map(|(name, unit, ids)| (*name, *unit, ids.to_vec())).collect();
+            expected.iter().map(|(name, group, ids)| (*name, *group, ids.to_vec())).collect();
         assert_eq!(found, expected, "{line:?}");
     }
 

@@ -11,7 +11,7 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
 use crate::escape;
-use crate::expectations::{Doubts, GateResult, Scope, Verdict};
+use crate::expectations::{Doubts, GateResult, Scope, Verdict, WholeRun};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
 use crate::note::note;
@@ -24,7 +24,7 @@ pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
 pub(super) const EXPECTATIONS: &str = "expectations";
 
 /// Maximum number of names in a note.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// State shared by the trials of a run.
 pub(super) struct Trials {
@@ -42,8 +42,8 @@ pub(super) struct Trials {
     pub(super) is_whole: bool,
     /// True if the expectation file is updated, so that changes are not failures.
     pub(super) updates: bool,
-    /// The units to run.
-    pub(super) units: BTreeSet<String>,
+    /// The groups to run.
+    pub(super) groups: BTreeSet<String>,
     pub(super) seen: Mutex<Seen>,
 }
 
@@ -56,22 +56,22 @@ pub(super) struct Seen {
 }
 
 impl Trials {
-    /// Runs the cases of a unit. Each unexpected result is printed with the command that re-runs it.
-    pub(super) fn run_unit(&self, choice: &Choice) -> Result<Completion, Failed> {
+    /// Runs the cases of a group. Each unexpected result is printed with the command that re-runs it.
+    pub(super) fn run_group(&self, choice: &Choice) -> Result<Completion, Failed> {
         let not_run = || Ok(Completion::ignored_with("not run"));
-        let (source, unit) = (choice.source, &choice.unit);
+        let (source, group) = (choice.source, &choice.group);
         if self.stop.is_set() {
             return not_run();
         }
         if let Some(variant) = choice.part.as_ref().and_then(|part| part.variant).filter(|named| *named != self.variant)
         {
-            return Err(format!("the tests put cases in the variant {}, not {variant}", self.variant).into());
+            return Err(format!("the tests run the variant {}, not {variant}", self.variant).into());
         }
         let is_chosen = |id: &str| choice.part.as_ref().is_none_or(|part| part.includes(id));
-        let cases = source.load(unit, &|id| is_chosen(id) && self.filter.matches(id))?;
+        let cases = source.load(group, &|id| is_chosen(id) && self.filter.matches(id))?;
         let is_all = choice.part.is_none() && self.filter.is_everything();
         let mut report = String::new();
-        if is_all && let Err(error) = source.check(unit, &cases) {
+        if is_all && let Err(error) = source.check(group, &cases) {
             let _ = write!(report, "\n{error}");
         }
         let (is_empty, mut results) = (cases.is_empty(), Vec::new());
@@ -93,7 +93,7 @@ impl Trials {
         let mut gate_result = GateResult::default();
         let expected = self.compare(&results, &mut gate_result, &mut report);
         if choice.part.is_none() {
-            let name = Filter::new(&[&unit.name])?;
+            let name = Filter::new(&[&group.name])?;
             gate_result.finish(&self.gate.matcher, &Scope { filter: is_all.then_some(&name), variant: self.variant });
         }
         for problem in gate_result.entry_problems.iter().filter(|_| !self.updates) {
@@ -107,11 +107,11 @@ impl Trials {
         seen.ended.insert(choice.name.clone());
         drop(seen);
         match (report.is_empty(), expected) {
-            _ if is_empty && is_all => Err("the unit has no cases".into()),
+            _ if is_empty && is_all => Err("the group has no cases".into()),
             _ if is_empty && choice.part.is_some() => {
-                Err(format!("no case of {} that is chosen has this id", unit.name).into())
+                Err(format!("no selected case of {} has this id", group.name).into())
             }
-            _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
+            _ if is_empty => Ok(Completion::ignored_with("none of its cases is selected")),
             (false, _) => Err(report.into()),
             (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
                 Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
@@ -127,14 +127,14 @@ impl Trials {
             match gate_result.add_result(result, &self.gate.matcher) {
                 Verdict::Pass | Verdict::NotJudged => {}
                 Verdict::ExpectedFailure => expected = Some(result.message.clone()),
-                Verdict::Improvement => self.tell(report, "better than expected", result),
-                Verdict::Regression => self.tell(report, "unexpected", result),
+                Verdict::Improvement => self.push_failure(report, "better than expected", result),
+                Verdict::Regression => self.push_failure(report, "unexpected", result),
             }
         }
         expected
     }
 
-    fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
+    fn push_failure(&self, report: &mut String, what: &str, result: &CaseResult) {
         if self.updates {
             return;
         }
@@ -146,7 +146,7 @@ impl Trials {
         let _ = write!(report, "\n    {}", (self.rerun_command)(&result.id));
     }
 
-    /// Fails if an entry matches no case of the suite. Such an entry is out of date, whatever part of the suite is run.
+    /// Fails if an entry matches no case of the suite. Such an entry is out of date, even if only a part of the suite is run.
     pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
         let entries = matcher.expectations().expect.iter().enumerate();
@@ -164,7 +164,7 @@ impl Trials {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the runtime and prints the remaining notes: problems of the expectations as a whole, and units that were not run. An
+    /// Stops the runtime and prints the remaining notes: problems of the expectations as a whole, and groups that were not run. An
     /// update rewrites the file. Returns true if there are no problems.
     pub(super) fn finish(&self) -> anyhow::Result<bool> {
         let mut problems = self.host.finish();
@@ -176,10 +176,10 @@ impl Trials {
         }
         let mut seen = self.seen();
         let Seen { gate_result, results, ended } = &mut *seen;
-        for result in gate_result.flaky.iter().take(NAMED) {
+        for result in gate_result.flaky.iter().take(MAX_NAMED) {
             note(&result.flaky_note());
         }
-        let missing: Vec<String> = self.units.difference(ended).cloned().collect();
+        let missing: Vec<String> = self.groups.difference(ended).cloned().collect();
         if let Some(reason) = self.stop.reason() {
             let reason = match reason {
                 StopReason::Failed(reason) => reason.as_str(),
@@ -187,15 +187,16 @@ impl Trials {
             };
             note(&format!("{reason}; not run: {}", named(&missing)));
             if self.updates {
-                note("the expectation file stays as it was");
+                note("the expectation file is unchanged");
             }
             return Ok(false);
         }
         if self.updates {
-            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref(), None);
-            updated.context("the expectations cannot be brought up to date")?;
+            let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
+            let updated = self.gate.update(run, self.accepted.as_ref(), None);
+            updated.context("the expectations cannot be updated")?;
             if !missing.is_empty() {
-                note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
+                note(&format!("entries of groups that did not finish are unchanged: {}", named(&missing)));
             }
             return Ok(missing.is_empty() && problems.is_empty());
         }
@@ -219,8 +220,8 @@ impl Trials {
 }
 
 fn named(names: &[String]) -> String {
-    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
+    let first = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

@@ -43,10 +43,10 @@ impl fmt::Display for NodeVerdict {
             NodeVerdict::Runs => "runs",
             NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
             NodeVerdict::LikelyRuns => "likely runs",
-            NodeVerdict::Unknown => "no case like it",
-            NodeVerdict::PartlyNotHere => "partly not here",
+            NodeVerdict::Unknown => "no similar case",
+            NodeVerdict::PartlyNotHere => "partly not supported",
             NodeVerdict::PartlyFails => "partly fails when run",
-            NodeVerdict::NotHere => "not here",
+            NodeVerdict::NotHere => "not supported",
             NodeVerdict::Fails => "fails when run",
             NodeVerdict::Wrong => "wrong",
             NodeVerdict::Crashes => "crashes",
@@ -201,13 +201,13 @@ impl Measurement {
     fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
         // Special values are an exception only if other cases pass.
         let some_pass = ended.iter().any(|(_, outcome)| *outcome == Outcome::Pass);
-        let of_case = |(case, outcome): &EndedCase<'_>| match of_outcome(*outcome) {
+        let for_case = |(case, outcome): &EndedCase<'_>| match verdict_for(*outcome) {
             verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
                 NodeVerdict::RunsButForSpecialValues
             }
             verdict => verdict,
         };
-        let verdicts: Vec<NodeVerdict> = ended.iter().map(of_case).collect();
+        let verdicts: Vec<NodeVerdict> = ended.iter().map(for_case).collect();
         let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
         let is_it = |verdict: &NodeVerdict| *verdict == worst;
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
@@ -237,7 +237,7 @@ fn has_word(case: &RecordedCase, word: &str) -> bool {
 }
 
 /// Returns the verdict for a single outcome.
-fn of_outcome(outcome: Outcome) -> NodeVerdict {
+fn verdict_for(outcome: Outcome) -> NodeVerdict {
     match outcome {
         Outcome::Pass => NodeVerdict::Runs,
         Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
@@ -263,7 +263,7 @@ mod tests {
         let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
         let text = format!("runtime: a\nversion: 1.2\nexact: true\nstrict: true\nexpect:\n{entries}");
         let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
-        measurement.answer(&NodeKind::of(&facts).unwrap())
+        measurement.answer(&NodeKind::from_facts(&facts).unwrap())
     }
 
     fn softmax(axis: &str, rank: &str) -> String {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_case_has_as_a_whole_is_answered_by_its_parts() {
+    fn a_node_without_a_similar_case_is_answered_by_its_settings() {
         let relu = "<ir_version: 8, opset_import: [\"\": 14]> g (float[1, 2, 2, 2] x) => (float[1, 2, 2, 2] y) { y = Relu (x) }";
         let found = answer(relu, "  []\n");
         assert!(found.verdict == NodeVerdict::Runs && found.cases > 2, "{found:?}");

@@ -35,7 +35,7 @@ impl MeasuredDigests {
     }
 
     /// Returns the current digests of the operator versions of these cases, from the embedded records.
-    pub fn of_cases<'a>(ids: impl IntoIterator<Item = &'a str>) -> MeasuredDigests {
+    pub fn for_cases<'a>(ids: impl IntoIterator<Item = &'a str>) -> MeasuredDigests {
         let versions: BTreeSet<OperatorVersion> =
             ids.into_iter().filter_map(|id| CaseId::parse(id).version()).collect();
         let measured = recorded_digests().filter(|(version, _)| versions.contains(version));
@@ -43,7 +43,7 @@ impl MeasuredDigests {
     }
 
     /// Copies the digests of versions, by name, from an earlier measurement, since they were not measured again.
-    pub fn keep(&mut self, earlier: MeasuredDigests, versions: &[String]) {
+    pub fn carry_over(&mut self, earlier: MeasuredDigests, versions: &[String]) {
         let kept = earlier.0.into_iter().filter(|(version, _)| versions.contains(&version.qualified()));
         self.0.extend(kept);
     }
@@ -85,7 +85,7 @@ mod tests {
             "onnx-1.23.2/node/test_abs",
             "ai.onnx/NoSuch-1/x",
         ];
-        let measured = MeasuredDigests::of_cases(ids);
+        let measured = MeasuredDigests::for_cases(ids);
         let names = |versions: BTreeMap<OperatorVersion, _>| {
             versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>()
         };
@@ -99,10 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_anew_keeps_its_digest() {
+    fn unmeasured_groups_keep_their_digests() {
         let old = MeasuredDigests::parse("ai.onnx/Abs-13 0123456789abcdef\nai.onnx/Abs-6 0123456789abcdef\n");
-        let mut new = MeasuredDigests::of_cases(["ai.onnx/Neg-13/x"]);
-        new.keep(old, &["ai.onnx/Abs-13".to_owned()]);
+        let mut new = MeasuredDigests::for_cases(["ai.onnx/Neg-13/x"]);
+        new.carry_over(old, &["ai.onnx/Abs-13".to_owned()]);
         let text = new.to_text();
         assert!(text.contains("ai.onnx/Abs-13 0123456789abcdef\n") && !text.contains("Abs-6"), "{text}");
     }

@@ -40,7 +40,7 @@ impl MeasuredEntries {
         let content = rest.iter().rposition(|line| !says_nothing(line)).filter(|at| rest.get(*at) == Some(&"expect:"));
         rest.truncate(content.unwrap_or(rest.len()));
         let rest = Expectations::parse(path, &rest.join("\n"))?;
-        Ok(MeasuredEntries { rest: ExpectationMatcher::of_every_condition(rest)?, groups })
+        Ok(MeasuredEntries { rest: ExpectationMatcher::with_every_condition(rest)?, groups })
     }
 
     /// Returns the content of the file other than the entries of groups.
@@ -88,7 +88,7 @@ impl Group {
     }
 
     fn read(&self) -> Option<&ExpectationMatcher> {
-        let read = || ExpectationMatcher::of_every_condition(Expectations::parse("", &self.text).ok()?).ok();
+        let read = || ExpectationMatcher::with_every_condition(Expectations::parse("", &self.text).ok()?).ok();
         self.read.get_or_init(read).as_ref()
     }
 }
@@ -138,7 +138,7 @@ mod tests {
             ]
             .join("\n")
         );
-        let whole = ExpectationMatcher::of_every_condition(Expectations::parse("a", &text).unwrap()).unwrap();
+        let whole = ExpectationMatcher::with_every_condition(Expectations::parse("a", &text).unwrap()).unwrap();
         let groups = MeasuredEntries::read("a", &text).unwrap();
         assert_eq!(groups.groups.len(), 1, "{groups:?}");
         for id in [

@@ -35,14 +35,14 @@ pub struct VersionOutcomes {
 
 impl History {
     /// Returns the history of the required cases that a filter selects, for each runtime that was measured on any of them.
-    pub fn of(filter: &Filter) -> Result<Vec<History>, ExpectationError> {
+    pub fn for_cases(filter: &Filter) -> Result<Vec<History>, ExpectationError> {
         let measurements = Measurements::embedded();
         let mut histories = Vec::new();
         for (runtime, names) in measurements.runtimes() {
             let mut versions = Vec::new();
             for version in names {
                 let Some(measurement) = measurements.get(runtime, version)? else { continue };
-                let outcomes = VersionOutcomes::of(measurement, version, filter);
+                let outcomes = VersionOutcomes::new(measurement, version, filter);
                 versions.extend((outcomes.cases > 0).then_some(outcomes));
             }
             if !versions.is_empty() {
@@ -60,7 +60,7 @@ impl History {
 }
 
 impl VersionOutcomes {
-    fn of(measurement: &Measurement, version: &'static str, filter: &Filter) -> VersionOutcomes {
+    fn new(measurement: &Measurement, version: &'static str, filter: &Filter) -> VersionOutcomes {
         let mut outcomes = VersionOutcomes { version, cases: 0, declined: 0, failed: 0 };
         let operators = Specs::embedded().all().filter(|operator| filter.may_select_from(&operator.qualified()));
         for operator in operators {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_measured_runtime_has_a_history_of_cases_that_were_put_to_it() {
         let filter = Filter::new(&["ai.onnx/NonZero-13/scalar/**"]).unwrap();
-        let histories = History::of(&filter).unwrap();
+        let histories = History::for_cases(&filter).unwrap();
         let onnxruntime = histories.iter().find(|history| history.runtime == "onnxruntime").unwrap();
         assert!(onnxruntime.versions.len() > 8 && onnxruntime.versions.iter().all(|version| version.failed > 0));
     }

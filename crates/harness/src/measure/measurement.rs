@@ -45,8 +45,8 @@ impl Measurement {
         let Some(version) = file.version.clone() else { return Ok(None) };
         if !file.exact || file.expect.iter().any(|entry| entry.unsupported.is_some()) {
             let fault = HeaderFault::Measurement(
-                "a measurement lists every case that does not pass, so the file says `exact: true` and lists cases alone; \
-                 `--update-expectations` writes it so",
+                "a measurement needs `exact: true` and entries for single cases only; `--update-expectations` writes \
+                 it",
             );
             return Err(ExpectationError::Header { path: file.path().to_owned(), fault });
         }

@@ -13,7 +13,7 @@ use crate::measure::measurement::Measurement;
 type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [u8]);
 
 /// Measurements and their digests, embedded at build time.
-#[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
+#[expect(clippy::unreadable_literal, reason = "written by the build script")]
 static RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
 /// The project's measurements. Each file is parsed on first use.
@@ -88,12 +88,12 @@ impl MeasuredFile {
             return Ok(read);
         }
         let path = format!("expectations/{}/{}.yaml", self.runtime, self.version);
-        let wrong = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
-        let text = self.text("yaml").ok_or_else(|| wrong("is not embedded as a whole; build the program anew"))?;
+        let error = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
+        let text = self.text("yaml").ok_or_else(|| error("is not completely embedded; rebuild the program"))?;
         let measurement = Measurement::read(&path, text, self.text(MeasuredDigests::EXTENSION))?;
-        let measurement = measurement.ok_or_else(|| wrong("names no version, which its folder is for"))?;
+        let measurement = measurement.ok_or_else(|| error("has no `version`, which a measurement needs"))?;
         if (measurement.runtime(), measurement.version()) != (self.runtime, self.version) {
-            return Err(wrong("is about another runtime or version than its folder and name say"));
+            return Err(error("the runtime or version differs from its folder and name"));
         }
         Ok(self.read.get_or_init(|| measurement))
     }

@@ -25,7 +25,7 @@ pub struct NodeKind {
 
 impl NodeKind {
     /// Returns the kind of a node; `None` if it does not call an ONNX operator.
-    pub fn of(facts: &NodeFacts<'_>) -> Option<NodeKind> {
+    pub fn from_facts(facts: &NodeFacts<'_>) -> Option<NodeKind> {
         let opset = u32::try_from(facts.opset).ok()?;
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
         let types = type_arguments(spec, facts);
@@ -36,7 +36,7 @@ impl NodeKind {
     /// Returns true if a case has these types: no type parameter that both have differs.
     pub fn has_types_of(&self, case: &RecordedCase) -> bool {
         let is_it =
-            |(parameter, of_case): (&str, &str)| self.types.get(parameter).is_none_or(|of_node| of_node == of_case);
+            |(parameter, for_case): (&str, &str)| self.types.get(parameter).is_none_or(|of_node| of_node == for_case);
         CaseId::parse(&case.id)
             .types()
             .chain(case.facts.types.iter().filter_map(|pair| pair.split_once('=')))

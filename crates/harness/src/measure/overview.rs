@@ -48,7 +48,7 @@ pub struct Overview {
 
 impl Overview {
     /// Summarizes a measurement. An operator is correct if all its measured cases pass.
-    pub fn of(measurement: &Measurement, operators: &[CasesOfOperator]) -> Overview {
+    pub fn new(measurement: &Measurement, operators: &[CasesOfOperator]) -> Overview {
         let mut overview = Overview {
             runtime: measurement.runtime().to_owned(),
             version: measurement.version().to_owned(),
@@ -153,7 +153,7 @@ mod tests {
     fn the_cases_of_a_runtime_that_ci_holds_are_all_counted() {
         let measurements = crate::measure::Measurements::embedded();
         let measurement = measurements.newest("onnxruntime").unwrap().unwrap();
-        let overview = Overview::of(measurement, &cases_in_float(21).unwrap());
+        let overview = Overview::new(measurement, &cases_in_float(21).unwrap());
         let judged = |version: &OperatorVersion, case: &RecordedCase| {
             let without_answer = || matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome.is_without_answer());
             case.facts.level != Level::Open || without_answer()

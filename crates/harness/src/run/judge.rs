@@ -19,14 +19,13 @@ const MAX_ELEMENTS: usize = 8;
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
     if let Some(what) = undeclared_feature(case, declaration) {
         let message = format!("{what} is not declared");
-        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
+        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::for_case(case) };
     }
     let started = Instant::now();
-    let mut result = CaseResult::of(case);
-    match &case.refusal {
-        Some(refusal) => judge_refusal(case, refusal, runtime, declaration, &mut result),
-        None => judge_outputs(case, runtime, &mut result),
-    }
+    let mut result = match &case.refusal {
+        Some(refusal) => judge_refusal(case, refusal, runtime, declaration),
+        None => judge_outputs(case, runtime),
+    };
     result.ms = started.elapsed().as_secs_f64() * 1e3;
     if result.outcome != Outcome::Pass || result.executed_cells.is_empty() {
         result.declared_cells = declared_cells(case);
@@ -34,14 +33,14 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
     if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
         result.inputs = summarize_inputs(case);
     }
-    result.message = kept(std::mem::take(&mut result.message));
-    result.missing = result.missing.map(kept);
-    result.flaky = result.flaky.map(kept);
+    result.message = shortened(std::mem::take(&mut result.message));
+    result.missing = result.missing.map(shortened);
+    result.flaky = result.flaky.map(shortened);
     result
 }
 
 /// Shortens a message of a runtime, and adds the number of omitted characters. All results of a run are kept in memory.
-fn kept(message: String) -> String {
+fn shortened(message: String) -> String {
     /// Space for the end, which gives the number of omitted characters.
     const END: usize = 40;
     if message.len() <= MAX_MESSAGE || message.chars().count() <= MAX_MESSAGE {
@@ -52,8 +51,8 @@ fn kept(message: String) -> String {
     format!("{start}... ({} more characters)", rest.chars().count())
 }
 
-/// Judges as [`judge`] does. A `doubtful` result is re-run in a process of its own, since an earlier case may have left
-/// its process broken. The second run counts.
+/// Judges as [`judge`] does. A `doubtful` result is re-run in a fresh process, since an earlier case may have left its process
+/// broken. The second run counts.
 pub fn judge_twice(
     case: &Case,
     runtime: &dyn Host,
@@ -71,10 +70,10 @@ pub fn judge_twice(
     }
     let changed = second.outcome != first.outcome;
     let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
-    CaseResult { flaky: earlier.or(second.flaky).map(kept), ..second }
+    CaseResult { flaky: earlier.or(second.flaky).map(shortened), ..second }
 }
 
-/// A runtime that runs each request in a process of its own.
+/// A runtime that runs each request in a fresh process.
 struct Alone<'a> {
     host: &'a dyn Host,
     /// True if any request ran in such a process.
@@ -116,13 +115,15 @@ fn summarize_inputs(case: &Case) -> String {
     inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the cells that the case's model declares. A refusal exercises no type cell, whatever its types are.
+/// Returns the cells that the case's model declares. A refusal exercises no type cell.
 fn declared_cells(case: &Case) -> Vec<String> {
     let cells = named_cells(&case.model, Specs::embedded());
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
 }
 
-fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
+/// Judges the outputs of every data set, up to the first that differs.
+fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
+    let mut result = CaseResult::for_case(case);
     for (number, data) in case.data.iter().enumerate() {
         let Ran { ended, flaky } = send(case, data, runtime);
         result.flaky = result.flaky.take().or(flaky);
@@ -155,6 +156,7 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
     }
     result.executed_cells.sort_unstable();
     result.executed_cells.dedup();
+    result
 }
 
 fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
@@ -200,7 +202,7 @@ fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
             (Outcome::Unsupported, message)
         }
         Ended::Answered(Response::Error { message, .. }) => (Outcome::Error, message),
-        Ended::Answered(other) => (Outcome::ProtocolError, format!("an answer of an unknown kind: {other:?}")),
+        Ended::Answered(other) => (Outcome::ProtocolError, format!("unknown kind of answer: {other:?}")),
         Ended::Timeout(message) => (Outcome::Timeout, message),
         Ended::OutOfMemory(message) => (Outcome::OutOfMemory, message),
         Ended::Crash(message) => (Outcome::Crash, message),
@@ -225,18 +227,13 @@ fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreem
 }
 
 /// Judges a refusal. Any error is a refusal, but it counts only if the control, the same model repaired, passes.
-fn judge_refusal(
-    case: &Case,
-    refusal: &Refusal,
-    runtime: &dyn Host,
-    declaration: &Declaration,
-    result: &mut CaseResult,
-) {
+fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
+    let mut result = CaseResult::for_case(case);
     let Ran { ended, flaky } = send(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
     match ended {
         Ended::Answered(Response::Outputs { .. }) => {
             result.outcome = Outcome::Accepted;
-            result.message = format!("took what must be refused: {}", refusal.rule);
+            result.message = format!("accepted a model that must be refused: {}", refusal.rule);
         }
         Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => {}
         other if case.is_hostile && is_refusal(&other, runtime) => {}
@@ -248,9 +245,10 @@ fn judge_refusal(
     let has_died = if case.is_hostile { result.outcome.is_without_answer() } else { result.outcome == Outcome::Crash };
     if control.outcome != Outcome::Pass && !has_died {
         result.outcome = Outcome::NotApplicable;
-        result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
+        result.message = format!("the control {} ends with {}: {}", control.id, control.outcome, control.message);
         result.missing = control.missing;
     }
+    result
 }
 
 #[cfg(test)]
@@ -352,8 +350,8 @@ mod tests {
     #[test]
     fn a_long_message_is_kept_in_part() {
         let whole = "é".repeat(MAX_MESSAGE);
-        assert_eq!(kept(whole.clone()), whole);
-        let cut = kept("é".repeat(1 << 20));
+        assert_eq!(shortened(whole.clone()), whole);
+        let cut = shortened("é".repeat(1 << 20));
         assert!(cut.ends_with("é... (1046616 more characters)"), "{cut}");
         assert!((MAX_MESSAGE - 40..=MAX_MESSAGE).contains(&cut.chars().count()));
     }

@@ -14,5 +14,5 @@ pub use outcome::{CaseResult, Outcome};
 pub use plan::{Confirm, Plan, Shard, plan};
 pub use processor::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
-pub use runner::{Event, Inspect, OfRelease, Summary, run, run_inspected};
+pub use runner::{Event, OfRelease, Runner, Summary, run};
 pub use support::undeclared_feature;

@@ -150,7 +150,7 @@ pub struct CaseResult {
     /// Distance of a mismatch from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// The outcome of the first run, if the case ended otherwise when re-run alone. The other fields are about the
+    /// The outcome of the first run, if the case ended differently when re-run in a fresh process. The other fields are about the
     /// re-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
@@ -182,14 +182,14 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// Formats a case with a different outcome when run alone.
+    /// Formats a case with a different outcome in a fresh process.
     pub fn flaky_note(&self) -> String {
         let first = escape::message(self.flaky.as_deref().unwrap_or_default());
-        format!("flaky: {} is {} alone; at first {first}", escape::line(&self.id), self.outcome)
+        format!("flaky: {} is {} in a fresh process; at first {first}", escape::line(&self.id), self.outcome)
     }
 
     /// Creates a pass of a case, to be completed.
-    pub(super) fn of(case: &Case) -> CaseResult {
+    pub(super) fn for_case(case: &Case) -> CaseResult {
         CaseResult {
             id: case.id.clone(),
             outcome: Outcome::Pass,
@@ -213,8 +213,8 @@ impl CaseResult {
 
     /// Returns the result of a case that is unchanged in this variant or does not support it. It proves nothing.
     pub(super) fn without_form(case: &Case, variant: Variant) -> CaseResult {
-        let message = format!("has no form of its own as {variant}");
-        CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::of(case) }
+        let message = format!("has no separate form in the variant {variant}");
+        CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::for_case(case) }
     }
 
     /// Returns the operators of a case, without versions: the one in its id, `ai.onnx/Sum-13/...`, or else those of its

@@ -69,9 +69,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Removes the cases that are not wanted.
-    pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+    pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
         for (_, _, ids) in &mut self.groups {
-            ids.retain(|id| wanted(id));
+            ids.retain(|id| is_wanted(id));
         }
         self.groups.retain(|(_, _, ids)| !ids.is_empty());
         self.count();
@@ -79,14 +79,14 @@ impl<'a> Plan<'a> {
 
     /// Keeps one of several parts. The parts are disjoint, of similar size, and complete: the ids are sorted by their
     /// digests, and the list is cut.
-    pub fn keep_shard(&mut self, shard: Shard) {
+    pub fn retain_shard(&mut self, shard: Shard) {
         let mut ids: Vec<(Vec<u8>, String)> =
             self.ids().map(|id| (Sha256::digest(id).to_vec(), id.to_owned())).collect();
         ids.sort_unstable();
         let cut = |part: usize| ids.len() * part / shard.of;
         let part = ids.get(cut(shard.number - 1)..cut(shard.number)).unwrap_or_default();
         let wanted: BTreeSet<String> = part.iter().map(|(_, id)| id.clone()).collect();
-        self.keep(|id| wanted.contains(id));
+        self.retain(|id| wanted.contains(id));
     }
 
     /// Converts a case to the variant of the run and returns true. If there is no such variant, returns the case
@@ -116,7 +116,7 @@ pub struct Shard {
 
 /// Text that names no part of a run.
 #[derive(Debug, thiserror::Error)]
-#[error("write K/N with K from 1 to N, as in 2/8")]
+#[error("expected K/N with K from 1 to N, such as 2/8")]
 pub struct ShardError;
 
 impl FromStr for Shard {
@@ -164,7 +164,7 @@ mod tests {
         let mut union = BTreeSet::new();
         for number in 1..=3 {
             let mut plan = plan(&suite, &filter, Variant::Runtime).unwrap();
-            plan.keep_shard(format!("{number}/3").parse().unwrap());
+            plan.retain_shard(format!("{number}/3").parse().unwrap());
             assert!(plan.selected.abs_diff(whole.len() / 3) <= 1);
             assert!(plan.ids().all(|id| union.insert(id.to_owned())), "an id is in two shards");
         }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_refused() {
+    fn an_invalid_shard_is_refused() {
         for wrong in ["0/3", "4/3", "1", "1/0", "a/b", "-1/3"] {
             assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
         }

@@ -59,7 +59,7 @@ fn detected() -> Vec<(&'static str, bool)> {
 
 /// Name of no processor feature that the harness detects.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no processor feature '{name}', only {known}", name = .0, known = FEATURES.join(", "))]
+#[error("there is no processor feature '{name}' (known features: {known})", name = .0, known = FEATURES.join(", "))]
 pub struct UnknownFeature(String);
 
 impl TryFrom<String> for ProcessorFeature {
@@ -105,7 +105,7 @@ mod tests {
         }
         let error = ProcessorFeature::try_from("avx1024".to_owned()).unwrap_err();
         assert!(
-            error.to_string().starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"),
+            error.to_string().starts_with("there is no processor feature 'avx1024' (known features: avx2, avx512_bf16"),
             "{error}"
         );
     }

@@ -135,7 +135,7 @@ pub enum ResultsError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A line is not a valid result.
-    #[error("line {line} is no result: {error}")]
+    #[error("line {line} is not a result: {error}")]
     Line {
         /// The number of the line, from 1.
         line: usize,
@@ -143,14 +143,10 @@ pub enum ResultsError {
         error: serde_json::Error,
     },
     /// A line is longer than any result.
-    #[error(
-        "line {0} has more than the {MAX_LINE} bytes that are read; it is no results file of `onnx-conformance run`"
-    )]
+    #[error("line {0} exceeds the limit of {MAX_LINE} bytes; the file is not a results file of `onnx-conformance run`")]
     Long(usize),
     /// Two lines are results of the same case.
-    #[error(
-        "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
-    )]
+    #[error("lines {first} and {second} are both results of {id:?}; run the cases again, or remove the wrong line")]
     Twice {
         /// The case.
         id: String,
@@ -160,7 +156,7 @@ pub enum ResultsError {
         second: usize,
     },
     /// There are more results than selected cases.
-    #[error("the first line is about {cases} cases, but {results} have a result; run the cases again")]
+    #[error("the first line announces {cases} cases, but {results} have a result; run the cases again")]
     TooMany {
         /// Number of selected cases.
         cases: usize,
@@ -168,13 +164,15 @@ pub enum ResultsError {
         results: usize,
     },
     /// The first line is not a valid header.
-    #[error("the first line does not name suite and runtime: {0}; it is no results file of `onnx-conformance run`")]
+    #[error(
+        "the first line does not name suite and runtime: {0}; this is not a results file of `onnx-conformance run`"
+    )]
     Header(serde_json::Error),
     /// The file has another format version.
-    #[error("the file is of format {0}, and this program reads format {FORMAT}; run the cases again")]
+    #[error("the file has format {0}, but this program reads format {FORMAT}; run the cases again")]
     Format(u32),
     /// There is no header.
-    #[error("the file is empty; its first line names suite and runtime")]
+    #[error("the file is empty; its first line must name suite and runtime")]
     Empty,
 }
 
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_results_read_back() {
         let read = read_results(&mut text().as_slice()).unwrap();
         assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
         assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
@@ -286,10 +284,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_results_file_is_refused() {
+    fn a_file_of_another_kind_is_refused() {
         let read = |bytes: &[u8]| read_results(&mut &*bytes).unwrap_err().to_string();
         assert!(read(b"").contains("empty"));
-        assert!(read(b"a,b\n").contains("no results file"));
+        assert!(read(b"a,b\n").contains("not a results file"));
         assert!(read(b"{\"format\":7}\n").contains("format 7"));
         let broken = [text(), b"{}\n".to_vec()].concat();
         assert!(read(&broken).contains("line 4"), "{}", read(&broken));
@@ -299,11 +297,11 @@ mod tests {
     fn a_line_has_a_bound() {
         let endless = std::io::repeat(b'x').take(1 << 40);
         let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
-        assert!(error.starts_with("line 1 has more than the 2097152 bytes"), "{error}");
+        assert!(error.starts_with("line 1 exceeds the limit of 2097152 bytes"), "{error}");
         let text = text();
         let endless = text.as_slice().chain(std::io::repeat(b'x').take(1 << 40));
         let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
-        assert!(error.starts_with("line 4 has more than"), "{error}");
+        assert!(error.starts_with("line 4 exceeds the limit"), "{error}");
     }
 
     #[test]
@@ -317,6 +315,6 @@ mod tests {
         assert!(read_results(&mut whole.as_slice()).unwrap().is_complete());
         write_result(&mut whole, &result("a/e", Outcome::Pass)).unwrap();
         let error = read_results(&mut whole.as_slice()).unwrap_err().to_string();
-        assert!(error.contains("about 3 cases, but 4 have a result"), "{error}");
+        assert!(error.contains("announces 3 cases, but 4 have a result"), "{error}");
     }
 }

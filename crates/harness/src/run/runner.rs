@@ -7,7 +7,7 @@ use std::thread::Builder;
 use onnx_conformance_cases::case::{Case, RefusalClass, UpstreamOverride};
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::{SelectedGroup, SuiteError};
-use onnx_conformance_subject::{Host, Stop};
+use onnx_conformance_subject::{Declaration, Host, Stop};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
@@ -25,88 +25,100 @@ pub enum Event {
 /// Runs every case of the plan, unless it is stopped, and passes each event to `sink` at once, on the calling thread. A
 /// case that is running when the run is stopped has no result.
 pub fn run(plan: &Plan<'_>, runtime: &dyn Host, stop: &Stop, sink: impl FnMut(Event)) {
-    run_inspected(plan, runtime, stop, &Inspect::watching(&|_, _| {}), sink);
+    Runner::new(plan, runtime, stop).run(sink);
 }
 
-/// Callbacks for a case, on the thread that ran it.
-pub struct Inspect<'a> {
-    /// Receives each case with its result.
-    pub case: &'a (dyn Fn(&Case, &CaseResult) + Sync),
-    /// Selects unexpected results to re-run in a process of their own before they are reported; see [`judge_twice`].
-    pub doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
+/// A run of a plan, with callbacks on the threads that run the cases.
+pub struct Runner<'a> {
+    plan: &'a Plan<'a>,
+    runtime: &'a dyn Host,
+    stop: &'a Stop,
+    inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync),
+    doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
 }
 
-impl<'a> Inspect<'a> {
-    /// Passes cases with their results to `case`, and re-runs none.
-    pub fn watching(case: &'a (dyn Fn(&Case, &CaseResult) + Sync)) -> Inspect<'a> {
-        Inspect { case, doubtful: &|_| false }
+impl<'a> Runner<'a> {
+    /// Prepares a run without callbacks.
+    pub fn new(plan: &'a Plan<'a>, runtime: &'a dyn Host, stop: &'a Stop) -> Runner<'a> {
+        Runner { plan, runtime, stop, inspect: &|_, _| {}, doubtful: &|_| false }
     }
-}
 
-/// Runs as [`run`] does, and passes each case with its result to `inspect`.
-pub fn run_inspected(
-    plan: &Plan<'_>,
-    runtime: &dyn Host,
-    stop: &Stop,
-    inspect: &Inspect<'_>,
-    mut sink: impl FnMut(Event),
-) {
-    let (sender, receiver) = mpsc::channel();
-    let declaration = runtime.declaration();
-    let run = |sender: Sender<Event>| {
-        same_cases(plan).par_iter().for_each_with(sender, |sender, same| {
-            let event = |event| drop(sender.send(event));
-            let Some(first) = same.first() else { return };
-            if stop.is_set() {
+    /// Passes each case with its result to `inspect`.
+    #[must_use]
+    pub fn inspected_by(self, inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync)) -> Runner<'a> {
+        Runner { inspect, ..self }
+    }
+
+    /// Re-runs each result that `doubtful` selects in a fresh process before it is reported; see [`judge_twice`].
+    #[must_use]
+    pub fn doubting(self, doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync)) -> Runner<'a> {
+        Runner { doubtful, ..self }
+    }
+
+    /// Runs the cases as [`run`] does.
+    pub fn run(&self, mut sink: impl FnMut(Event)) {
+        let (sender, receiver) = mpsc::channel();
+        let declaration = self.runtime.declaration();
+        let run = |sender: Sender<Event>| {
+            same_cases(self.plan).par_iter().for_each_with(sender, |sender, same| {
+                self.run_group(same, &declaration, &|event| drop(sender.send(event)));
+            });
+        };
+        // The number of threads is the number of requests that the runtime can run at a time. With more threads, waiting
+        // would count as time of a case.
+        let pool = self.runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
+        let run = |sender| match &pool {
+            Some(pool) => pool.install(|| run(sender)),
+            None => run(sender),
+        };
+        std::thread::scope(|scope| {
+            let own = sender.clone();
+            // If no thread can be started, the run ends before its first event is passed on.
+            match Builder::new().spawn_scoped(scope, || run(own)) {
+                Ok(_) => drop(sender),
+                Err(_) => run(sender),
+            }
+            receiver.into_iter().for_each(&mut sink);
+        });
+    }
+
+    /// Runs the cases of the first group. The others have the same single case, and get its result.
+    fn run_group(&self, same: &[&SelectedGroup<'_>], declaration: &Declaration, event: &dyn Fn(Event)) {
+        let plan = self.plan;
+        let Some(first) = same.first().filter(|_| !self.stop.is_set()) else { return };
+        let cases = match plan.load(first) {
+            Ok(cases) => cases,
+            Err(SuiteError::TooLarge { case, message }) => {
+                let (case, _) = plan.varied(*case);
+                let outcome = Outcome::OutOfMemory;
+                return event(Event::Finished(Box::new(CaseResult {
+                    outcome,
+                    message,
+                    ..CaseResult::for_case(&case)
+                })));
+            }
+            Err(error) => return event(Event::Broken(error)),
+        };
+        for case in cases {
+            let (case, has_form) = plan.varied(case);
+            let result = if has_form {
+                judge_twice(&case, self.runtime, declaration, self.doubtful)
+            } else {
+                CaseResult::without_form(&case, plan.variant())
+            };
+            if self.stop.is_set() {
                 return;
             }
-            match plan.load(first) {
-                Ok(cases) => {
-                    for case in cases {
-                        let (case, has_form) = plan.varied(case);
-                        let result = if has_form {
-                            judge_twice(&case, runtime, &declaration, inspect.doubtful)
-                        } else {
-                            CaseResult::without_form(&case, plan.variant())
-                        };
-                        if stop.is_set() {
-                            return;
-                        }
-                        (inspect.case)(&case, &result);
-                        for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
-                            let id = plan.variant().id(id);
-                            let same = CaseResult { id: id.clone(), ..result.clone() };
-                            (inspect.case)(&Case { id, ..case.clone() }, &same);
-                            event(Event::Finished(Box::new(same)));
-                        }
-                        event(Event::Finished(Box::new(result)));
-                    }
-                }
-                Err(SuiteError::TooLarge { case, message }) => {
-                    let (case, _) = plan.varied(*case);
-                    let outcome = Outcome::OutOfMemory;
-                    event(Event::Finished(Box::new(CaseResult { outcome, message, ..CaseResult::of(&case) })));
-                }
-                Err(error) => event(Event::Broken(error)),
+            (self.inspect)(&case, &result);
+            for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
+                let id = plan.variant().id(id);
+                let same = CaseResult { id: id.clone(), ..result.clone() };
+                (self.inspect)(&Case { id, ..case.clone() }, &same);
+                event(Event::Finished(Box::new(same)));
             }
-        });
-    };
-    // The number of threads is the number of requests that the runtime can run at a time. With more threads, waiting
-    // would count as time of a case.
-    let pool = runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
-    let run = |sender| match &pool {
-        Some(pool) => pool.install(|| run(sender)),
-        None => run(sender),
-    };
-    std::thread::scope(|scope| {
-        let own = sender.clone();
-        // If no thread can be started, the run ends before its first event is passed on.
-        match Builder::new().spawn_scoped(scope, || run(own)) {
-            Ok(_) => drop(sender),
-            Err(_) => run(sender),
+            event(Event::Finished(Box::new(result)));
         }
-        receiver.into_iter().for_each(&mut sink);
-    });
+    }
 }
 
 /// Returns the groups of a plan, with groups of the same single case joined. A test of several releases thus runs once,

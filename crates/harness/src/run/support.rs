@@ -25,7 +25,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
         return None;
     }
     let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
-    // Bytes that are no model are left to the runtime.
+    // Bytes that are not a model are sent to the runtime.
     let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
     // Other domains are those of the model's own functions.
@@ -43,24 +43,24 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
         types.extend(data.inputs.iter().flat_map(|input| elements(&input.value.value_type())));
         types.extend(data.outputs.iter().flat_map(|output| elements(&output.expected.declared().0)));
     }
-    model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
-    model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
+    model.graph.iter().for_each(|graph| add_graph_types(graph, &mut types));
+    model.functions.iter().flat_map(|function| &function.node).for_each(|node| add_node_types(node, &mut types));
     let unknown = types.into_iter().find(|element| !declaration.has_type(*element))?;
     Some(MissingFeature::Type(ValueType::Tensor(unknown), None).to_string())
 }
 
-fn of_graph(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
+fn add_graph_types(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
     let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
     types.extend(infos.filter_map(declared).flat_map(|declared| elements(&declared)));
     let values = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
-    types.extend(graph.initializer.iter().chain(values).filter_map(of_tensor));
-    graph.node.iter().for_each(|node| of_node(node, types));
+    types.extend(graph.initializer.iter().chain(values).filter_map(tensor_element));
+    graph.node.iter().for_each(|node| add_node_types(node, types));
 }
 
-fn of_node(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
+fn add_node_types(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
     for AttributeProto { t, g, tensors, graphs, .. } in &node.attribute {
-        types.extend(t.iter().chain(tensors).filter_map(of_tensor));
-        g.iter().chain(graphs).for_each(|graph| of_graph(graph, types));
+        types.extend(t.iter().chain(tensors).filter_map(tensor_element));
+        g.iter().chain(graphs).for_each(|graph| add_graph_types(graph, types));
     }
 }
 
@@ -77,7 +77,7 @@ fn elements(value_type: &ValueType) -> Vec<ElementType> {
     }
 }
 
-fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {
+fn tensor_element(tensor: &TensorProto) -> Option<ElementType> {
     ElementType::from_code(tensor.data_type())
 }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_is_named() {
+    fn an_undeclared_feature_is_named() {
         let id = "ai.onnx/Abs-13/refuse/attribute=no_such_attribute";
         check(id, "", None);
         check(id, r#", "opsets": {"ai.onnx": 12}"#, Some("opset 13 of ai.onnx"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_refused_is_judged_by_its_control() {
+    fn a_refusal_is_judged_by_its_control() {
         check("ai.onnx/Abs-13/refuse/T=string", r#", "types": ["float"]"#, None);
     }
 }

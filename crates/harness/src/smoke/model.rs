@@ -40,6 +40,13 @@ pub(super) enum Expected {
     Failure,
 }
 
+/// Nodes with the inputs that they get and the outputs that they must compute.
+struct Graph<'a> {
+    nodes: Vec<NodeProto>,
+    inputs: &'a [(&'a str, &'a Value)],
+    outputs: &'a [(&'a str, &'a Value)],
+}
+
 /// Returns every probe, simplest first.
 pub(super) fn probes() -> Result<Vec<Probe>, TensorError> {
     use ElementType as E;
@@ -66,11 +73,11 @@ pub(super) fn probes() -> Result<Vec<Probe>, TensorError> {
         no_model(),
         basic(same("a float tensor after an error", 13, floats.clone())),
         canary(&floats),
-        basic(same("a float tensor after an operator that is not there", 13, others.clone())),
+        basic(same("a float tensor after an unknown operator", 13, others.clone())),
         same("a tensor without elements", 13, Tensor::of_floats(E::Float, &[0, 3], &[])?),
         same("a tensor without dimensions", 13, Tensor::of_floats(E::Float, &[], &[7.0])?),
         same("NaNs with a payload and a sign", 13, raw(E::Float, &[2], &nans)?),
-        same("int64 beyond what a double holds", 13, integers),
+        same("int64 values that a double cannot hold", 13, integers),
         same("a bool tensor", 13, Tensor::of_integers(E::Bool, &[3], &[1, 0, 1])?),
         same("a string tensor", 13, strings),
         same("a bfloat16 tensor", 13, raw(E::Bfloat16, &[4], &halves)?),
@@ -97,27 +104,27 @@ fn basic(probe: Probe) -> Probe {
 fn same(about: &'static str, opset: u32, value: impl Into<Value>) -> Probe {
     let value = value.into();
     let nodes = vec![node("", "Identity", &["x"], &["y"])];
-    of(about, model("", opset, nodes, &[("x", &value)], &[("y", &value)]), &[("x", &value)], &[("y", &value)])
+    let graph = Graph { nodes, inputs: &[("x", &value)], outputs: &[("y", &value)] };
+    Probe::new(about, "", opset, &graph)
 }
 
 /// Two outputs in swapped order: `a` is `y` and `b` is `x`.
 fn two_outputs(x: Tensor, y: Tensor) -> Probe {
     let (x, y) = (Value::Tensor(x), Value::Tensor(y));
     let nodes = vec![node("", "Identity", &["x"], &["b"]), node("", "Identity", &["y"], &["a"])];
-    let (inputs, outputs) = ([("x", &x), ("y", &y)], [("a", &y), ("b", &x)]);
-    of("two outputs, each in its place", model("", 13, nodes, &inputs, &outputs), &inputs, &outputs)
+    let graph = Graph { nodes, inputs: &[("x", &x), ("y", &y)], outputs: &[("a", &y), ("b", &x)] };
+    Probe::new("two outputs in the right order", "", 13, &graph)
 }
 
 /// A node whose second output has no name and is omitted.
 fn unnamed_output(x: Tensor) -> Probe {
     let x = Value::Tensor(x);
     let nodes = vec![node("", "Dropout", &["x"], &["y", ""])];
-    let model = model("", 13, nodes, &[("x", &x)], &[("y", &x)]);
-    of("an output without a name", model, &[("x", &x)], &[("y", &x)])
+    Probe::new("an output without a name", "", 13, &Graph { nodes, inputs: &[("x", &x)], outputs: &[("y", &x)] })
 }
 
 fn no_model() -> Probe {
-    let about = "a file that is no model";
+    let about = "a file that is not a model";
     let model = Bytes::from_static(b"\xff\xff\xff no model");
     Probe { about, model, inputs: Vec::new(), outputs: Vec::new(), expected: Expected::NoModel, is_basic: false }
 }
@@ -125,8 +132,8 @@ fn no_model() -> Probe {
 fn canary(x: &Tensor) -> Probe {
     let x = Value::Tensor(x.clone());
     let nodes = vec![node(CANARY, "NoRuntimeHasThis", &["x"], &["y"])];
-    let model = model(CANARY, 1, nodes, &[("x", &x)], &[("y", &x)]);
-    Probe { expected: Expected::Failure, ..of("an operator that no runtime has", model, &[("x", &x)], &[("y", &x)]) }
+    let graph = Graph { nodes, inputs: &[("x", &x)], outputs: &[("y", &x)] };
+    Probe { expected: Expected::Failure, ..Probe::new("an operator that no runtime has", CANARY, 1, &graph) }
 }
 
 /// Scores that `ZipMap` names.
@@ -148,20 +155,23 @@ fn map() -> Result<Probe, TensorError> {
         strings: vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")],
         ..AttributeProto::default()
     }];
-    let model = model("ai.onnx.ml", 1, vec![zip], &[("x", &x)], &[("z", &maps)]);
-    Ok(of("a sequence of maps", model, &[("x", &x)], &[("z", &maps)]))
+    let graph = Graph { nodes: vec![zip], inputs: &[("x", &x)], outputs: &[("z", &maps)] };
+    Ok(Probe::new("a sequence of maps", "ai.onnx.ml", 1, &graph))
 }
 
-fn of(about: &'static str, model: Bytes, inputs: &[(&str, &Value)], outputs: &[(&str, &Value)]) -> Probe {
-    let input = |(name, value): &(&str, &Value)| Named { name: (*name).to_owned(), value: (*value).clone() };
-    let output = |(name, value): &(&str, &Value)| Output::new(*name, value.value_type(), 0);
-    Probe {
-        about,
-        model,
-        inputs: inputs.iter().map(input).collect(),
-        outputs: outputs.iter().map(output).collect(),
-        expected: Expected::Outputs(outputs.iter().map(|(_, value)| (*value).clone()).collect()),
-        is_basic: false,
+impl Probe {
+    /// Creates a probe that passes if the graph computes its outputs from its inputs.
+    fn new(about: &'static str, domain: &str, opset: u32, graph: &Graph<'_>) -> Probe {
+        let input = |(name, value): &(&str, &Value)| Named { name: (*name).to_owned(), value: (*value).clone() };
+        let output = |(name, value): &(&str, &Value)| Output::new(*name, value.value_type(), 0);
+        Probe {
+            about,
+            model: model(domain, opset, graph),
+            inputs: graph.inputs.iter().map(input).collect(),
+            outputs: graph.outputs.iter().map(output).collect(),
+            expected: Expected::Outputs(graph.outputs.iter().map(|(_, value)| (*value).clone()).collect()),
+            is_basic: false,
+        }
     }
 }
 
@@ -176,14 +186,8 @@ fn node(domain: &str, operator: &str, inputs: &[&str], outputs: &[&str]) -> Node
     }
 }
 
-/// Makes a model in the lowest IR version that its opset allows.
-fn model(
-    domain: &str,
-    opset: u32,
-    nodes: Vec<NodeProto>,
-    inputs: &[(&str, &Value)],
-    outputs: &[(&str, &Value)],
-) -> Bytes {
+/// Creates a model in the lowest IR version that its opset allows.
+fn model(domain: &str, opset: u32, graph: &Graph<'_>) -> Bytes {
     let info = |(name, value): &(&str, &Value)| {
         let shape = value.as_tensor().map(Tensor::shape);
         let declared = encode::value_type(&value.value_type(), shape);
@@ -202,9 +206,9 @@ fn model(
         producer_name: Some("onnx-conformance".to_owned()),
         graph: Some(GraphProto {
             name: Some("smoke".to_owned()),
-            node: nodes,
-            input: inputs.iter().map(info).collect(),
-            output: outputs.iter().map(info).collect(),
+            node: graph.nodes.clone(),
+            input: graph.inputs.iter().map(info).collect(),
+            output: graph.outputs.iter().map(info).collect(),
             ..GraphProto::default()
         }),
         ..ModelProto::default()

@@ -30,12 +30,13 @@ impl Conversions {
         all.filter(|conversions| filter.selects_group(&conversions.version.qualified())).collect()
     }
 
-    /// Formats the sums: `12 pairs: 30 cases as they are, 4 edited, 3 refused, 0 wrong`.
+    /// Formats the sums: `12 pairs: 30 cases unchanged, 4 edited, 3 refused, 0 wrong`.
     pub fn summary(all: &[Conversions]) -> String {
         let sum = |count: fn(&Conversions) -> usize| all.iter().map(count).sum::<usize>();
         let (same, edited, refused) = (sum(|it| it.same), sum(|it| it.edited), sum(|it| it.refused));
         format!(
-            "{} pairs of an operator version and an opset: {same} cases as they are, {edited} edited, {refused} refused, 0 wrong",
+            "{} pairs of an operator version and an opset: {same} cases unchanged, {edited} edited, {refused} \
+             refused, 0 wrong",
             all.len()
         )
     }
@@ -45,7 +46,7 @@ impl fmt::Display for Conversions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conversions { version, opset, same, edited, refused } = self;
         let version = version.qualified();
-        write!(f, "{version} at {opset}: {same} as they are, {edited} edited, {refused} refused, 0 wrong")
+        write!(f, "{version} at {opset}: {same} unchanged, {edited} edited, {refused} refused, 0 wrong")
     }
 }
 

@@ -96,7 +96,7 @@ exclusions:
         let overflow = CoverageItem::new(CoverageKind::Overflow);
         assert!(reason("Abs", 6, &overflow) && reason("Abs", 13, &overflow) && reason("Neg", 13, &overflow));
         assert!(!reason("Neg", 6, &overflow));
-        assert!(reason("Abs", 6, &CoverageItem::of(CoverageKind::TypeCell, "T=tensor(bool)")));
+        assert!(reason("Abs", 6, &CoverageItem::named(CoverageKind::TypeCell, "T=tensor(bool)")));
         assert!(!reason("Abs", 6, &CoverageItem::new(CoverageKind::NotANumber)));
     }
 

@@ -82,17 +82,17 @@ impl CoverageKind {
             CoverageKind::Executed => "operator versions that a case runs",
             CoverageKind::LastOpset => "operator versions at the last opset of their range",
             CoverageKind::TypeCell => "type cells",
-            CoverageKind::AttributeLeftOut => "attributes left out",
+            CoverageKind::AttributeLeftOut => "attributes omitted",
             CoverageKind::AttributeDefault => "attributes at their default, written out",
             CoverageKind::AttributeOther => "attributes at another value",
             CoverageKind::Enumerated => "values of enumerated attributes",
-            CoverageKind::InputGiven => "optional inputs given",
-            CoverageKind::InputLeftOut => "optional inputs left out",
-            CoverageKind::InputEmptyName => "optional inputs left out by an empty name",
+            CoverageKind::InputGiven => "optional inputs present",
+            CoverageKind::InputLeftOut => "optional inputs omitted",
+            CoverageKind::InputEmptyName => "optional inputs omitted by an empty name",
             CoverageKind::InputCount => "counts of variadic inputs (1, 2, 3 and more)",
-            CoverageKind::OutputGiven => "optional outputs asked for",
-            CoverageKind::OutputLeftOut => "optional outputs left out",
-            CoverageKind::OutputEmptyName => "optional outputs left out by an empty name",
+            CoverageKind::OutputGiven => "optional outputs requested",
+            CoverageKind::OutputLeftOut => "optional outputs omitted",
+            CoverageKind::OutputEmptyName => "optional outputs omitted by an empty name",
             CoverageKind::OutputCount => "counts of variadic outputs (1, 2, 3 and more)",
             CoverageKind::NotANumber => "float operators: NaN",
             CoverageKind::PositiveInfinity => "float operators: infinity",
@@ -104,8 +104,8 @@ impl CoverageKind {
             CoverageKind::Largest => "integer operators: the largest integer",
             CoverageKind::Empty => "first inputs that are empty",
             CoverageKind::RankZero => "first inputs of rank 0",
-            CoverageKind::ConstraintKept => "constraints that a case keeps",
-            CoverageKind::ConstraintBroken => "constraints with refusals, that a case breaks",
+            CoverageKind::ConstraintKept => "constraints that a case satisfies",
+            CoverageKind::ConstraintBroken => "constraints with refusals that a case violates",
             CoverageKind::Refusal => "refusals that follow from signatures",
         }
     }
@@ -148,39 +148,39 @@ pub struct CoverageItem {
     /// The kind.
     pub kind: CoverageKind,
     /// Name of the item; empty if the version has only one of the kind.
-    pub of: String,
+    pub name: String,
 }
 
 impl CoverageItem {
     /// Creates an item of a kind that a version has once.
     pub fn new(kind: CoverageKind) -> CoverageItem {
-        CoverageItem { kind, of: String::new() }
+        CoverageItem { kind, name: String::new() }
     }
 
     /// Creates an item of a kind that a version has several times.
-    pub fn of(kind: CoverageKind, of: impl Into<String>) -> CoverageItem {
-        CoverageItem { kind, of: of.into() }
+    pub fn named(kind: CoverageKind, name: impl Into<String>) -> CoverageItem {
+        CoverageItem { kind, name: name.into() }
     }
 }
 
 /// Formats the name of an item without its group, as in exclusions and lists of missing items.
 impl fmt::Display for CoverageItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = &self.of;
+        let name = &self.name;
         match self.kind {
             CoverageKind::Executed => f.write_str("any"),
-            CoverageKind::LastOpset => write!(f, "at opset {of}"),
-            CoverageKind::TypeCell | CoverageKind::Enumerated | CoverageKind::Refusal => f.write_str(of),
-            CoverageKind::ConstraintKept => write!(f, "{of} kept by a case"),
-            CoverageKind::ConstraintBroken => write!(f, "{of} broken by a case"),
+            CoverageKind::LastOpset => write!(f, "at opset {name}"),
+            CoverageKind::TypeCell | CoverageKind::Enumerated | CoverageKind::Refusal => f.write_str(name),
+            CoverageKind::ConstraintKept => write!(f, "{name} kept by a case"),
+            CoverageKind::ConstraintBroken => write!(f, "{name} broken by a case"),
             CoverageKind::AttributeLeftOut | CoverageKind::InputLeftOut | CoverageKind::OutputLeftOut => {
-                write!(f, "{of} left out")
+                write!(f, "{name} left out")
             }
-            CoverageKind::AttributeDefault => write!(f, "{of} at its default"),
-            CoverageKind::AttributeOther => write!(f, "{of} at another value"),
-            CoverageKind::InputGiven | CoverageKind::OutputGiven => write!(f, "{of} given"),
-            CoverageKind::InputEmptyName | CoverageKind::OutputEmptyName => write!(f, "{of} as \"\""),
-            CoverageKind::InputCount | CoverageKind::OutputCount => write!(f, "{of}"),
+            CoverageKind::AttributeDefault => write!(f, "{name} at its default"),
+            CoverageKind::AttributeOther => write!(f, "{name} at another value"),
+            CoverageKind::InputGiven | CoverageKind::OutputGiven => write!(f, "{name} given"),
+            CoverageKind::InputEmptyName | CoverageKind::OutputEmptyName => write!(f, "{name} as \"\""),
+            CoverageKind::InputCount | CoverageKind::OutputCount => write!(f, "{name}"),
             CoverageKind::NotANumber => f.write_str("NaN"),
             CoverageKind::PositiveInfinity => f.write_str("inf"),
             CoverageKind::NegativeInfinity => f.write_str("-inf"),
@@ -199,13 +199,13 @@ impl fmt::Display for CoverageItem {
 pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<CoverageItem> {
     let mut items = BTreeSet::from([
         CoverageItem::new(CoverageKind::Executed),
-        CoverageItem::of(CoverageKind::LastOpset, last.to_string()),
+        CoverageItem::named(CoverageKind::LastOpset, last.to_string()),
     ]);
     for (parameter, types) in &spec.types {
         items.extend(
             types
                 .iter()
-                .map(|value_type| CoverageItem::of(CoverageKind::TypeCell, format!("{parameter}={value_type}"))),
+                .map(|value_type| CoverageItem::named(CoverageKind::TypeCell, format!("{parameter}={value_type}"))),
         );
     }
     attributes(spec, enums, &mut items);
@@ -233,7 +233,7 @@ pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Coverag
         for (at, formal) in formals.iter().enumerate() {
             let is_first_output = at == 0 && kinds[0] == CoverageKind::OutputGiven;
             let can_be_left_out = !is_first_output && formals[at + 1..].iter().all(can_be_absent);
-            presence(formal, kinds, is_first_output, can_be_left_out, &mut items);
+            items.extend(presence(formal, kinds, is_first_output, can_be_left_out));
         }
     }
     values(spec, &mut items);
@@ -243,17 +243,17 @@ pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Coverag
 
 fn attributes(spec: &OpSpec, enums: &Enums, items: &mut BTreeSet<CoverageItem>) {
     for (name, attribute) in &spec.attributes {
-        items.insert(CoverageItem::of(CoverageKind::AttributeOther, name));
+        items.insert(CoverageItem::named(CoverageKind::AttributeOther, name));
         if !attribute.required {
-            items.insert(CoverageItem::of(CoverageKind::AttributeLeftOut, name));
+            items.insert(CoverageItem::named(CoverageKind::AttributeLeftOut, name));
         }
         if attribute.default.is_some() {
-            items.insert(CoverageItem::of(CoverageKind::AttributeDefault, name));
+            items.insert(CoverageItem::named(CoverageKind::AttributeDefault, name));
         }
         if matches!(attribute.kind, AttributeType::String | AttributeType::Strings) {
             let values = enums.values(&spec.version, name);
             items.extend(
-                values.iter().map(|value| CoverageItem::of(CoverageKind::Enumerated, format!("{name}={value}"))),
+                values.iter().map(|value| CoverageItem::named(CoverageKind::Enumerated, format!("{name}={value}"))),
             );
         }
     }
@@ -263,34 +263,30 @@ fn can_be_absent(formal: &FormalParameter) -> bool {
     matches!(formal.presence, Presence::Optional | Presence::Variadic { min: 0, .. })
 }
 
-/// Adds the items of an optional or variadic parameter. A parameter can be left out only together with all that follow it. The
+/// Returns the items of an optional or variadic parameter. A parameter can be left out only together with all that follow it. The
 /// first output cannot be left out, since a node has at least one output.
 fn presence(
     formal: &FormalParameter,
     kinds: [CoverageKind; 4],
     is_first_output: bool,
     can_be_left_out: bool,
-    items: &mut BTreeSet<CoverageItem>,
-) {
+) -> Vec<CoverageItem> {
     let [given, left_out, empty_name, count] = kinds;
     let name = &formal.name;
     match formal.presence {
-        Presence::Single => {}
+        Presence::Single => Vec::new(),
         Presence::Optional => {
-            items.insert(CoverageItem::of(given, name));
-            items.insert(CoverageItem::of(empty_name, name));
-            if can_be_left_out {
-                items.insert(CoverageItem::of(left_out, name));
-            }
+            let kinds = [Some(given), Some(empty_name), can_be_left_out.then_some(left_out)];
+            kinds.into_iter().flatten().map(|kind| CoverageItem::named(kind, name)).collect()
         }
         Presence::Variadic { min, .. } => {
             let least = if is_first_output { min.max(1) } else { min };
-            items.extend((least..=3.max(least)).map(|number| CoverageItem::of(count, counted(name, number))));
+            (least..=3.max(least)).map(|number| CoverageItem::named(count, counted(name, number))).collect()
         }
     }
 }
 
-/// Formats the number of arguments of a variadic parameter; 3 also stands for more.
+/// Formats the number of arguments of a variadic parameter; 3 includes all larger numbers.
 pub(super) fn counted(name: &str, number: usize) -> String {
     if number < 3 { format!("{name} {number} times") } else { format!("{name} 3 times or more") }
 }
@@ -338,9 +334,9 @@ pub(super) fn takes_integers_as_data(spec: &OpSpec, formal: &FormalParameter) ->
     elements(spec, formal).any(ElementType::is_integer) && elements(spec, formal).any(|element| !is_index(element))
 }
 
-/// Adds the refusals that follow from the signature alone, named as in case ids.
+/// Adds the refusals that follow from the signature, named as in case ids.
 fn refusals(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
-    let mut add = |name: String| items.insert(CoverageItem::of(CoverageKind::Refusal, name));
+    let mut add = |name: String| items.insert(CoverageItem::named(CoverageKind::Refusal, name));
     for formal in &spec.inputs {
         if let FormalType::Parameter(parameter) = &formal.kind
             && (1..ElementType::ALL.len()).contains(&elements(spec, formal).count())
@@ -378,5 +374,5 @@ pub(super) fn refused(spec: &OpSpec, name: &str) -> Option<CoverageItem> {
         parameter if !of.is_empty() && spec.types.contains_key(parameter) => format!("type of {parameter}"),
         _ => return None,
     };
-    Some(CoverageItem::of(CoverageKind::Refusal, item))
+    Some(CoverageItem::named(CoverageKind::Refusal, item))
 }

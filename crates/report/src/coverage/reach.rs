@@ -26,21 +26,21 @@ pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
         reached.insert(match cell {
             Cell::Version(version) => (version, CoverageItem::new(CoverageKind::Executed)),
             Cell::Type(cell) => {
-                let item = CoverageItem::of(CoverageKind::TypeCell, cell.binding());
+                let item = CoverageItem::named(CoverageKind::TypeCell, cell.binding());
                 (cell.version, item)
             }
         });
     }
-    reached.extend(of_nodes(case, specs));
+    reached.extend(reached_by_nodes(case, specs));
     reached
 }
 
 /// Returns the items that the nodes of a case reach.
-fn of_nodes(case: &Case, specs: &Specs) -> Reached {
+fn reached_by_nodes(case: &Case, specs: &Specs) -> Reached {
     let mut reached = Reached::new();
     node::visit(&case.model, specs, &mut |node| {
         let mut items = BTreeSet::new();
-        items.insert(CoverageItem::of(CoverageKind::LastOpset, node.opset.to_string()));
+        items.insert(CoverageItem::named(CoverageKind::LastOpset, node.opset.to_string()));
         attributes(node, &mut items);
         parameters(node, &mut items);
         for data in &case.data {
@@ -60,7 +60,7 @@ fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
         reached.insert((version, item));
     }
     if let Some(refusal) = &case.refusal {
-        let (own, repaired) = (of_nodes(case, specs), of_nodes(&refusal.control, specs));
+        let (own, repaired) = (reached_by_nodes(case, specs), reached_by_nodes(&refusal.control, specs));
         reached.extend(own.difference(&repaired).filter(|(_, item)| says_nothing(item.kind)).cloned());
     }
 }
@@ -82,7 +82,7 @@ fn says_nothing(kind: CoverageKind) -> bool {
 fn attributes(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
     for (name, spec) in &node.spec.attributes {
         let Some(attribute) = node.proto.attribute.iter().find(|attribute| attribute.name() == name) else {
-            items.insert(CoverageItem::of(CoverageKind::AttributeLeftOut, name));
+            items.insert(CoverageItem::named(CoverageKind::AttributeLeftOut, name));
             continue;
         };
         // In a function, an attribute may refer to one of the call.
@@ -94,9 +94,9 @@ fn attributes(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
         } else {
             CoverageKind::AttributeOther
         };
-        items.insert(CoverageItem::of(kind, name));
+        items.insert(CoverageItem::named(kind, name));
         items.extend(
-            texts(attribute).map(|value| CoverageItem::of(CoverageKind::Enumerated, format!("{name}={value}"))),
+            texts(attribute).map(|value| CoverageItem::named(CoverageKind::Enumerated, format!("{name}={value}"))),
         );
     }
 }
@@ -134,11 +134,11 @@ fn parameters(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
         for (at, formal) in formals.iter().enumerate() {
             let item = match (formal.presence, names.get(at)) {
                 (Presence::Single, _) => continue,
-                (Presence::Optional, None) => CoverageItem::of(left_out, &formal.name),
-                (Presence::Optional, Some(name)) if name.is_empty() => CoverageItem::of(empty_name, &formal.name),
-                (Presence::Optional, Some(_)) => CoverageItem::of(given, &formal.name),
+                (Presence::Optional, None) => CoverageItem::named(left_out, &formal.name),
+                (Presence::Optional, Some(name)) if name.is_empty() => CoverageItem::named(empty_name, &formal.name),
+                (Presence::Optional, Some(_)) => CoverageItem::named(given, &formal.name),
                 (Presence::Variadic { .. }, _) => {
-                    CoverageItem::of(count, counted(&formal.name, names.len().saturating_sub(at)))
+                    CoverageItem::named(count, counted(&formal.name, names.len().saturating_sub(at)))
                 }
             };
             items.insert(item);
@@ -207,33 +207,33 @@ mod tests {
         check("Abs-13", "ranks/X=0x3/", &CoverageItem::new(CoverageKind::Empty), true);
         check("Abs-13", "ranks/X=scalar/", &CoverageItem::new(CoverageKind::RankZero), true);
         check("Abs-13", "least_integer/", &CoverageItem::new(CoverageKind::Smallest), true);
-        check("Abs-13", "ranks/X=2x3x4/", &CoverageItem::of(CoverageKind::LastOpset, "28"), true);
+        check("Abs-13", "ranks/X=2x3x4/", &CoverageItem::named(CoverageKind::LastOpset, "28"), true);
     }
 
     #[test]
     fn attributes_are_left_out_at_their_default_or_another() {
-        let automatic = |value: &str| CoverageItem::of(CoverageKind::Enumerated, format!("auto_pad={value}"));
+        let automatic = |value: &str| CoverageItem::named(CoverageKind::Enumerated, format!("auto_pad={value}"));
         check("Conv-22", "automatic/auto_pad=VALID/", &automatic("VALID"), true);
         check("Conv-22", "automatic/auto_pad=VALID/", &automatic("NOTSET"), false);
         check(
             "Conv-22",
             "automatic/auto_pad=VALID/",
-            &CoverageItem::of(CoverageKind::AttributeOther, "auto_pad"),
+            &CoverageItem::named(CoverageKind::AttributeOther, "auto_pad"),
             true,
         );
         check(
             "Conv-22",
             "automatic/auto_pad=NOTSET/",
-            &CoverageItem::of(CoverageKind::AttributeDefault, "auto_pad"),
+            &CoverageItem::named(CoverageKind::AttributeDefault, "auto_pad"),
             true,
         );
-        check("Conv-22", "biased/", &CoverageItem::of(CoverageKind::InputGiven, "B"), true);
+        check("Conv-22", "biased/", &CoverageItem::named(CoverageKind::InputGiven, "B"), true);
     }
 
     #[test]
     fn a_refusal_reaches_its_rule_alone() {
-        check("Abs-13", "refuse/T=string", &CoverageItem::of(CoverageKind::Refusal, "type of T"), true);
+        check("Abs-13", "refuse/T=string", &CoverageItem::named(CoverageKind::Refusal, "type of T"), true);
         check("Abs-13", "refuse/T=string", &CoverageItem::new(CoverageKind::Executed), false);
-        check("Abs-13", "refuse/surplus-input", &CoverageItem::of(CoverageKind::Refusal, "surplus-input"), true);
+        check("Abs-13", "refuse/surplus-input", &CoverageItem::named(CoverageKind::Refusal, "surplus-input"), true);
     }
 }

@@ -113,13 +113,13 @@ impl<'a> CoverageCollector<'a> {
     }
 
     /// Returns the rule that a generated case keeps or violates, as items of the operator's newest version. The control of a
-    /// refusal passes, too, and keeps the rule that the refusal violates.
+    /// refusal passes, and satisfies the rule that the refusal violates.
     fn constraint(&self, case: &Case) -> Vec<(OperatorVersion, CoverageItem)> {
         let (Some(version), Some(rule)) = (CaseId::parse(&case.id).version(), &case.rule) else { return Vec::new() };
         let version = newest(self.specs, &version);
         let kinds = [CoverageKind::ConstraintKept, CoverageKind::ConstraintBroken];
         let kinds = kinds.into_iter().take(if case.refusal.is_some() { 2 } else { 1 });
-        kinds.map(|kind| (version.clone(), CoverageItem::of(kind, &rule.id))).collect()
+        kinds.map(|kind| (version.clone(), CoverageItem::named(kind, &rule.id))).collect()
     }
 }
 
@@ -128,8 +128,8 @@ impl<'a> CoverageCollector<'a> {
 fn constraints(file: &OperatorFile) -> impl Iterator<Item = CoverageItem> {
     let refused: BTreeSet<&str> = file.refuse.iter().filter_map(|refusal| refusal.constraint.as_deref()).collect();
     file.constraints.keys().flat_map(move |id| {
-        let broken = refused.contains(id).then(|| CoverageItem::of(CoverageKind::ConstraintBroken, id));
-        std::iter::once(CoverageItem::of(CoverageKind::ConstraintKept, id)).chain(broken)
+        let broken = refused.contains(id).then(|| CoverageItem::named(CoverageKind::ConstraintBroken, id));
+        std::iter::once(CoverageItem::named(CoverageKind::ConstraintKept, id)).chain(broken)
     })
 }
 

@@ -171,7 +171,7 @@ impl Coverage<'_> {
         let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
         let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
         format!(
-            "cases that pass: {} (others, which count for nothing: {})\noutputs confirmed by: {}\nrefusals: {}",
+            "passing cases: {} (other cases, which are not counted: {})\noutputs confirmed by: {}\nrefusals: {}",
             cases.passed,
             cases.other,
             list(&evidence),
@@ -182,7 +182,7 @@ impl Coverage<'_> {
     /// Formats the totals as a section of a markdown page.
     pub fn markdown(&self) -> String {
         let mut text =
-            "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
+            "\n## Coverage of the cases\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
                         what is missing.\n\n| | reached | excused | of |\n|---|--:|--:|--:|\n"
                 .to_owned();
         for (kind, Count { reached, excused, all }) in self.counts() {

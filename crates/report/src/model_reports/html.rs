@@ -90,7 +90,10 @@ fn findings(text: &mut String, report: &ModelReport) {
     if report.findings.is_empty() {
         return;
     }
-    text.push_str("<table>\n<thead><tr><th>level</th><th>rule</th><th>where</th><th>what, and the fix</th></tr></thead>\n<tbody>\n");
+    text.push_str(
+        "<table>\n<thead><tr><th>level</th><th>rule</th><th>where</th><th>message and \
+        fix</th></tr></thead>\n<tbody>\n",
+    );
     for finding in &report.findings {
         let mut what = html(&finding.message);
         if !finding.inputs.is_empty() {

@@ -12,7 +12,7 @@ const SHOWN: usize = 50;
 
 /// Creates a table of all models, followed by the findings of each.
 pub fn markdown_report(reports: &[ModelReport]) -> String {
-    let mut text = "# Models\n\n| model | is | says |\n|---|---|---|\n".to_owned();
+    let mut text = "# Models\n\n| model | status | verdict |\n|---|---|---|\n".to_owned();
     for report in reports {
         let _ = writeln!(
             text,

@@ -31,7 +31,7 @@ pub fn sarif(reports: &[ModelReport]) -> Value {
     let results: Vec<Value> = reports
         .iter()
         .flat_map(|report| {
-            let findings = report.findings.iter().map(|finding| of_finding(report, finding));
+            let findings = report.findings.iter().map(|finding| finding_result(report, finding));
             let reasons = report.target.iter().flat_map(|target| {
                 target.reasons.iter().map(|(place, reason)| {
                     let text = format!("{}: {place}: {reason}", target.label);
@@ -96,10 +96,10 @@ const fn level(level: Level) -> &'static str {
     }
 }
 
-fn of_finding(report: &ModelReport, finding: &Finding) -> Value {
+fn finding_result(report: &ModelReport, finding: &Finding) -> Value {
     let mut text = format!("{}: {}", finding.place, finding.message);
     if let Some(origin) = &finding.origin {
-        text = format!("{text}; it comes from {origin}");
+        text = format!("{text}; from {origin}");
     }
     if let Some(edit) = &finding.edit {
         text = format!("{text}; {edit}");

@@ -187,22 +187,28 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
         let because = ir.because.first().map(|need| format!(", {}", need.what)).unwrap_or_default();
         lines.push(format!("IR version {declared}; the file needs {} or newer{because}", ir.lowest));
     }
-    let range = |(domain, [first, last]): (&String, &[i64; 2])| format!("{domain} {first} to {last}");
+    let range = |(domain, [first, last]): (&String, &[i64; 2])| {
+        if first == last { format!("{domain} {first} only") } else { format!("{domain} {first} to {last}") }
+    };
     lines.extend(saved(report));
-    for (what, ranges) in [("same operator versions", &report.same_operators), ("no edit needed", &report.unedited)] {
+    for (title, ranges) in
+        [("same operator versions at opsets", &report.same_operators), ("no edit needed at opsets", &report.unedited)]
+    {
         let ranges: Vec<String> = ranges.iter().map(range).collect();
         if !ranges.is_empty() {
-            lines.push(format!("{what}: {}", ranges.join(", ")));
+            lines.push(format!("{title}: {}", ranges.join(", ")));
         }
     }
     lines
 }
 
-/// Lists the nodes that were written as models of their own.
+/// Lists the nodes that were written as separate models.
 fn saved(report: &ModelReport) -> Vec<String> {
     let Some(saved) = &report.saved else { return Vec::new() };
     if saved.is_empty() {
-        return vec!["no node is written: none stands out; name nodes by --node NAME, or all".to_owned()];
+        return vec![
+            "no node was written: none has a problem; select nodes with --node NAME, or --node all".to_owned(),
+        ];
     }
     let line = |node: &SavedNode| match (&node.file, &node.why) {
         (Some(file), _) => format!("wrote {file}: {}", node.node),

@@ -13,19 +13,19 @@ use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
 use crate::models::files::{ModelFile, ModelFolder};
+use crate::models::questions::CheckQuestions;
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
 use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVerdict};
 use crate::models::single_node::Origin;
-use crate::models::wanted::Wanted;
 
 /// Maximum number of nodes of a model that is tried at every opset.
 const MAX_TRIED: usize = 20_000;
 
 /// Checks a model file. Always returns a report, even if the file cannot be read or the program panics on it, so that other files
 /// are still checked.
-pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
+pub fn examine(path: &Path, questions: &CheckQuestions, limits: &Limits) -> ModelReport {
     let file = path.display().to_string();
-    catching(&file, || examine_file(path, wanted, limits))
+    catching(&file, || examine_file(path, questions, limits))
 }
 
 /// Returns the report, or one that says that the program failed.
@@ -43,38 +43,44 @@ fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
     })
 }
 
-fn examine_file(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
+fn examine_file(path: &Path, questions: &CheckQuestions, limits: &Limits) -> ModelReport {
     let file = path.display().to_string();
     let source = match ModelFile::open(path) {
         Ok(source) => source,
         Err(error) => return unreadable(file, format!("cannot be read: {error}")),
     };
-    examine_source(&file, &source, Some(&ModelFolder::of(path)), wanted, limits)
+    let model = NamedModel { name: &file, bytes: &source, folder: Some(&ModelFolder::for_model(path)) };
+    examine_source(&model, questions, limits)
 }
 
-/// Checks a model whose bytes are read from `source`. `file` is its name in the report. Without a folder, the files with external
-/// data are not checked.
-pub fn examine_source(
-    file: &str,
-    source: &dyn Source,
-    folder: Option<&dyn Folder>,
-    wanted: &Wanted,
-    limits: &Limits,
-) -> ModelReport {
-    let report = check(source, folder, limits);
+/// A model to check.
+#[derive(Clone, Copy)]
+pub struct NamedModel<'a> {
+    /// Name of the model in its report.
+    pub name: &'a str,
+    /// Bytes of the model.
+    pub bytes: &'a dyn Source,
+    /// Folder of the files with external data. Without a folder, these files are not checked.
+    pub folder: Option<&'a dyn Folder>,
+}
+
+/// Checks a model that is read from bytes.
+pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits: &Limits) -> ModelReport {
+    let NamedModel { name: file, bytes, folder } = *model;
+    let report = check(bytes, folder, limits);
     let Some((facts, scan)) = report.facts.zip(report.scan) else {
         let first = report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default();
         return ModelReport { findings: report.findings, ..unreadable(file.to_owned(), first) };
     };
     let has_errors = report.findings.iter().any(|finding| finding.level == Level::Error);
-    let target = (wanted.is_something() && !has_errors).then(|| target_of(&scan.model, wanted, limits));
+    let target = (questions.asks_for_conversion() && !has_errors).then(|| target_of(&scan.model, questions, limits));
     let mut all = ModelReport {
         file: file.to_owned(),
         status: if has_errors { Status::Findings } else { Status::Valid },
         verdict: String::new(),
         findings: report.findings,
         same_operators: same_operators(&facts),
-        unedited: if has_errors || wanted.is_something() || wanted.asks_of_runtimes() {
+        unedited: if has_errors || questions.asks_for_conversion() || questions.asks_about_runtimes() {
             BTreeMap::new()
         } else {
             unedited(&scan.model, &facts, limits)
@@ -84,15 +90,15 @@ pub fn examine_source(
         facts: None,
         target,
     };
-    let asks_of_runtimes = wanted.asks_of_runtimes() && !has_errors;
-    if asks_of_runtimes || wanted.save.is_some() {
+    let asks_about_runtimes = questions.asks_about_runtimes() && !has_errors;
+    if asks_about_runtimes || questions.save.is_some() {
         let inferred = infer(&scan.model, limits);
-        let origin = Origin { scan: &scan, inferred: &inferred, file: source };
-        if asks_of_runtimes {
-            all.runtimes = on_runtimes(&origin, &facts, wanted);
+        let origin = Origin { scan: &scan, inferred: &inferred, file: bytes };
+        if asks_about_runtimes {
+            all.runtimes = on_runtimes(&origin, &facts, questions);
         }
         all.saved =
-            wanted.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, &all.runtimes));
+            questions.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, &all.runtimes));
     }
     all.facts = Some(facts);
     if all.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere) {
@@ -101,7 +107,7 @@ pub fn examine_source(
     if all.target.as_ref().is_some_and(|target| target.answer == Answer::Cannot) {
         all.status = Status::Findings;
     }
-    all.verdict = verdict(&all, wanted);
+    all.verdict = verdict(&all, questions);
     all
 }
 
@@ -121,18 +127,18 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
 }
 
 /// Reports what the requested runtimes do with a valid model.
-fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, wanted: &Wanted) -> Vec<RuntimeReport> {
-    let nodes = NodeKinds::of(origin.inferred);
-    let measured = wanted.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
-    let runtimes = measured.chain(wanted.probes.iter().map(AskedRuntime::Started));
+fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, questions: &CheckQuestions) -> Vec<RuntimeReport> {
+    let nodes = NodeKinds::from_inferred(origin.inferred);
+    let measured = questions.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
+    let runtimes = measured.chain(questions.probes.iter().map(AskedRuntime::Started));
     runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin)).collect()
 }
 
-fn target_of(model: &ModelProto, wanted: &Wanted, limits: &Limits) -> TargetReport {
+fn target_of(model: &ModelProto, questions: &CheckQuestions, limits: &Limits) -> TargetReport {
     let pairs = |places: Vec<onnx_conformance_check::convert::PlacedEdit>| {
         places.into_iter().map(|edit| (edit.place, edit.text)).collect::<Vec<_>>()
     };
-    let (edits, reasons) = match convert_within(model, &wanted.target(model), limits) {
+    let (edits, reasons) = match convert_within(model, &questions.target(model), limits) {
         Ok(conversion) => (pairs(conversion.edits), Vec::new()),
         Err(refusal) => (Vec::new(), pairs(refusal.reasons)),
     };
@@ -141,7 +147,7 @@ fn target_of(model: &ModelProto, wanted: &Wanted, limits: &Limits) -> TargetRepo
         () if edits.iter().any(|(place, _)| place != MODEL) => Answer::Edits,
         () => Answer::RelabelOnly,
     };
-    TargetReport { label: wanted.label.clone(), answer, edits, reasons }
+    TargetReport { label: questions.label.clone(), answer, edits, reasons }
 }
 
 /// Place of edits to the opset and IR version numbers of the file.
@@ -193,7 +199,7 @@ fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap
 }
 
 /// Summarizes the report in one line.
-fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
+fn verdict(report: &ModelReport, questions: &CheckQuestions) -> String {
     let errors = report.count(Level::Error);
     if let Some(first) = report.findings.first().filter(|_| errors > 0) {
         let cause = match &first.place.node {
@@ -202,11 +208,11 @@ fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
         };
         return if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
     }
-    if !report.runtimes.is_empty() && !wanted.is_something() {
+    if !report.runtimes.is_empty() && !questions.asks_for_conversion() {
         return report.runtimes.iter().map(RuntimeReport::line).collect::<Vec<_>>().join("; ");
     }
-    let ir = report.facts.as_ref().zip(wanted.ir).map(|(facts, wanted)| ir_verdict(&facts.ir, wanted));
-    if let (Some(line), true) = (&ir, wanted.opsets.is_empty()) {
+    let ir = report.facts.as_ref().zip(questions.ir).map(|(facts, requested)| ir_verdict(&facts.ir, requested));
+    if let (Some(line), true) = (&ir, questions.opsets.is_empty()) {
         return line.clone();
     }
     let answer = report.target.as_ref().map(|target| format!("{}: {}", target.label, target_verdict(target)));
@@ -234,25 +240,27 @@ fn target_verdict(target: &TargetReport) -> String {
     }
 }
 
-/// Counts the nodes that edits or reasons are about. At least 1, for edits of the file alone.
+/// Counts the nodes that edits or reasons are about. At least 1, for edits that change only the file.
 fn places(items: &[(String, String)]) -> usize {
     let places: BTreeSet<&str> = items.iter().map(|(place, _)| place.as_str()).collect();
     places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
-/// Tells if a file can have an IR version, and if not, why.
-fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
+/// Describes if a file can have an IR version, and if not, the reason.
+fn ir_verdict(ir: &IrFacts, requested: i64) -> String {
     let lowest = ir.lowest;
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();
     match ir.declared {
-        Some(declared) if wanted < lowest => {
-            format!("needs IR {lowest} or newer{because}; IR {wanted} is not enough, and the file says {declared}")
+        Some(declared) if requested < lowest => {
+            format!("needs IR {lowest} or newer{because}; IR {requested} is not enough (the file declares {declared})")
         }
-        Some(declared) if wanted < declared => {
-            format!("needs IR {lowest} or newer; set ir_version to {wanted}: nothing in the file needs {declared}")
+        Some(declared) if requested < declared => {
+            format!("needs IR {lowest} or newer; set ir_version to {requested}: nothing in the file needs {declared}")
         }
-        Some(declared) => format!("IR {declared} is no newer than {wanted}; the file needs {lowest} or newer{because}"),
-        None => format!("the file names no IR version; it needs {lowest} or newer{because}"),
+        Some(declared) => {
+            format!("IR {declared} is not newer than {requested}; the file needs {lowest} or newer{because}")
+        }
+        None => format!("the file declares no IR version; it needs {lowest} or newer{because}"),
     }
 }
 

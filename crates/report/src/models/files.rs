@@ -43,7 +43,7 @@ pub struct ModelFolder(PathBuf);
 
 impl ModelFolder {
     /// Returns the folder of a model file.
-    pub fn of(model: &Path) -> ModelFolder {
+    pub fn for_model(model: &Path) -> ModelFolder {
         ModelFolder(model.parent().map(Path::to_owned).unwrap_or_default())
     }
 }
@@ -75,7 +75,7 @@ pub enum FilesError {
         error: String,
     },
     /// The folder contains no model.
-    #[error("{0}: holds no file that ends in .onnx; name a file, whatever it is called")]
+    #[error("{0}: has no .onnx file; a file with another extension must be named itself")]
     Nothing(String),
 }
 
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(model_files(&[folder.path().join("a/d.pb")]).unwrap().len(), 1);
         std::fs::create_dir(folder.path().join("empty")).unwrap();
         let error = model_files(&[folder.path().join("empty")]).unwrap_err().to_string();
-        assert!(error.contains("holds no file that ends in .onnx"), "{error}");
+        assert!(error.contains("has no .onnx file"), "{error}");
         assert!(model_files(&[folder.path().join("gone.onnx")]).is_err());
     }
 
@@ -148,7 +148,7 @@ mod tests {
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join("w.bin"), b"1234").unwrap();
         std::os::unix::fs::symlink("../outside", home.join("link")).unwrap();
-        let sizes = ModelFolder::of(&home.join("m.onnx"));
+        let sizes = ModelFolder::for_model(&home.join("m.onnx"));
         assert_eq!((sizes.size_of("w.bin"), sizes.size_of("link"), sizes.size_of("none")), (Some(4), None, None));
     }
 }

@@ -2,24 +2,24 @@
 
 mod examine;
 mod files;
-mod made_up;
+mod generated_inputs;
 mod probe;
 mod proof;
+mod questions;
 mod report;
 mod runtimes;
 mod saved;
 mod single_node;
-mod wanted;
 
-pub use examine::{examine, examine_source};
+pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
-pub use made_up::{InputFault, MadeUpError, made_up_inputs};
+pub use generated_inputs::{InputFault, InputGenerationError, generate_inputs};
 pub use probe::RuntimeProbe;
 pub use proof::{
-    Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, inputs_to_give,
-    made_up_trial, proof_accuracy,
+    Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, generated_trial,
+    inputs_to_give, proof_accuracy,
 };
+pub use questions::CheckQuestions;
 pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
-pub use wanted::Wanted;

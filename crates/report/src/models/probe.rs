@@ -19,9 +19,9 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
-use crate::models::made_up::made_up_inputs;
+use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
 
-/// Number of made-up inputs with random sizes to try before giving up on the built-in executor.
+/// Number of generated inputs with random sizes to try before giving up on the built-in executor.
 const TRIALS: usize = 8;
 
 /// Maximum number of known sizes to use for more trials.
@@ -60,15 +60,27 @@ pub(super) enum Probed {
     NotProbed(String),
 }
 
+/// Reason why the built-in executor gives no outputs to compare with.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    /// No inputs can be generated.
+    #[error(transparent)]
+    Inputs(#[from] InputGenerationError),
+    /// The built-in executor fails on every input.
+    #[error("the built-in executor fails on generated inputs: {0}")]
+    Executor(String),
+}
+
 /// Runs a single-node model on a runtime.
 pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     let Some(graph) = &model.graph else { return Probed::NotProbed("the model has no graph".to_owned()) };
     let bytes = Bytes::from(model.encode_to_vec());
     let (inputs, expected) = match trial(graph, &bytes) {
         Ok(trial) => trial,
-        Err(why) => return Probed::NotProbed(why),
+        Err(error) => return Probed::NotProbed(error.to_string()),
     };
-    let outputs: Vec<Output> = graph.output.iter().zip(&expected).map(|(info, value)| asked(info, value)).collect();
+    let outputs: Vec<Output> =
+        graph.output.iter().zip(&expected).map(|(info, value)| requested_output(info, value)).collect();
     let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
     if let Some(message) = ran.flaky {
         return Probed::Verdict(NodeVerdict::Crashes, Some(format!("in one of two runs: {message}")));
@@ -86,26 +98,26 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
 }
 
 /// Returns inputs that the built-in executor accepts, and its outputs for them.
-fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), String> {
+fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), TrialError> {
     let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
     let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
     // The first trials give every unknown dimension its own size. Later ones give all of them one size known from the node.
     let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
-    let mut why = String::new();
+    let mut message = String::new();
     for (number, size) in sizes.enumerate() {
         let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
         let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = made_up_inputs(&wanted, number, &Limits::default()).map_err(|error| error.to_string())?;
+        let inputs = generate_inputs(&wanted, number, &Limits::default())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),
-            Err(ended) => ended.message().clone_into(&mut why),
+            Err(ended) => ended.message().clone_into(&mut message),
         }
         if declared.is_empty() {
             break;
         }
     }
-    Err(format!("the built-in executor does not run it on made-up inputs: {why}"))
+    Err(TrialError::Executor(message))
 }
 
 /// Returns the distinct sizes of the dimensions of inputs and initializers.
@@ -142,7 +154,7 @@ fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
     info
 }
 
-fn asked(info: &ValueInfoProto, value: &Value) -> Output {
+fn requested_output(info: &ValueInfoProto, value: &Value) -> Output {
     let bytes = value.as_tensor().map_or(1 << 20, |tensor| {
         let elements = u64::try_from(tensor.len()).unwrap_or(u64::MAX);
         elements.saturating_mul(16)
@@ -151,7 +163,7 @@ fn asked(info: &ValueInfoProto, value: &Value) -> Output {
 }
 
 fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
-    let is_random = graph.node.iter().any(draws);
+    let is_random = graph.node.iter().any(is_random);
     let is_quantized =
         graph.node.iter().any(|node| node.op_type().contains("Quantize") || node.op_type().contains("QLinear"));
     for ((info, expected), actual) in graph.output.iter().zip(expected).zip(actual) {
@@ -168,21 +180,21 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
             return Probed::Verdict(NodeVerdict::Wrong, Some(format!("output '{}': {difference}", info.name())));
         }
     }
-    let note = is_random.then(|| "it draws at random, so that types and shapes alone were compared".to_owned());
+    let note = is_random.then(|| "the outputs are random, so only types and shapes were compared".to_owned());
     Probed::Verdict(NodeVerdict::Runs, note)
 }
 
 /// Returns true if a node, or a node in its subgraphs, generates random numbers.
-fn draws(node: &NodeProto) -> bool {
+fn is_random(node: &NodeProto) -> bool {
     let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(draws))
+    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(is_random))
 }
 
 fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
     let shape = |value: &Value| value.as_tensor().map(|tensor| tensor.shape().to_vec());
     let is_same = expected.value_type() == actual.value_type() && shape(expected) == shape(actual);
     let described = |value: &Value| format!("{} of shape {:?}", value.value_type(), shape(value).unwrap_or_default());
-    (!is_same).then(|| format!("{} where {} is expected", described(actual), described(expected)))
+    (!is_same).then(|| format!("expected {}, got {}", described(expected), described(actual)))
 }
 
 /// Tolerance of ONNX's own tests, widened for cancellation.
@@ -218,11 +230,11 @@ mod tests {
     use onnx_conformance_subject::{Declaration, Ran};
 
     /// The built-in executor with tampered answers.
-    struct Spoilt(fn(Vec<Value>) -> Ended);
+    struct Tampered(fn(Vec<Value>) -> Ended);
 
-    impl Host for Spoilt {
+    impl Host for Tampered {
         fn declaration(&self) -> Declaration {
-            Declaration::named("spoilt", "1")
+            Declaration::named("tampered", "1")
         }
 
         fn run(&self, request: &Request<'_>) -> Ran {
@@ -237,8 +249,8 @@ mod tests {
         Ended::Answered(Response::outputs(values))
     }
 
-    fn verdict(text: &str, spoil: fn(Vec<Value>) -> Ended) -> (NodeVerdict, String) {
-        match probe(&Spoilt(spoil), &parse_model(text).unwrap()) {
+    fn verdict(text: &str, tamper: fn(Vec<Value>) -> Ended) -> (NodeVerdict, String) {
+        match probe(&Tampered(tamper), &parse_model(text).unwrap()) {
             Probed::Verdict(verdict, reason) => (verdict, reason.unwrap_or_default()),
             Probed::NotProbed(why) => (NodeVerdict::Unknown, why),
         }
@@ -248,7 +260,7 @@ mod tests {
         r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3] x) => (float[N, 3] y) { y = Relu (x) }"#;
 
     #[test]
-    fn what_a_runtime_does_with_a_node_is_a_verdict() {
+    fn a_probed_outcome_becomes_a_verdict() {
         assert_eq!(verdict(CLIP, right), (NodeVerdict::Runs, String::new()));
         let (wrong, reason) = verdict(CLIP, |values| {
             let shape = values[0].as_tensor().unwrap().shape().to_vec();
@@ -268,7 +280,7 @@ mod tests {
         let text =
             r#"<ir_version: 8, opset_import: ["" : 13]> g () => (float[3] y) { y = RandomNormal <shape = [3]> () }"#;
         let (runs, note) = verdict(text, right);
-        assert!(runs == NodeVerdict::Runs && note.contains("at random"), "{note}");
+        assert!(runs == NodeVerdict::Runs && note.contains("outputs are random"), "{note}");
         let longer = |_| {
             right(vec![Value::Tensor(
                 Tensor::of_floats(onnx_conformance_reference::dtype::ElementType::Float, &[4], &[0.0; 4]).unwrap(),
@@ -284,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_says_why() {
+    fn a_node_that_cannot_be_probed_has_a_reason() {
         let no_rank = r#"<ir_version: 8, opset_import: ["" : 13]> g (float x) => (float y) { y = NoSuch (x) }"#;
         let (unknown, why) = verdict(no_rank, right);
         assert!(unknown == NodeVerdict::Unknown && why.contains("NoSuch"), "{why}");

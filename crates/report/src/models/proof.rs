@@ -15,7 +15,7 @@ use onnx_conformance_reference::proto::{GraphProto, TensorProto, ValueInfoProto}
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::models::made_up::{MadeUpError, made_up_inputs};
+use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
 
 /// Relative and absolute tolerance of elements, as in ONNX's own tests.
 const CLOSE: (f64, f64) = (1e-3, 1e-7);
@@ -107,7 +107,7 @@ impl Trials<'_> {
     /// Runs the converted model, and compares.
     pub fn after(&self, expected: &Expectation, model: &Bytes) -> Result<Proof, OverLimit> {
         if self.count == 0 {
-            return Ok(Proof::not_verified("no inputs were asked for"));
+            return Ok(Proof::not_verified("no inputs were requested"));
         }
         let (mut compared, mut exact, mut narrow) = (0, true, None);
         for (number, outputs) in expected.outputs.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Trials<'_> {
                 Ok(values) => values,
                 Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
                 Err(RunFailure::Model(error)) => {
-                    let text = format!("on {name} the model runs, and converted it does not: {error}");
+                    let text = format!("on {name}, the model runs but the converted model does not: {error}");
                     return Ok(Proof::Differs(text));
                 }
             };
@@ -140,11 +140,11 @@ impl Trials<'_> {
             return Ok(Proof::not_verified(&format!("the model does not run on the inputs: {why}")));
         }
         let how = match narrow {
-            _ if exact => "the same to the last bit".to_owned(),
-            None => "the same within 1e-3 of each element".to_owned(),
-            Some(element) => format!("the same within the rounding of {element}"),
+            _ if exact => "bit-identical".to_owned(),
+            None => "equal (within 1e-3 of each element)".to_owned(),
+            Some(element) => format!("equal (within the rounding of {element})"),
         };
-        Ok(Proof::Same(format!("verified: {compared} of {} inputs give {how}", self.count)))
+        Ok(Proof::Same(format!("verified: {how} outputs on {compared} of {} inputs", self.count)))
     }
 }
 
@@ -173,11 +173,11 @@ pub fn inputs_to_give(graph: &GraphProto) -> Vec<&ValueInfoProto> {
     graph.input.iter().filter(|input| !defaults.contains(input.name())).collect()
 }
 
-/// Returns made-up inputs, the same on every call, or the reason why there are none.
-pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
-    match made_up_inputs(wanted, number, limits) {
-        Ok(inputs) => Ok((format!("made-up input {number}"), inputs)),
-        Err(error @ MadeUpError::Late) => Err(RunFailure::Limit(error.to_string())),
+/// Returns generated inputs, the same on every call, or the reason why there are none.
+pub fn generated_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
+    match generate_inputs(wanted, number, limits) {
+        Ok(inputs) => Ok((format!("generated input {number}"), inputs)),
+        Err(error @ InputGenerationError::Late) => Err(RunFailure::Limit(error.to_string())),
         Err(error) => Err(RunFailure::Model(error.to_string())),
     }
 }
@@ -250,6 +250,6 @@ mod tests {
         let expected = trials(&runs).before(&model).unwrap();
         assert_eq!(trials(&over).after(&expected, &model), Err(OverLimit("the time is over".to_owned())));
         let differs = trials(&fails).after(&expected, &model).unwrap();
-        assert!(matches!(differs, Proof::Differs(text) if text.contains("on input 0 the model runs")));
+        assert!(matches!(differs, Proof::Differs(text) if text.contains("on input 0, the model runs")));
     }
 }

@@ -38,7 +38,7 @@ pub struct ModelReport {
     /// Results on measured runtimes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runtimes: Vec<RuntimeReport>,
-    /// Nodes written as models of their own; `None` if none were requested.
+    /// Nodes written as separate models; `None` if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<Vec<SavedNode>>,
 }

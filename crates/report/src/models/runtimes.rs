@@ -107,13 +107,13 @@ pub struct FindingReport {
 /// Nodes of a model by kind, and calls of operators that ONNX does not have.
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
-    kinds: BTreeMap<NodeKind, Alike>,
-    others: BTreeMap<String, Alike>,
+    kinds: BTreeMap<NodeKind, NodeGroup>,
+    others: BTreeMap<String, NodeGroup>,
 }
 
 /// Group of nodes of one kind: their number and the first one.
 #[derive(Debug)]
-struct Alike {
+struct NodeGroup {
     count: usize,
     id: NodeId,
     place: String,
@@ -121,21 +121,21 @@ struct Alike {
 
 impl NodeKinds {
     /// Groups the nodes of a model.
-    pub(super) fn of(inferred: &Inferred<'_>) -> NodeKinds {
+    pub(super) fn from_inferred(inferred: &Inferred<'_>) -> NodeKinds {
         let mut all = NodeKinds::default();
         for id in inferred.nodes() {
             let Some(facts) = inferred.node_facts(id) else { continue };
-            let first = || Alike { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
+            let first = || NodeGroup { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
             if inferred.bodies.function_of(facts.node).is_some() {
                 continue;
             }
-            let alike = if let Some(kind) = NodeKind::of(&facts) {
+            let group = if let Some(kind) = NodeKind::from_facts(&facts) {
                 all.kinds.entry(kind).or_insert_with(first)
             } else {
                 let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
                 all.others.entry(name).or_insert_with(first)
             };
-            alike.count += 1;
+            group.count += 1;
         }
         all
     }
@@ -143,7 +143,7 @@ impl NodeKinds {
 
 /// A requested runtime.
 pub(super) enum AskedRuntime<'a> {
-    /// From measurements alone.
+    /// From measurements only.
     Measured(&'a Measurement),
     /// From measurements, and by running nodes on it.
     Started(&'a RuntimeProbe),
@@ -166,7 +166,7 @@ impl<'a> AskedRuntime<'a> {
             {
                 let probed = match origin.single_node(first) {
                     Ok(model) => probe(&*runtime.host, &model),
-                    Err(why) => Probed::NotProbed(why),
+                    Err(error) => Probed::NotProbed(error.to_string()),
                 };
                 match probed {
                     Probed::Verdict(verdict, reason) => {
@@ -197,32 +197,32 @@ impl RuntimeReport {
         origin: &Origin<'_>,
     ) -> RuntimeReport {
         let measurement = runtime.measurement();
-        let kind = |(kind, alike): (&NodeKind, &Alike)| {
-            let answer = runtime.answer(kind, alike.id, origin);
+        let kind = |(kind, group): (&NodeKind, &NodeGroup)| {
+            let answer = runtime.answer(kind, group.id, origin);
             KindReport {
                 kind: kind.to_string(),
                 settings: kind.settings.to_string(),
-                nodes: alike.count,
-                first: alike.place.clone(),
-                id: Some(alike.id),
+                nodes: group.count,
+                first: group.place.clone(),
+                id: Some(group.id),
                 finding: measurement.and_then(|measurement| shown_finding(measurement.runtime(), &answer)),
                 answer,
             }
         };
-        let other = |(name, alike): (&String, &Alike)| KindReport {
+        let other = |(name, group): (&String, &NodeGroup)| KindReport {
             kind: name.clone(),
             settings: String::new(),
-            nodes: alike.count,
-            first: alike.place.clone(),
-            id: Some(alike.id),
-            answer: NodeAnswer { reason: Some("no operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
+            nodes: group.count,
+            first: group.place.clone(),
+            id: Some(group.id),
+            answer: NodeAnswer { reason: Some("not an operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
             finding: None,
         };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
         kinds.extend(nodes.others.iter().map(other));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
         let refused = measurement.and_then(|measurement| refusal(measurement, facts));
-        let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
+        let worst = kinds.iter().map(|kind| runtime_verdict(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
         let declaration = match runtime {
             AskedRuntime::Measured(_) => None,
             AskedRuntime::Started(probe) => Some(probe.host.declaration()),
@@ -255,18 +255,20 @@ impl RuntimeReport {
 }
 
 impl KindReport {
-    /// Describes the answer: `wrong in 2 of 25 cases like it`.
+    /// Describes the answer: `wrong in 2 of 25 similar cases`.
     pub fn says(&self) -> String {
         let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
-        let rank = if *other_ranks { " but of other ranks" } else { "" };
+        let rank = if *other_ranks { " of other ranks" } else { "" };
         let mut text = match verdict {
             _ if *is_probed => format!("{verdict} (probed)"),
             NodeVerdict::Unknown => verdict.to_string(),
-            NodeVerdict::LikelyRuns => format!("{verdict}: no case has all its settings, each runs in one of {cases}"),
-            NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),
-            NodeVerdict::Runs => format!("runs, as do {cases} cases like it{rank}"),
-            _ if *cases == 1 => format!("{verdict} in the one case like it{rank}"),
-            _ => format!("{verdict} in {of_these} of {cases} cases like it{rank}"),
+            NodeVerdict::LikelyRuns => {
+                format!("{verdict}: no case has all its settings; {cases} passing cases cover each of them")
+            }
+            NodeVerdict::Runs if *cases == 1 => format!("runs in the only similar case{rank}"),
+            NodeVerdict::Runs => format!("runs in all {cases} similar cases{rank}"),
+            _ if *cases == 1 => format!("{verdict} in the only similar case{rank}"),
+            _ => format!("{verdict} in {of_these} of {cases} similar cases{rank}"),
         };
         if let Some(reason) = reason {
             text = format!("{text}: {reason}");
@@ -290,7 +292,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
             | NodeVerdict::Wrong
             | NodeVerdict::Crashes
     );
-    let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
+    let finding = Findings::embedded().ok()?.for_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
     Some(FindingReport { id: finding.full_id(), title: finding.title.clone() })
 }
 
@@ -305,7 +307,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
         } else {
             format!("the file needs {lowest} or newer")
         };
-        return Some(format!("IR version {ir}, and it takes {}; {way_out}", accepts.ir));
+        return Some(format!("IR version {ir}, but it accepts {}; {way_out}", accepts.ir));
     }
     let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
     facts.opsets.iter().find_map(|(domain, opset)| {
@@ -315,13 +317,13 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
             return None;
         }
         Some(match opsets {
-            Some(opsets) => format!("opset {opset} of {domain}, and it takes {opsets}; see `convert --opset`"),
-            None => format!("opset {opset} of {domain}, a domain that it does not take"),
+            Some(opsets) => format!("opset {opset} of {domain}, but it accepts {opsets}; see `convert --opset`"),
+            None => format!("opset {opset} of {domain}, a domain that it does not accept"),
         })
     })
 }
 
-const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
+const fn runtime_verdict(verdict: NodeVerdict) -> RuntimeVerdict {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
         NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,

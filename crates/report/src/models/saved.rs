@@ -1,4 +1,4 @@
-//! Nodes written as models of their own.
+//! Nodes written as separate models.
 
 use std::fmt::Write as _;
 use std::fs::Metadata;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::models::runtimes::RuntimeReport;
-use crate::models::single_node::Origin;
+use crate::models::single_node::{Origin, SingleNodeError};
 
 /// Maximum length of the name of a model, function or subgraph in a file name.
 const MAX_NAME: usize = 80;
@@ -36,6 +36,17 @@ pub struct Saving {
     is_single: bool,
     /// Number of bytes that may still be written.
     left: Arc<AtomicU64>,
+}
+
+/// Reason why a node is not written.
+#[derive(Debug, thiserror::Error)]
+enum SaveError {
+    /// The node cannot be extracted.
+    #[error(transparent)]
+    Node(#[from] SingleNodeError),
+    /// All files together exceed the limit.
+    #[error("all files together would exceed the limit of {MAX_TOTAL} bytes; select this node alone with --node")]
+    OverLimit,
 }
 
 /// A node that was requested.
@@ -79,7 +90,7 @@ impl Saving {
         } else if runtimes.is_empty() {
             with_findings(origin, findings).into_iter().map(|id| (id, Vec::new())).collect()
         } else {
-            not_plainly_fine(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
+            nodes_at_risk(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
         };
         ids.into_iter().map(|(id, asked)| SavedNode { asked, ..self.save_node(file, origin, id) }).collect()
     }
@@ -89,9 +100,9 @@ impl Saving {
         let mut saved =
             SavedNode { node: place.to_string(), file: None, why: None, has_failed: false, asked: Vec::new() };
         let encoded = if self.left.load(Ordering::Relaxed) > 0 {
-            origin.single_node(id).and_then(|model| self.counted(model.encode_to_vec()))
+            origin.single_node(id).map_err(SaveError::from).and_then(|model| self.counted(model.encode_to_vec()))
         } else {
-            Err(over())
+            Err(SaveError::OverLimit)
         };
         match encoded {
             Ok(bytes) => {
@@ -104,18 +115,18 @@ impl Saving {
                     }
                 }
             }
-            Err(why) => saved.why = Some(why),
+            Err(error) => saved.why = Some(error.to_string()),
         }
         saved
     }
 
     /// Returns the bytes if they are within the limit. After the first excess, no more nodes are written.
-    fn counted(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn counted(&self, bytes: Vec<u8>) -> Result<Vec<u8>, SaveError> {
         let size = bytes.len() as u64;
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
         taken.map(|_| bytes).map_err(|_| {
             self.left.store(0, Ordering::Relaxed);
-            over()
+            SaveError::OverLimit
         })
     }
 
@@ -159,7 +170,7 @@ fn with_findings(origin: &Origin<'_>, findings: &[Finding]) -> Vec<NodeId> {
 }
 
 /// Returns the first node of each kind that some runtime is not known to compute correctly, special values aside.
-fn not_plainly_fine(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
+fn nodes_at_risk(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
     let kinds = runtimes.iter().flat_map(|runtime| &runtime.kinds);
     let worse = kinds.filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
     let mut ids: Vec<NodeId> = worse.filter_map(|kind| kind.id).collect();
@@ -182,10 +193,6 @@ fn file_part(place: &Place) -> String {
         parts.push(plain(&format!("{}-{operator}", node.index)));
     }
     shortened(&parts.join("."), MAX_PLACE)
-}
-
-fn over() -> String {
-    format!("all files together would be over the limit of {MAX_TOTAL} bytes; name this node alone by --node")
 }
 
 /// Replaces characters that some file systems do not allow in names.
@@ -216,7 +223,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Err(_) => write_whole(path, bytes),
         Ok(found) if found.is_file() && is_same(&found, path, bytes) => Ok(()),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there, and is another; name another folder")),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "another file with this name exists; choose another folder",
+        )),
     }
 }
 
@@ -242,8 +252,10 @@ mod tests {
         let saving = Saving::new(PathBuf::new(), Vec::new(), true);
         saving.left.store(10, Ordering::Relaxed);
         assert!(saving.counted(vec![0; 8]).is_ok());
-        // Bytes of another model count, too.
-        assert!(saving.clone().counted(vec![0; 3]).unwrap_err().contains("over the limit of 536870912 bytes"));
+        // Bytes of another model also count.
+        assert!(
+            saving.clone().counted(vec![0; 3]).unwrap_err().to_string().contains("exceed the limit of 536870912 bytes")
+        );
         assert!(saving.counted(vec![0; 1]).is_err());
     }
 }

@@ -30,6 +30,36 @@ pub(super) struct Origin<'a> {
     pub(super) file: &'a dyn Source,
 }
 
+/// Reason why a node cannot be extracted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SingleNodeError {
+    /// The id is unknown.
+    #[error("the node does not exist")]
+    NoNode,
+    /// The node reads an undefined name.
+    #[error("'{0}' is not defined")]
+    Undefined(String),
+    /// An attribute of a function's node refers to an attribute of the call.
+    #[error("attribute '{0}' is set by the caller of its function")]
+    CallerAttribute(String),
+    /// A tensor is external data, or too large to be copied.
+    #[error("the elements of tensor '{tensor}' in attribute '{attribute}' are not in the model file, or too large")]
+    Elements {
+        /// Name of the tensor.
+        tensor: String,
+        /// Name of the attribute.
+        attribute: String,
+    },
+    /// The type of an input or output is not inferred.
+    #[error("the type of {role} '{name}' is unknown")]
+    UnknownType {
+        /// `input` or `output`.
+        role: &'static str,
+        /// Name of the value.
+        name: String,
+    },
+}
+
 /// Parts of a single-node model.
 #[derive(Default)]
 struct Parts {
@@ -40,13 +70,13 @@ struct Parts {
 impl Origin<'_> {
     /// Returns the model of a node, or the reason why there is none. Its inputs are graph inputs with the known types and shapes,
     /// or initializers if their values are known before the model runs. Opsets, IR version and called functions are the model's.
-    pub(super) fn single_node(&self, id: NodeId) -> Result<ModelProto, String> {
-        let mut node = self.inferred.bodies.node(id).ok_or("there is no such node")?.clone();
+    pub(super) fn single_node(&self, id: NodeId) -> Result<ModelProto, SingleNodeError> {
+        let mut node = self.inferred.bodies.node(id).ok_or(SingleNodeError::NoNode)?.clone();
         self.complete(&mut node)?;
         let mut parts = Parts::default();
         for name in names_read(&node) {
             let value = self.inferred.bodies.lookup(id.body, &name);
-            self.add(&mut parts, &name, value.ok_or_else(|| format!("'{name}' is not defined"))?)?;
+            self.add(&mut parts, &name, value.ok_or_else(|| SingleNodeError::Undefined(name.clone()))?)?;
         }
         let scanned = &self.scan.model;
         if scanned.ir_version() < PLAIN_INITIALIZERS {
@@ -62,7 +92,7 @@ impl Origin<'_> {
             name: Some(format!("{} alone", node.op_type())),
             input: parts.inputs,
             initializer: parts.initializers,
-            output: outputs.collect::<Result<_, String>>()?,
+            output: outputs.collect::<Result<_, SingleNodeError>>()?,
             node: vec![node],
             ..GraphProto::default()
         };
@@ -81,7 +111,7 @@ impl Origin<'_> {
     }
 
     /// Adds a value that the node reads: as an initializer if it is known, else as an input.
-    fn add(&self, parts: &mut Parts, name: &str, value: ValueId) -> Result<(), String> {
+    fn add(&self, parts: &mut Parts, name: &str, value: ValueId) -> Result<(), SingleNodeError> {
         let fact = self.inferred.fact(value).cloned().unwrap_or_default();
         if let Some(tensor) = self.stored(value) {
             parts.initializers.push(TensorProto { name: Some(name.to_owned()), ..tensor });
@@ -139,10 +169,10 @@ impl Origin<'_> {
     }
 
     /// Restores the tensor elements that the scan skipped, in attributes and subgraphs.
-    fn complete(&self, node: &mut NodeProto) -> Result<(), String> {
+    fn complete(&self, node: &mut NodeProto) -> Result<(), SingleNodeError> {
         for attribute in &mut node.attribute {
             if !attribute.ref_attr_name().is_empty() {
-                return Err(format!("attribute '{}' comes from the caller of its function", attribute.name()));
+                return Err(SingleNodeError::CallerAttribute(attribute.name().to_owned()));
             }
             let graphs = attribute.g.iter_mut().chain(&mut attribute.graphs);
             let mut tensors: Vec<&mut TensorProto> = attribute.t.iter_mut().chain(&mut attribute.tensors).collect();
@@ -151,10 +181,10 @@ impl Origin<'_> {
                 graph.node.iter_mut().try_for_each(|node| self.complete(node))?;
             }
             for tensor in tensors {
-                let place =
-                    format!("tensor '{}' in attribute '{}'", tensor.name(), attribute.name.as_deref().unwrap_or(""));
-                *tensor =
-                    self.whole(tensor).ok_or_else(|| format!("the elements of {place} are outside of the file"))?;
+                let name = attribute.name.clone().unwrap_or_default();
+                *tensor = self
+                    .whole(tensor)
+                    .ok_or_else(|| SingleNodeError::Elements { tensor: tensor.name().to_owned(), attribute: name })?;
             }
         }
         Ok(())
@@ -162,7 +192,7 @@ impl Origin<'_> {
 }
 
 impl Parts {
-    /// Declares every initializer as an input, too.
+    /// Also declares every initializer as an input.
     fn declare_initializers(&mut self) {
         for tensor in &self.initializers {
             let shape: Vec<usize> = tensor.dims.iter().filter_map(|dim| usize::try_from(*dim).ok()).collect();
@@ -180,8 +210,8 @@ impl Parts {
 }
 
 /// Declares a value with its known type and shape.
-fn described(name: &str, fact: &ValueFact, what: &str) -> Result<ValueInfoProto, String> {
-    let known = fact.value_type.as_ref().ok_or_else(|| format!("the type of {what} '{name}' is not known"))?;
+fn described(name: &str, fact: &ValueFact, role: &'static str) -> Result<ValueInfoProto, SingleNodeError> {
+    let known = fact.value_type.as_ref().ok_or_else(|| SingleNodeError::UnknownType { role, name: name.to_owned() })?;
     let mut declared = encode::value_type(known, None);
     if let (Some(shape), Some(type_proto::Value::TensorType(tensor))) = (&fact.shape, &mut declared.value) {
         let dim = |dim: &Dim| Dimension {

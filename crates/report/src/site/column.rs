@@ -50,7 +50,7 @@ enum Origin {
     Committed(&'static Measurement),
     /// A results file of this suite, by id without the variant.
     Results(HashMap<String, CaseResult>),
-    /// A results file of another suite, which is not shown beside other columns.
+    /// A results file of another suite, which is not shown in the tables.
     OtherSuite { outcomes: BTreeMap<Outcome, usize> },
 }
 
@@ -86,7 +86,7 @@ impl Column {
             date: measurement.date().map(str::to_owned),
             platform: measurement
                 .platform()
-                .map(|platform| platform.to_owned() + &of_processor(measurement.processor())),
+                .map(|platform| platform.to_owned() + &processor_suffix(measurement.processor())),
             digest: measurement.suite().map(str::to_owned),
             accepts: measurement.accepts().cloned(),
             remarks: Vec::new(),
@@ -97,11 +97,11 @@ impl Column {
     }
 
     /// Creates a column from a results file called `path`, for the suite with this digest.
-    pub fn of_results(path: &str, read: &Read, digest: &str) -> Column {
+    pub fn from_results(path: &str, read: &Read, digest: &str) -> Column {
         let header = &read.header;
         let mut remarks = Vec::new();
         if read.is_torn {
-            remarks.push(format!("{path}: the last line is cut off, and left out"));
+            remarks.push(format!("{path}: the last line is incomplete and ignored"));
         }
         if read.missing() > 0 {
             let (missing, cases) = (read.missing(), header.selected.cases);
@@ -114,8 +114,8 @@ impl Column {
             Origin::Results(known_results(path, read, &mut remarks))
         } else {
             remarks.push(format!(
-                "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so none is shown beside \
-                 others; run the cases again",
+                "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so they are not \
+                 shown in the tables; run the cases again",
                 header.digest
             ));
             let mut outcomes = BTreeMap::new();
@@ -134,7 +134,7 @@ impl Column {
                 "{}-{}{}, {} processors",
                 machine.os,
                 machine.arch,
-                of_processor(machine.features.as_ref()),
+                processor_suffix(machine.features.as_ref()),
                 machine.cpus
             )),
             digest: Some(header.digest.clone()),
@@ -166,7 +166,7 @@ impl Column {
         Some(Detail { message, ulps: result.ulps })
     }
 
-    /// Returns true if the column is shown beside others.
+    /// Returns true if the column is shown in the tables.
     pub(crate) fn is_shown(&self) -> bool {
         !matches!(self.origin, Origin::OtherSuite { .. })
     }
@@ -206,7 +206,7 @@ impl Column {
 }
 
 /// Gives columns of the same runtime and version unique keys, and adds a remark about the others.
-pub(crate) fn tell_apart(columns: &mut [Column]) {
+pub(crate) fn make_keys_unique(columns: &mut [Column]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for index in 0..columns.len() {
         let Some(column) = columns.get(index) else { continue };
@@ -217,7 +217,7 @@ pub(crate) fn tell_apart(columns: &mut [Column]) {
         let title = format!("{} {}", column.runtime, column.version);
         if let Some(column) = columns.get_mut(index) {
             column.key = format!("{}~{count}", column.key);
-            column.remarks.push(format!("{title} is measured more than once; each measurement is a column of its own"));
+            column.remarks.push(format!("{title} was measured more than once; each measurement has its own column"));
         }
     }
 }
@@ -278,7 +278,7 @@ fn declared(read: &Read) -> Option<Accepted> {
 }
 
 /// Formats processor features as a suffix of a platform: ` (avx2, fma)`; empty if they were not detected.
-fn of_processor(features: Option<&ProcessorFeatures>) -> String {
+fn processor_suffix(features: Option<&ProcessorFeatures>) -> String {
     match features {
         None => String::new(),
         Some(features) if features.is_empty() => " (no known processor feature)".to_owned(),
@@ -314,10 +314,10 @@ mod tests {
     #[test]
     fn results_of_another_suite_are_shown_beside_no_other() {
         let id = "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8";
-        let own = Column::of_results("a.jsonl", &read("d", &[id], 1), "d");
+        let own = Column::from_results("a.jsonl", &read("d", &[id], 1), "d");
         assert_eq!(measured(&own, id), Measured::Ended(Outcome::Crash));
         assert!(own.remarks().is_empty() && own.is_shown());
-        let other = Column::of_results("a.jsonl", &read("e", &[id], 1), "d");
+        let other = Column::from_results("a.jsonl", &read("e", &[id], 1), "d");
         assert_eq!(measured(&other, id), Measured::Unknown);
         assert!(other.remarks()[0].contains("another suite (e, not d)"), "{:?}", other.remarks());
         assert_eq!(other.outcomes_elsewhere(), [("crash", 1)]);
@@ -325,11 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_in_a_file_is_said() {
+    fn missing_results_are_remarked() {
         let torn = Read { is_torn: true, ..read("d", &["ai.onnx/Abs-13/a", "ai.onnx/Gone-1/a"], 7) };
-        let column = Column::of_results("a.jsonl", &torn, "d");
+        let column = Column::from_results("a.jsonl", &torn, "d");
         let remarks = column.remarks().join("\n");
-        for part in ["last line is cut off", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"] {
+        for part in ["last line is incomplete", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"]
+        {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
         assert_eq!(measured(&column, "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8"), Measured::Unknown);
@@ -338,8 +339,8 @@ mod tests {
     #[test]
     fn two_measurements_of_one_version_are_two_columns() {
         let mut columns: Vec<Column> =
-            ["a", "b"].iter().map(|path| Column::of_results(path, &read("d", &[], 0), "d")).collect();
-        tell_apart(&mut columns);
+            ["a", "b"].iter().map(|path| Column::from_results(path, &read("d", &[], 0), "d")).collect();
+        make_keys_unique(&mut columns);
         assert_eq!((columns[0].key.as_str(), columns[1].key.as_str()), ("mine-1", "mine-1~2"));
         assert!(columns[1].remarks()[0].contains("more than once"));
     }

@@ -75,13 +75,16 @@ pub(crate) struct DomainData {
 #[derive(Debug, Serialize)]
 pub(crate) struct OperatorRow {
     /// Position of the domain.
-    d: usize,
-    n: String,
-    /// Summary.
-    s: String,
-    /// Field.
-    f: &'static str,
-    v: Vec<VersionRow>,
+    #[serde(rename = "d")]
+    domain: usize,
+    #[serde(rename = "n")]
+    name: String,
+    #[serde(rename = "s")]
+    summary: String,
+    #[serde(rename = "f")]
+    field: &'static str,
+    #[serde(rename = "v")]
+    versions: Vec<VersionRow>,
 }
 
 /// An operator version.
@@ -164,11 +167,11 @@ impl FrontBuilder {
             });
         }
         self.operators.push(OperatorRow {
-            d: Specs::embedded().domains().position(|known| known == domain).unwrap_or_default(),
-            n: name.to_owned(),
-            s: summary.to_owned(),
-            f: registry::field(domain, name).unwrap_or_default(),
-            v: rows,
+            domain: Specs::embedded().domains().position(|known| known == domain).unwrap_or_default(),
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            field: registry::field(domain, name).unwrap_or_default(),
+            versions: rows,
         });
     }
 

@@ -1,11 +1,12 @@
 //! Static site: results of every measured runtime for every operator version. It opens from files and needs no network.
 //!
-//! `severity` and `case_name` are pure; `column` is the source of outcomes; `table` combines all columns and all cases of a
+//! `severity` and `case_name` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all columns and all cases of a
 //! version; the others are the data of one kind of page each, and `write` writes the files.
 
 mod case_name;
 mod column;
-mod faults;
+mod columns;
+mod failures;
 mod findings;
 mod front;
 mod intern;
@@ -20,7 +21,7 @@ mod write;
 pub use column::Column;
 pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
-pub use playground::{read_inputs, value_text};
+pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
 pub(crate) use severity::{Severity, colour_of, letter_of, words_of};
 pub(crate) use table::{Levels, VersionTable, states};

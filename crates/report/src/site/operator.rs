@@ -105,14 +105,16 @@ struct PairData {
 
 #[derive(Debug, Serialize)]
 struct BehaviourData<'a> {
-    n: &'a str,
+    #[serde(rename = "n")]
+    name: &'a str,
     level: Level,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     refusal: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edge: bool,
     /// By version: the end of each id, and the positions of its outcomes and of its settings.
-    v: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
+    #[serde(rename = "v")]
+    cases: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
 }
 
 /// Parts of an operator's page.
@@ -135,10 +137,9 @@ pub(crate) struct OperatorParts<'a> {
 
 /// Creates the data of an operator's page.
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
-    let OperatorParts { file, tables, texts, standard, columns, samples, findings } = parts;
     let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
-    let versions: Vec<VersionData<'a>> =
-        tables.iter().map(|table| version_data(table, texts, standard, columns.len(), &mut rows)).collect();
+    let versions = parts.tables.iter().map(|table| parts.version_data(table, &mut rows)).collect();
+    let OperatorParts { file, tables, standard, columns, samples, findings, .. } = parts;
     let behaviours = behaviours(tables, &mut outcomes, &mut settings);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
@@ -189,49 +190,46 @@ fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
     rules
 }
 
-fn version_data<'a>(
-    table: &'a VersionTable,
-    texts: &Texts,
-    standard: Option<&'a StandardTexts>,
-    columns: usize,
-    rows: &mut Interned,
-) -> VersionData<'a> {
-    let spec = table.spec;
-    let mut both =
-        |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
-    let types = spec.types.iter().map(|(parameter, allowed)| {
-        let cell = |value_type: &ValueType| {
-            let label = type_label(value_type);
-            let cases = table.cases_of(parameter, &label);
-            let states = both(&|levels| text(&states(&cases, levels, columns)));
-            (label, value_type.to_string(), states)
-        };
-        (parameter.as_str(), allowed.iter().map(cell).collect())
-    });
-    let types = types.collect();
-    VersionData {
-        since: spec.version.since,
-        last: *table.opsets.end(),
-        deprecated: spec.deprecated,
-        experimental: spec.experimental,
-        inference: spec.shape_inference,
-        function: spec.function.map(|kind| kind.to_string()),
-        release: release(spec),
-        text: texts.get(&spec.version).map(|text| (text.lines, text.digest.clone())),
-        signature: signature::line(spec),
-        lines: signature::lines(spec),
-        standard: lines_of(standard, &spec.version),
-        attributes: spec
-            .attributes
-            .iter()
-            .map(|(name, it)| {
-                (name.as_str(), it.kind.to_string(), it.default.as_ref().map(ToString::to_string), it.required)
-            })
-            .collect(),
-        inputs: formals(&spec.inputs),
-        outputs: formals(&spec.outputs),
-        types,
-        all: both(&|levels| text(&table.states(levels, columns))),
+impl<'a> OperatorParts<'a> {
+    /// Creates the data of a version. The states of its columns become `rows`.
+    fn version_data(&self, table: &'a VersionTable, rows: &mut Interned) -> VersionData<'a> {
+        let (spec, columns) = (table.spec, self.columns.len());
+        let mut both =
+            |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+        let types = spec.types.iter().map(|(parameter, allowed)| {
+            let cell = |value_type: &ValueType| {
+                let label = type_label(value_type);
+                let cases = table.cases_of(parameter, &label);
+                let states = both(&|levels| text(&states(&cases, levels, columns)));
+                (label, value_type.to_string(), states)
+            };
+            (parameter.as_str(), allowed.iter().map(cell).collect())
+        });
+        let types = types.collect();
+        VersionData {
+            since: spec.version.since,
+            last: *table.opsets.end(),
+            deprecated: spec.deprecated,
+            experimental: spec.experimental,
+            inference: spec.shape_inference,
+            function: spec.function.map(|kind| kind.to_string()),
+            release: release(spec),
+            text: self.texts.get(&spec.version).map(|text| (text.lines, text.digest.clone())),
+            signature: signature::line(spec),
+            lines: signature::lines(spec),
+            standard: lines_of(self.standard, &spec.version),
+            attributes: spec
+                .attributes
+                .iter()
+                .map(|(name, it)| {
+                    (name.as_str(), it.kind.to_string(), it.default.as_ref().map(ToString::to_string), it.required)
+                })
+                .collect(),
+            inputs: formals(&spec.inputs),
+            outputs: formals(&spec.outputs),
+            types,
+            all: both(&|levels| text(&table.states(levels, columns))),
+        }
     }
 }
 
@@ -286,15 +284,15 @@ fn behaviours<'a>(
         for case in &table.cases {
             let Some(behaviour) = table.behaviours.get(case.behaviour) else { continue };
             let data = all.entry(&behaviour.name).or_insert_with(|| BehaviourData {
-                n: &behaviour.name,
+                name: &behaviour.name,
                 level: behaviour.level,
                 refusal: behaviour.is_refusal,
                 edge: behaviour.is_edge,
-                v: BTreeMap::new(),
+                cases: BTreeMap::new(),
             });
             let letters: String = case.measured.iter().map(|measured| letter(*measured)).collect();
             let rest = case.name.strip_prefix(&behaviour.name).unwrap_or(&case.name);
-            data.v.entry(table.version.since).or_default().push((
+            data.cases.entry(table.version.since).or_default().push((
                 rest,
                 outcomes.position(letters),
                 settings.position(case.settings.clone()),

@@ -1,8 +1,8 @@
 //! Inputs of a model as text that readers can edit, and values as text.
 
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_reference::model::text::parse_model;
-use onnx_conformance_reference::proto::decode;
+use onnx_conformance_reference::model::text::{TextError, parse_model};
+use onnx_conformance_reference::proto::decode::{self, DecodeError};
 use onnx_conformance_reference::value::Value;
 
 use crate::describe_case::shown;
@@ -23,20 +23,37 @@ pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
     (read.len() == inputs.len() && read.iter().zip(inputs).all(is_same)).then_some(text)
 }
 
-/// Parses the text that `inputs_text` writes. Errors name the position.
-pub fn read_inputs(text: &str) -> Result<Vec<Named>, String> {
+/// Reason why a text does not describe inputs.
+#[derive(Debug, thiserror::Error)]
+pub enum InputsError {
+    /// The text is malformed. The error names the position.
+    #[error(transparent)]
+    Syntax(#[from] TextError),
+    /// An input is declared without values.
+    #[error("'{name}' has no values; write for example float[2] {name} = {{1, 2}}")]
+    NoValues {
+        /// The input.
+        name: String,
+    },
+    /// The values do not fit the type and shape.
+    #[error(transparent)]
+    Values(#[from] DecodeError),
+}
+
+/// Parses the text that `inputs_text` writes.
+pub fn read_inputs(text: &str) -> Result<Vec<Named>, InputsError> {
     // Parsed as initializers of a graph, with nothing else on their lines.
     let model = format!(
         "<ir_version: 10, opset_import: [\"\" : 1]> inputs () => () <{}\n> {{}}",
         text.trim_end().trim_end_matches(',')
     );
-    let model = parse_model(&model).map_err(|error| error.to_string())?;
+    let model = parse_model(&model)?;
     let graph = model.graph.unwrap_or_default();
     if let Some(value) = graph.value_info.first() {
-        return Err(format!("'{}' has no values; write float[2] {} = {{1, 2}}", value.name(), value.name()));
+        return Err(InputsError::NoValues { name: value.name().to_owned() });
     }
     let named = |tensor: &onnx_conformance_reference::proto::TensorProto| {
-        let value = decode::tensor(tensor, &decode::NoExternalData).map_err(|error| error.to_string())?;
+        let value = decode::tensor(tensor, &decode::NoExternalData)?;
         Ok(Named { name: tensor.name().to_owned(), value: Value::Tensor(value) })
     };
     graph.initializer.iter().map(named).collect()
@@ -73,7 +90,7 @@ mod tests {
             ("float[2] x = {1, 2}> {} <", "expected"),
             ("flot[2] x = {1, 2}", ""),
         ] {
-            let error = read_inputs(text).unwrap_err();
+            let error = read_inputs(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
     }

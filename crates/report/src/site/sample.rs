@@ -138,7 +138,7 @@ mod tests {
         let catalog = OperatorCatalog::embedded();
         let version: OperatorVersion = version.parse().unwrap();
         let table = VersionTable::new(&version, &[]).unwrap();
-        samples(&catalog, &[table], &ConfirmingRuntimes::none()).unwrap()
+        samples(&catalog, &[table], &ConfirmingRuntimes::empty()).unwrap()
     }
 
     #[test]

@@ -16,9 +16,9 @@ pub(crate) enum Severity {
     Right,
     /// The runtime reports that it does not support the case.
     Declined,
-    /// The runtime runs a model that it must refuse.
+    /// The runtime runs an invalid model.
     TakesInvalid,
-    /// The runtime fails on a model that it must run.
+    /// The runtime fails on a valid model.
     RefusesValid,
     /// Wrong output in a case with special values.
     WrongSpecial,
@@ -41,7 +41,7 @@ impl Severity {
     ];
 
     /// Returns the severity of an outcome; `None` if it is inconclusive.
-    pub(crate) fn of(outcome: Outcome, is_edge: bool) -> Option<Severity> {
+    pub(crate) fn from_outcome(outcome: Outcome, is_edge: bool) -> Option<Severity> {
         Some(match outcome {
             Outcome::NotApplicable | Outcome::NotDeclared => return None,
             Outcome::Pass => Severity::Right,
@@ -83,11 +83,11 @@ pub(crate) enum Ending {
 
 impl Ending {
     /// Returns the ending of a measured case of this level.
-    pub(crate) fn of(measured: Measured, level: Level, is_edge: bool) -> Ending {
+    pub(crate) fn from_measured(measured: Measured, level: Level, is_edge: bool) -> Ending {
         match measured {
             Measured::NotAccepted => Ending::NotAccepted,
             Measured::Unknown => Ending::Unknown,
-            Measured::Ended(outcome) => match Severity::of(outcome, is_edge) {
+            Measured::Ended(outcome) => match Severity::from_outcome(outcome, is_edge) {
                 None => Ending::Unknown,
                 Some(_) if outcome.is_left_open(level) => Ending::Recorded,
                 Some(severity) => Ending::Judged(severity),
@@ -115,7 +115,7 @@ pub(crate) enum CellState {
 
 impl CellState {
     /// Summarizes cases, each with the number of its behaviour. Cases of the same behaviour must be adjacent.
-    pub(crate) fn of(endings: impl IntoIterator<Item = (usize, Ending)>) -> CellState {
+    pub(crate) fn from_endings(endings: impl IntoIterator<Item = (usize, Ending)>) -> CellState {
         let (mut worst, mut bad, mut total) = (Severity::Right, 0, 0);
         let (mut any_other, mut recorded, mut refused) = (false, false, false);
         let mut current: Option<(usize, Severity)> = None;
@@ -183,11 +183,11 @@ pub(crate) fn words_of(state: &CellState) -> String {
     let words = |severity: &Severity| match severity {
         Severity::Right => "right",
         Severity::Declined => "partly declined",
-        Severity::TakesInvalid => "takes what it must refuse",
-        Severity::RefusesValid => "refuses what it must run",
+        Severity::TakesInvalid => "accepts invalid models",
+        Severity::RefusesValid => "refuses valid models",
         Severity::WrongSpecial => "wrong in special values",
         Severity::Wrong => "wrong",
-        Severity::Crash => "dies or hangs",
+        Severity::Crash => "crashes or hangs",
     };
     match state {
         CellState::Untested => "not measured".to_owned(),
@@ -220,9 +220,9 @@ mod tests {
 
     fn check(outcomes: &[(usize, Outcome)], expected: &str) {
         let endings = outcomes.iter().map(|&(behaviour, outcome)| {
-            (behaviour, Ending::of(Measured::Ended(outcome), Level::Required, behaviour >= 10))
+            (behaviour, Ending::from_measured(Measured::Ended(outcome), Level::Required, behaviour >= 10))
         });
-        assert_eq!(CellState::of(endings).to_string(), expected, "{outcomes:?}");
+        assert_eq!(CellState::from_endings(endings).to_string(), expected, "{outcomes:?}");
     }
 
     #[test]
@@ -247,9 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_open_or_not_accepted_is_no_failure() {
+    fn unknown_open_and_unaccepted_cases_are_not_failures() {
         let state = |endings: &[Ending]| {
-            CellState::of(endings.iter().enumerate().map(|(behaviour, ending)| (behaviour, *ending))).to_string()
+            CellState::from_endings(endings.iter().enumerate().map(|(behaviour, ending)| (behaviour, *ending)))
+                .to_string()
         };
         assert_eq!(state(&[]), "?");
         assert_eq!(state(&[Ending::Unknown]), "?");
@@ -257,10 +258,13 @@ mod tests {
         assert_eq!(state(&[Ending::NotAccepted, Ending::Recorded]), "n");
         assert_eq!(state(&[Ending::NotAccepted, Ending::Judged(Severity::Right)]), "r1");
         let crash = Measured::Ended(Outcome::Crash);
-        assert_eq!(Ending::of(crash, Level::Open, false), Ending::Judged(Severity::Crash));
-        assert_eq!(Ending::of(Measured::Ended(Outcome::Mismatch), Level::Open, false), Ending::Recorded);
-        assert_eq!(Ending::of(Measured::Ended(Outcome::NotApplicable), Level::Required, false), Ending::Unknown);
-        assert_eq!(Ending::of(Measured::Unknown, Level::Required, false), Ending::Unknown);
+        assert_eq!(Ending::from_measured(crash, Level::Open, false), Ending::Judged(Severity::Crash));
+        assert_eq!(Ending::from_measured(Measured::Ended(Outcome::Mismatch), Level::Open, false), Ending::Recorded);
+        assert_eq!(
+            Ending::from_measured(Measured::Ended(Outcome::NotApplicable), Level::Required, false),
+            Ending::Unknown
+        );
+        assert_eq!(Ending::from_measured(Measured::Unknown, Level::Required, false), Ending::Unknown);
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) struct CaseRow {
 pub(crate) enum Levels {
     /// Required cases only.
     Required,
-    /// Recommended cases, too.
+    /// Required and recommended cases.
     Recommended,
 }
 
@@ -75,25 +75,25 @@ impl VersionTable {
     pub(crate) fn new(version: &OperatorVersion, columns: &[Column]) -> Result<VersionTable, LookupError> {
         let spec = Specs::embedded().get(version)?;
         let recorded = recorded_cases(version);
-        let parsed: Vec<(CaseName<'_>, &RecordedCase)> =
-            recorded.iter().map(|case| (CaseName::parse(name_of(case, version), spec), case)).collect();
+        let parsed: Vec<ParsedCase<'_>> = recorded.iter().map(|case| ParsedCase::new(case, spec)).collect();
         let mut behaviours: BTreeMap<&str, Behaviour> = BTreeMap::new();
-        for (name, case) in &parsed {
-            let behaviour = behaviours.entry(name.behaviour).or_insert_with(|| Behaviour {
-                name: name.behaviour.to_owned(),
-                is_refusal: case.facts.refusal.is_some(),
-                level: case.facts.level,
-                is_edge: case.facts.is_edge,
+        for case in &parsed {
+            let facts = &case.recorded.facts;
+            let behaviour = behaviours.entry(case.name.behaviour).or_insert_with(|| Behaviour {
+                name: case.name.behaviour.to_owned(),
+                is_refusal: facts.refusal.is_some(),
+                level: facts.level,
+                is_edge: facts.is_edge,
             });
-            behaviour.level = behaviour.level.max(case.facts.level);
+            behaviour.level = behaviour.level.max(facts.level);
         }
         let positions: BTreeMap<&str, usize> =
             behaviours.keys().enumerate().map(|(position, name)| (*name, position)).collect();
         let mut cases: Vec<CaseRow> = parsed
             .iter()
-            .map(|(name, case)| {
-                let behaviour = positions.get(name.behaviour).copied().unwrap_or_default();
-                case_row(spec, behaviour, name, case, columns)
+            .map(|case| {
+                let behaviour = positions.get(case.name.behaviour).copied().unwrap_or_default();
+                case.row(spec, behaviour, columns)
             })
             .collect();
         cases.sort_by(|a, b| (a.behaviour, &a.name).cmp(&(b.behaviour, &b.name)));
@@ -176,7 +176,7 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
         .map(|column| {
             let ending =
                 |case: &&CaseRow| (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown));
-            CellState::of(cases.iter().filter(counts).map(ending))
+            CellState::from_endings(cases.iter().filter(counts).map(ending))
         })
         .collect()
 }
@@ -186,23 +186,43 @@ pub(super) fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> 
     rest.unwrap_or(&case.id)
 }
 
-fn case_row(spec: &OpSpec, behaviour: usize, name: &CaseName<'_>, case: &RecordedCase, columns: &[Column]) -> CaseRow {
-    let version = &spec.version;
-    let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, case)).collect();
-    let (level, is_edge) = (case.facts.level, case.facts.is_edge);
-    let endings = measured.iter().map(|measured| Ending::of(*measured, level, is_edge)).collect();
-    let mut types: Vec<(String, String)> =
-        name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
-    if case.facts.refusal.is_none() {
-        // Ids omit type parameters that allow a single type.
-        let single = spec.types.iter().filter_map(|(parameter, allowed)| match allowed.as_slice() {
-            [only] => Some((parameter.clone(), type_label(only))),
-            _ => None,
-        });
-        types.extend(single);
+/// A recorded case with its parsed name.
+struct ParsedCase<'a> {
+    name: CaseName<'a>,
+    recorded: &'a RecordedCase,
+}
+
+impl<'a> ParsedCase<'a> {
+    fn new(recorded: &'a RecordedCase, spec: &OpSpec) -> ParsedCase<'a> {
+        ParsedCase { name: CaseName::parse(name_of(recorded, &spec.version), spec), recorded }
     }
-    let (name, settings) = (name_of(case, version).to_owned(), case.facts.settings.to_string());
-    CaseRow { behaviour, name, level, types, settings, measured, endings }
+
+    /// Collects the results of every column. `behaviour` is the position of the case's behaviour.
+    fn row(&self, spec: &OpSpec, behaviour: usize, columns: &[Column]) -> CaseRow {
+        let (version, facts) = (&spec.version, &self.recorded.facts);
+        let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, self.recorded)).collect();
+        let endings =
+            measured.iter().map(|measured| Ending::from_measured(*measured, facts.level, facts.is_edge)).collect();
+        let mut types: Vec<(String, String)> =
+            self.name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
+        if facts.refusal.is_none() {
+            // Ids omit type parameters that allow a single type.
+            let single = spec.types.iter().filter_map(|(parameter, allowed)| match allowed.as_slice() {
+                [only] => Some((parameter.clone(), type_label(only))),
+                _ => None,
+            });
+            types.extend(single);
+        }
+        CaseRow {
+            behaviour,
+            name: name_of(self.recorded, version).to_owned(),
+            level: facts.level,
+            types,
+            settings: facts.settings.to_string(),
+            measured,
+            endings,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -226,7 +246,7 @@ mod tests {
             .collect();
         let selected = Selected { cases: results.len(), ..Selected::default() };
         let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
-        let column = Column::of_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
+        let column = Column::from_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
         assert!(column.remarks().is_empty(), "{:?}", column.remarks());
         VersionTable::new(&version, &[column]).unwrap()
     }

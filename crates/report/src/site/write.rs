@@ -1,6 +1,5 @@
 //! Files of the site.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
-use onnx_conformance_harness::expectations::{ExpectationError, version_key};
+use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{FindingError, Findings};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::spec::diff::DiffError;
@@ -20,8 +19,9 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Text
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::site::column::{Column, tell_apart};
-use crate::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
+use crate::site::column::{Column, make_keys_unique};
+use crate::site::columns::ShownColumns;
+use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
@@ -119,7 +119,7 @@ struct OperatorPages {
     name: String,
     summary: String,
     versions: Vec<VersionStates>,
-    faults: OperatorFaults,
+    failures: OperatorFailures,
     findings: Vec<FindingData>,
     data: String,
 }
@@ -127,7 +127,8 @@ struct OperatorPages {
 /// Data of a runtime's page.
 #[derive(Serialize)]
 struct RuntimeData<'a> {
-    faults: Vec<&'a Fault>,
+    #[serde(rename = "faults")]
+    failures: Vec<&'a Failure>,
     /// Column key of the previous release.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
@@ -140,11 +141,10 @@ struct RuntimeData<'a> {
 pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
-    tell_apart(&mut columns);
+    make_keys_unique(&mut columns);
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
-    let before = before(&columns);
-    let newest = newest(&columns);
+    let columns = ShownColumns::new(columns);
     let mut out = Output { folder: folder.to_owned(), files: 0, largest: 0 };
     for (name, text) in ASSETS {
         out.write(name, text)?;
@@ -163,18 +163,16 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         standard: extra.texts.as_ref(),
         columns: &columns,
     };
-    let operators: Vec<OperatorPages> = names
-        .into_par_iter()
-        .map(|(domain, name)| parts.pages(domain, name, &before, &newest))
-        .collect::<Result<_, SiteError>>()?;
+    let operators: Vec<OperatorPages> =
+        names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
     for pages in &operators {
         out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
     }
     for (index, column) in columns.iter().enumerate() {
-        let data = runtime_data(index, column, &columns, &before, &operators);
+        let data = runtime_data(index, &columns, &operators);
         out.json(&format!("data/runtime/{}.js", column.key), &data)?;
     }
-    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.faults.disagreements).collect();
+    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
@@ -203,17 +201,11 @@ struct Parts<'a> {
     evidence: &'a ConfirmingRuntimes<'a>,
     texts: &'a Texts,
     standard: Option<&'a StandardTexts>,
-    columns: &'a [Column],
+    columns: &'a ShownColumns,
 }
 
 impl Parts<'_> {
-    fn pages(
-        &self,
-        domain: &str,
-        name: &str,
-        before: &[Option<usize>],
-        newest: &[usize],
-    ) -> Result<OperatorPages, SiteError> {
+    fn pages(&self, domain: &str, name: &str) -> Result<OperatorPages, SiteError> {
         let mut tables = Vec::new();
         for since in Specs::embedded().versions(domain, name) {
             tables.push(VersionTable::new(&OperatorVersion::new(domain, name, since), self.columns)?);
@@ -232,56 +224,26 @@ impl Parts<'_> {
             name: name.to_owned(),
             summary: file.summary.clone(),
             versions: tables.iter().map(|table| VersionStates::new(table, self.columns.len())).collect(),
-            faults: OperatorFaults::new(&tables, self.columns, before, newest),
+            failures: OperatorFailures::new(&tables, self.columns),
             findings,
             data,
         })
     }
 }
 
-/// Returns the column of the previous release, for each committed column.
-fn before(columns: &[Column]) -> Vec<Option<usize>> {
-    let earlier = |column: &Column| {
-        let older = columns.iter().enumerate().filter(|(_, other)| {
-            other.file.is_none()
-                && other.runtime == column.runtime
-                && version_key(&other.version) < version_key(&column.version)
-        });
-        older.max_by_key(|(_, other)| version_key(&other.version)).map(|(index, _)| index)
-    };
-    columns.iter().map(earlier).collect()
-}
-
-/// Returns the column of the newest version of each runtime. A results file takes precedence over a committed measurement.
-fn newest(columns: &[Column]) -> Vec<usize> {
-    let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, column) in columns.iter().enumerate() {
-        let rank = |column: &Column| (version_key(&column.version), column.file.is_some());
-        let is_newer = |known: &usize| columns.get(*known).is_none_or(|known| rank(known) <= rank(column));
-        if newest.get(column.runtime.as_str()).is_none_or(is_newer) {
-            newest.insert(&column.runtime, index);
-        }
-    }
-    newest.into_values().collect()
-}
-
-fn runtime_data<'a>(
-    index: usize,
-    column: &Column,
-    columns: &'a [Column],
-    before: &[Option<usize>],
-    operators: &'a [OperatorPages],
-) -> RuntimeData<'a> {
-    let before = before.get(index).copied().flatten().and_then(|before| columns.get(before));
+/// Returns the data of a column's page.
+fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [OperatorPages]) -> RuntimeData<'a> {
+    let runtime = columns.get(index).map_or("", Column::runtime);
+    let before = columns.previous(index).and_then(|previous| columns.get(previous));
     let own = |pages: &'a OperatorPages| {
         let operator = format!("{}/{}", pages.domain, pages.name);
-        let about = pages.findings.iter().filter(|finding| finding.runtime == column.runtime);
+        let about = pages.findings.iter().filter(|finding| finding.runtime == runtime);
         about.map(move |finding| (operator.clone(), finding)).collect::<Vec<_>>()
     };
     RuntimeData {
-        faults: operators.iter().filter_map(|pages| pages.faults.faults.get(index)).flatten().collect(),
+        failures: operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten().collect(),
         before: before.map(|before| before.key.as_str()),
-        changes: operators.iter().filter_map(|pages| pages.faults.changes.get(index)).flatten().collect(),
+        changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
         findings: operators.iter().flat_map(own).collect(),
     }
 }

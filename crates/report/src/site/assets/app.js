@@ -1,6 +1,6 @@
 "use strict";
 
-/** What all pages share: data that is loaded when it is asked for, elements, addresses. */
+/** Code that all pages share: data that is loaded on demand, elements, addresses. */
 const site = (() => {
   const data = new Map();
   const loads = new Map();
@@ -12,22 +12,22 @@ const site = (() => {
     data.set(name, value);
   }
 
-  /** The data of a file; scripts are read where other files may not be. */
+  /** Data of a file. Scripts can be loaded where other files cannot. */
   function load(name) {
     if (data.has(name)) return Promise.resolve(data.get(name));
     if (!loads.has(name)) {
       loads.set(name, new Promise((resolve, reject) => {
         const script = document.createElement("script");
         script.src = `data/${name.split("/").map(encodeURIComponent).join("/")}.js`;
-        script.onload = () => (data.has(name) ? resolve(data.get(name)) : reject(new Error(`${script.src} holds no data`)));
-        script.onerror = () => reject(new Error(`${script.getAttribute("src")} is not there`));
+        script.onload = () => (data.has(name) ? resolve(data.get(name)) : reject(new Error(`${script.src} has no data`)));
+        script.onerror = () => reject(new Error(`${script.getAttribute("src")} is missing`));
         document.head.append(script);
       }));
     }
     return loads.get(name);
   }
 
-  /** An element with properties and children; text is only ever set as text. */
+  /** An element with properties and children; text is never parsed as HTML. */
   function el(tag, properties, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(properties || {})) {
@@ -55,7 +55,7 @@ const site = (() => {
         row.map((content, at) => (at === 0 ? cell("th", content, { scope: "row" }) : cell("td", content)))))));
   }
 
-  /** The address: a path, and what the reader chose. */
+  /** The address: a path and the reader's choices. */
   function address() {
     const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
     const parts = path.split("/").filter(Boolean).map(decode);
@@ -80,7 +80,7 @@ const site = (() => {
     return `#/${parts.map(encodeURIComponent).join("/").replace(/%3D/g, "=").replace(/%2C/g, ",")}${text ? `?${text}` : ""}`;
   }
 
-  /** Changes what is chosen, and draws the page anew; the address before stays in the history. */
+  /** Changes the choices and redraws the page; the previous address stays in the history. */
   function choose(changes, replace) {
     const { parts, chosen } = address();
     const next = href(parts, { ...Object.fromEntries(chosen), ...changes });
@@ -97,7 +97,7 @@ const site = (() => {
   const operatorHref = (domain, name, chosen) => href(["op", domain, name], chosen);
   const caseHref = (id) => href(["case", ...id.split("/")]);
 
-  /** A page: whether it is meant by the first part of the path, and how it is drawn into an element. */
+  /** A page: the first part of its path, and the function that draws it into an element. */
   function page(name, draw) {
     pages.push({ name, draw });
   }
@@ -124,7 +124,7 @@ const site = (() => {
     } catch (error) {
       if (turn !== drawn) return;
       main.replaceChildren(el("h1", null, "This page cannot be shown"), el("p", null, String(error.message || error)),
-        el("p", null, "The folder of the site has to be whole: index.html beside ", code("data/"), ". ", link("#/", null, "All operators")));
+        el("p", null, "The site needs its whole folder: index.html next to ", code("data/"), ". ", link("#/", null, "All operators")));
     }
     const heading = main.querySelector("h1");
     document.title = heading && name !== "front" ? `${heading.textContent} · ONNX, measured` : "ONNX, measured";
@@ -139,26 +139,26 @@ const site = (() => {
     document.body.dataset.ready = String(turn);
   }
 
-  /** How to find the element that has the focus again after the page is drawn anew. */
+  /** Returns a selector that finds the focused element after the page is redrawn. */
   function focusPath(element) {
     if (!element.closest("main")) return null;
     if (element.id) return `#${CSS.escape(element.id)}`;
     return element.dataset.focus ? `[data-focus="${CSS.escape(element.dataset.focus)}"]` : null;
   }
 
-  /** Says something to those who do not see the page. */
+  /** Announces a text to screen readers. */
   function say(text) {
     document.getElementById("status").textContent = text;
   }
 
-  /** A button that copies a text, and says so. */
+  /** A button that copies a text and confirms it. */
   function copyButton(title, text) {
     const button = el("button", { type: "button", class: "small", onclick: async () => {
       try {
         await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
         button.textContent = "Copied";
       } catch {
-        button.textContent = "Not allowed here";
+        button.textContent = "Not allowed";
       }
       say(button.textContent);
       setTimeout(() => { button.textContent = title; }, 1500);

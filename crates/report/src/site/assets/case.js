@@ -24,7 +24,7 @@
 
   /** A case of a behaviour: model, inputs, expected values, and how to run it. */
   site.sample = (front, data, sample, behaviour) => {
-    if (!sample) return el("p", { class: "quiet" }, "No case of this behaviour is kept on the page.");
+    if (!sample) return el("p", { class: "quiet" }, "This page has no case of this behaviour.");
     const name = sample.id.replace(/[^A-Za-z0-9._-]+/g, "_");
     return el("div", { class: "sample" },
       el("p", null, "For example ", link(site.caseHref(sample.id), null, sample.id), sample.evidence ? el("span", { class: "quiet" }, `, confirmed by ${sample.evidence}`) : null),
@@ -81,7 +81,7 @@
         data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
-      el("p", { class: "quiet" }, "Committed measurements hold outcomes alone; results files also have messages and distances."),
+      el("p", { class: "quiet" }, "Committed measurements have only outcomes; results files also have messages and distances."),
       findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.versions}`), el("p", null, finding.title), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
       el("h2", null, "Run it"),
       el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),

@@ -5,7 +5,7 @@
   const MAIN_TYPES = ["float", "float16", "bfloat16", "double", "int64", "int32", "int8", "uint8", "bool", "string"];
   const open = new Set();
 
-  /** What the reader chose. */
+  /** The reader's choices. */
   function choices(front, chosen) {
     const opset = Number(chosen.get("opset")) || Math.min(21, front.newestOpset);
     const type = front.types.indexOf(chosen.get("type") || "");
@@ -22,7 +22,7 @@
     };
   }
 
-  /** How many operators are in each state on a column. */
+  /** Number of operators per state on a column. */
   site.tally = (front, opset, at, type, level) => {
     const counts = {};
     let all = 0;
@@ -61,7 +61,7 @@
     }), { class: `mark s-${keys[0]}` }, String(sum)));
   }
 
-  /** The difference to the release before, in operators that are right in all types. */
+  /** Difference from the previous release, in operators that are right in all types. */
   function change(front, shown, at) {
     const column = front.columns[at];
     const before = front.columns.map((other, index) => ({ other, index })).filter(({ other, index }) =>
@@ -104,7 +104,7 @@
       site.table({ class: "runtimes" }, head, rows));
   }
 
-  /** The operators that are shown, each with its version and what each column does. */
+  /** The shown operators, each with its version and its state per column. */
   function listed(front, shown) {
     const rows = [];
     for (const operator of front.operators) {
@@ -146,7 +146,7 @@
       }), " only where they differ"));
   }
 
-  /** A row a runtime, over all opsets. */
+  /** One row per runtime, over all opsets. */
   function timeline(front, shown, operator, domain) {
     const newest = front.domains[operator.d].newest;
     const opsets = Array.from({ length: newest }, (_, at) => at + 1);
@@ -219,14 +219,14 @@
     const content = [
       site.el("h1", { class: "unseen" }, "ONNX, measured"),
       site.el("p", { class: "lead" }, `${front.operators.length} operators in ${front.operators.reduce((sum, one) => sum + one.v.length, 0)} versions, `,
-        `${site.plural(front.cases, "case")}, ${site.plural(front.columns.length, "measurement")}. A behaviour is what some cases try, in any type; `,
-        "what is not measured is neither yes nor no."),
+        `${site.plural(front.cases, "case")}, ${site.plural(front.columns.length, "measurement")}. A behaviour is a property that some cases test, with any types; `,
+        "an unmeasured one is neither right nor wrong."),
       front.elsewhere.map(([title, remarks]) => site.el("p", { class: "notice" }, site.el("b", null, title), ": ", remarks.join("; "))),
       front.columns.filter((column) => column.file && column.remarks.length > 0).map((column) => site.el("p", { class: "notice" }, site.el("b", null, front.title(column)), ": ", column.remarks.join("; "))),
       site.el("div", { class: "line" }, site.el("h2", { id: "runtimes-title" }, "Runtimes"),
         site.select("at opset", "opset", opsets, shown.opset),
         site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], shown.level ? "recommended" : "")),
-      site.el("p", { class: "quiet" }, "Operators that are right in every case, of those that were measured."),
+      site.el("p", { class: "quiet" }, "Number of measured operators that are right in every case."),
       runtimesTable(front, shown),
       site.columnChooser(front, shown.columns),
       site.el("h2", { id: "operators-title" }, site.el("span", { id: "operators" }, `Operators at opset ${shown.opset}`)),

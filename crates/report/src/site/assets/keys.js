@@ -23,7 +23,7 @@
   const cellsOf = (row) => [...row.querySelectorAll(".cell")];
   const rowsOf = (grid) => [...grid.querySelectorAll("tbody > tr[data-operator]")];
 
-  /** Exactly one cell can be reached by the tab key. */
+  /** Makes exactly one cell reachable by the tab key. */
   function enter(cell) {
     for (const other of document.querySelectorAll("#grid .cell[tabindex='0']")) other.tabIndex = -1;
     cell.tabIndex = 0;

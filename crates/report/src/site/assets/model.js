@@ -1,12 +1,12 @@
 "use strict";
 
-/** The page that takes a model: what the check says of it, what measured runtimes do with it, and the model at another opset. */
+/** The page for a model of the reader: its check, the behaviour of measured runtimes, and the model at another opset. */
 (() => {
   const { el, link, code, plural } = site;
-  /** The model that was given last; nothing of it leaves the page. */
+  /** The last model. It is not uploaded. */
   let given = null;
 
-  /** By verdict, the state whose colours it has. */
+  /** State whose colours a verdict has. */
   const STATES = {
     runs: "r", "likely runs": "p", unknown: "?", "wrong somewhere": "w", "may fail": "e", "fails when run": "e", "will not load": "d",
     "runs-but-for-special-values": "s", "likely-runs": "p", "partly-not-here": "d", "not-here": "d", "partly-fails": "e", fails: "e", wrong: "w", crashes: "c",
@@ -20,13 +20,13 @@
       ["IR version", `${model.ir.declared ?? "none"}; the file needs ${model.ir.lowest} or newer`],
       ["opsets", Object.entries(model.opsets).map(([domain, opset]) => `${domain || "ai.onnx"} ${opset}`).join(", ")],
       ["nodes", `${plural(model.nodes, "node")} of ${plural(Object.keys(model.operators).length, "operator version")}, ${plural(model.initializers, "initializer")}`],
-      ["every node means the same at", ranges(same)], ["no node has to change at", ranges(unedited)],
+      ["same operator versions at opsets", ranges(same)], ["no edit needed at opsets", ranges(unedited)],
     ];
     return el("dl", { class: "accuracy" }, rows.filter(([, text]) => text).map(([name, text]) => [el("dt", null, name), el("dd", null, text)]));
   }
 
   function findings(all) {
-    if (all.length === 0) return el("p", null, "Nothing breaks a rule.");
+    if (all.length === 0) return el("p", null, "No problems found.");
     const rows = all.slice(0, 200).map((one) => [
       el("th", { scope: "row" }, el("span", { class: `mark s-${{ error: "w", warning: "e" }[one.level] || "q"}` }, one.level)), code(one.rule), one.place,
       el("td", null, one.message, one.inputs ? el("p", { class: "quiet" }, `inputs: ${one.inputs}`) : null, one.from ? el("p", { class: "quiet" }, `from: ${one.from}`) : null, one.edit ? el("p", null, el("b", null, "Fix: "), one.edit) : null),
@@ -35,11 +35,11 @@
       all.length > 200 ? el("p", { class: "quiet" }, `and ${all.length - 200} more, which the program's check prints.`) : null];
   }
 
-  /** The runtimes, the newest version of each first, opening to the kinds of nodes. */
+  /** The runtimes, the newest version of each first; each opens to the kinds of nodes. */
   function runtimes(all) {
     const names = [...new Set(all.map(({ runtime }) => runtime))];
     const cause = (report) => report.refused || report.kinds.find((kind) => !["runs", "runs-but-for-special-values"].includes(kind.verdict));
-    const kinds = (report) => el("div", { class: "scroll" }, site.table({ class: "kinds" }, ["nodes", "first", "what cases like them do"], report.kinds.map((kind) => [
+    const kinds = (report) => el("div", { class: "scroll" }, site.table({ class: "kinds" }, ["nodes", "first", "similar cases"], report.kinds.map((kind) => [
       el("th", { scope: "row" }, operator(kind.kind), ` ×${kind.nodes}`, kind.settings ? el("p", { class: "quiet" }, kind.settings) : null), kind.first,
       el("td", null, mark(kind.verdict, kind.says), kind.case ? el("p", null, link(site.caseHref(kind.case), null, kind.case)) : null)])));
     const row = (report) => {
@@ -78,7 +78,7 @@
         result.replaceChildren(...[
           answer.error ? el("p", { class: "notice" }, answer.error) : null,
           list("It cannot be converted", answer.reasons), list("Edits", answer.edits),
-          answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model is so already.") : null,
+          answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model already has these versions.") : null,
           answer.proof ? el("p", null, `${answer.proof}.`) : null,
           answer.proof ? site.saveButton(`Download ${name}`, name, "application/octet-stream", () => bytes) : null,
         ].flat(3).filter(Boolean));
@@ -106,7 +106,7 @@
     given = { file };
     result.replaceChildren(el("p", { class: "quiet" }, `Reading ${file.name}…`));
     try {
-      if (file.size > 1 << 30) throw new Error("it has more than 1 GiB; onnx-conformance check takes models of any size, since it does not read weights");
+      if (file.size > 1 << 30) throw new Error("it has more than 1 GiB; `onnx-conformance check` accepts models of any size, since it does not read weights");
       const { answer } = await site.ask({ do: "check", name: file.name }, await file.arrayBuffer());
       if (given.file !== file) return;
       given.report = answer;
@@ -118,7 +118,7 @@
 
   site.page("model", async () => {
     const front = await site.front();
-    const head = [el("h1", null, "Drop a model"), el("p", { class: "lead" }, "What breaks a rule in it, at which opsets it means the same, and what measured runtimes do with its nodes. It is read in this browser, and nothing of it leaves it.")];
+    const head = [el("h1", null, "Drop a model"), el("p", { class: "lead" }, "Shows violated rules, the opsets at which the model keeps its meaning, and the behaviour of measured runtimes for its nodes. The model is read in this browser and is not uploaded.")];
     if (!site.hasModule(front)) return [...head, site.withoutModule(), el("p", null, "The program does the same: ", code("onnx-conformance check --runtime all model.onnx"))];
     const result = el("div", { id: "model-result", "aria-live": "polite" });
     const input = el("input", { id: "model-file", type: "file", accept: ".onnx", onchange: () => input.files[0] && take(front, input.files[0], result) });

@@ -1,15 +1,15 @@
 "use strict";
 
-/** What is computed in this browser: the checker and the executor as WebAssembly, in a worker that can be ended. */
+/** Computation in this browser: the checker and the executor as WebAssembly, in a worker that can be stopped. */
 (() => {
-  /** How long an answer may take; the program itself gives up somewhat earlier, with a better message. */
+  /** Time limit of an answer. The program itself gives up earlier, with a better message. */
   const LIMIT = 30_000;
   let worker = null;
   let compiled = null;
   let last = 0;
   let waiting = null;
 
-  /** What runs in the worker. It is made from its text, since a page that is opened from a file may not load workers. */
+  /** Code of the worker. It is created from its text, since a page that is opened from a file may not load workers. */
   function work() {
     let program = null;
     const encoder = new TextEncoder();
@@ -35,8 +35,8 @@
         const bytes = answer.slice(4 + size);
         self.postMessage({ id: data.id, answer: text, bytes }, [bytes.buffer]);
       } catch (error) {
-        self.postMessage({ id: data.id, problem: error instanceof RangeError ? "it takes more memory, or nests deeper, than there is room for here"
-          : error instanceof WebAssembly.RuntimeError ? `the program ended (${error.message}): it takes more memory, or nests deeper, than there is room for here` : String(error) });
+        self.postMessage({ id: data.id, problem: error instanceof RangeError ? "the model needs more memory, or is nested deeper, than a browser allows"
+          : error instanceof WebAssembly.RuntimeError ? `the program ended (${error.message}): the model needs more memory, or is nested deeper, than a browser allows` : String(error) });
       }
     };
   }
@@ -70,33 +70,33 @@
     return done;
   }
 
-  /** Ends the worker, and with it what it was at. */
+  /** Stops the worker and its current request. */
   function end(why) {
     worker?.terminate();
     worker = null;
     if (waiting) finish().reject(new Error(why));
   }
 
-  /** Whether this site has the program. */
+  /** True if this site has the program. */
   site.hasModule = (front) => front.module > 0;
 
-  /** The answer to a request, with the bytes that belong to it. A request that is followed by another is given up. */
+  /** The answer to a request, with the bytes that belong to it. A later request cancels an earlier one. */
   site.ask = async (request, file) => {
-    if (waiting) end("another request came");
+    if (waiting) end("another request was made");
     compiled ||= compile();
     compiled.catch(() => { compiled = null; });
     const module = await compiled;
-    if (waiting) end("another request came");
+    if (waiting) end("another request was made");
     worker ||= start(module);
     return new Promise((resolve, reject) => {
       const id = ++last;
-      const timer = setTimeout(() => end(`it had no answer after ${LIMIT / 1000} seconds, and was ended`), site.limit || LIMIT);
+      const timer = setTimeout(() => end(`there was no answer after ${LIMIT / 1000} seconds, so it was stopped`), site.limit || LIMIT);
       waiting = { id, resolve, reject, timer };
       worker.postMessage({ id, request, file }, file ? [file] : []);
     });
   };
 
-  /** What is shown where the program is not part of the site. */
-  site.withoutModule = () => site.el("p", { class: "notice" }, "These pages were made without the program that computes in the browser. ",
-    site.code("cargo xtask site"), " makes them with it, where ", site.code("rustup target add wasm32-unknown-unknown"), " was run.");
+  /** Notice on a site without the program. */
+  site.withoutModule = () => site.el("p", { class: "notice" }, "These pages were created without the program that computes in the browser. ",
+    site.code("cargo xtask site"), " includes it after ", site.code("rustup target add wasm32-unknown-unknown"), ".");
 })();

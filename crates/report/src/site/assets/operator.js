@@ -39,7 +39,7 @@
     ];
   }
 
-  /** A cell of states, one mark a column; with words where there is but one. */
+  /** A cell of states, one mark per column; with words if there is only one column. */
   function strip(front, data, rowsAt, columns, level) {
     const cells = data.rows[rowsAt[level]].split(" ").map(site.cell);
     if (columns.length === 1) {
@@ -119,21 +119,21 @@
     const pair = data.pairs.find((one) => one.from === from && one.to === to);
     const select = (label, name, value) => site.select(label, name, sinces.map((since) => [since, `${data.name}-${since}`]), value);
     const head = el("div", { class: "line", id: "changes" }, el("h2", null, "What changed"), select("from", "from", from), select("to", "to", to));
-    if (!pair) return el("section", null, head, el("p", { class: "quiet" }, "One version is not compared with itself."));
+    if (!pair) return el("section", null, head, el("p", { class: "quiet" }, "Choose two different versions."));
     const [old, now] = [from, to].map((since) => data.versions.find((one) => one.since === since));
-    const words = { meaning: "Meaning", silent: "Without a sign in the model", signature: "Signature" };
+    const words = { meaning: "Meaning", silent: "Silently (the model stays valid)", signature: "Signature" };
     const listed = ["meaning", "silent", "signature"].map((kind) => [kind, pair.changes.filter(([of]) => of === kind)]).filter(([, all]) => all.length > 0);
     const differs = pair.rows.some((row) => !row.same);
     return el("section", null, head,
       listed.length > 0 ? el("dl", { class: "changes" }, listed.map(([kind, all]) => [el("dt", null, words[kind]), all.map(([, text]) => el("dd", null, text))]))
         : el("p", null, "Nothing changed in the signature or in the meaning."),
       text(old, now),
-      differs ? difference(data, pair.rows, [old, now], ({ lines }) => lines, "The signatures line by line") : null,
+      differs ? difference(data, pair.rows, [old, now], ({ lines }) => lines, "Signatures line by line") : null,
       pair.text && pair.text.some((row) => !row.same)
-        ? [el("h3", null, "The standard's text, of the installed package onnx"), difference(data, pair.text, [old, now], ({ standard }) => standard, "The standard's texts line by line")] : null);
+        ? [el("h3", null, "The standard's text, from the installed onnx package"), difference(data, pair.text, [old, now], ({ standard }) => standard, "The standard's text line by line")] : null);
   }
 
-  /** Two texts in two columns, with what is the same left out but for its edges. */
+  /** Two texts in two columns; equal parts are omitted except for their edges. */
   function difference(data, changes, [old, now], linesOf, label) {
     const [before, after] = [linesOf(old), linesOf(now)];
     const context = 2;
@@ -147,7 +147,7 @@
           if ((step >= context || isFirst) && length - step > context) {
             const skipped = length - step - context;
             if (skipped > 1) {
-              rows.push(el("tr", null, el("td", { colspan: "4", class: "skipped" }, `… ${skipped} lines the same`)));
+              rows.push(el("tr", null, el("td", { colspan: "4", class: "skipped" }, `… ${skipped} equal lines`)));
               step += skipped - 1;
               continue;
             }
@@ -165,12 +165,12 @@
       el("tbody", null, rows)));
   }
 
-  /** Whether the standard's text is another. */
+  /** Tells the reader if the standard's text has changed. */
   function text(old, now) {
     if (!old.text || !now.text) return null;
     const [lines, digest] = old.text;
-    if (digest === now.text[1]) return el("p", { class: "quiet" }, `The standard's text is the same, ${plural(lines, "line")}.`);
-    return el("p", { class: "quiet" }, `The standard's text is another: ${plural(lines, "line")} then, ${now.text[0]} now.`);
+    if (digest === now.text[1]) return el("p", { class: "quiet" }, `The standard's text is unchanged (${plural(lines, "line")}).`);
+    return el("p", { class: "quiet" }, `The standard's text has changed: ${plural(lines, "line")} before, ${now.text[0]} now.`);
   }
 
   /** The types of a case by the end of its name. */
@@ -181,7 +181,7 @@
     return pairs.length > 0 && pairs.every(([name, value]) => names.has(name) && value) ? pairs : [];
   };
 
-  /** The outcome of some cases on a column: the worst state, and how many are so. */
+  /** The outcome of some cases on a column: the worst state and the number of cases in it. */
   function worst(data, cases, at) {
     let key = null;
     let bad = 0;
@@ -243,9 +243,9 @@
     return el("section", { id: "cases" },
       el("div", { class: "line" }, el("h2", null, `Cases of ${data.name}-${version.since}`),
         site.select("on", "on", front.columns.map((column) => [column.key, front.title(column)]), front.columns[at].key),
-        site.select("show", "only", [["", "all"], ["failing", "what is not right"]], filter ? "failing" : "")),
+        site.select("show", "only", [["", "all"], ["failing", "only failures"]], filter ? "failing" : "")),
       rows.length > 0 ? el("div", { class: "scroll" }, el("table", { class: "cases" }, el("thead", null, el("tr", null, ["behaviour", "", "types"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", null, body)))
-        : el("p", null, filter ? "Nothing is wrong here." : "There are no cases."));
+        : el("p", null, filter ? "No failures." : "There are no cases."));
   }
 
   function findings(data) {
@@ -276,8 +276,8 @@
       signature(version),
       el("section", { id: "measured" }, el("div", { class: "line" }, el("h2", null, "Measured"), site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : "")),
         measured(front, data, version, columns, level), site.columnChooser(front, columns)),
-      el("section", { id: "types" }, el("h2", null, "Types over versions"),
-        columns.length > 1 ? el("p", { class: "quiet" }, "A mark each for ", columns.map((at, index) => [index > 0 ? ", " : "", front.title(front.columns[at])]), ".") : null,
+      el("section", { id: "types" }, el("h2", null, "Types by version"),
+        columns.length > 1 ? el("p", { class: "quiet" }, "One mark each for ", columns.map((at, index) => [index > 0 ? ", " : "", front.title(front.columns[at])]), ".") : null,
         el("div", { class: "columns" }, types(front, data, columns, level)), site.legend()),
       rules(data, chosen),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),

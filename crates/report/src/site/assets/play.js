@@ -3,7 +3,7 @@
 /** The playground of an operator: a model in text and its inputs, run with any versions side by side. */
 (() => {
   const { el, code, plural } = site;
-  /** What was typed, by operator and case, as long as the pages are open. */
+  /** Typed inputs, by operator and case, while the pages are open. */
   const typed = new Map();
 
   function shownRuns(data, runs) {
@@ -23,7 +23,7 @@
 
   function form(data, chosen) {
     const samples = Object.entries(data.samples).filter(([, sample]) => sample.onnx && sample.feed !== undefined && sample.feed !== null);
-    if (samples.length === 0) return el("p", { class: "quiet" }, "No case of this operator can be written as text: its inputs are no tensors, or too large.");
+    if (samples.length === 0) return el("p", { class: "quiet" }, "No case of this operator can be shown as text: its inputs are not tensors, or too large.");
     const open = samples.find(([name]) => name === chosen.get("play")) || samples.find(([name]) => !name.startsWith("refuse/")) || samples[0];
     const key = `${data.domain}/${data.name}/${open[0]}`;
     const kept = typed.get(key) || { model: open[1].onnx, inputs: open[1].feed };
@@ -56,7 +56,7 @@
     };
     return el("form", { class: "play", onsubmit: run },
       el("p", { class: "quiet" }, "The model is run here by the built-in executor, with each chosen version of the operator in place of the imported opset. ",
-        "An input is a tensor in the same syntax, and commas separate them."),
+        "Inputs are tensors in the same syntax, separated by commas."),
       site.select("case", "play", samples.map(([name]) => [name, name]), open[0]),
       el("div", { class: "columns play-texts" },
         el("label", { for: "play-model" }, "Model in ONNX text", model), el("label", { for: "play-inputs" }, "Inputs", inputs)),
@@ -66,7 +66,7 @@
       result);
   }
 
-  /** The section of an operator's page; nothing is loaded before it is opened. */
+  /** The section of an operator's page; its data is loaded when it is opened. */
   site.playground = (front, data, chosen) => {
     const isOpen = chosen.has("play");
     const body = () => (site.hasModule(front) ? form(data, chosen) : site.withoutModule());

@@ -6,7 +6,7 @@
   const sentence = (front, opset, at) => {
     const { all, counts } = site.tally(front, opset, at, -1, 0);
     const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
-    if (measured === 0) return counts.n ? `does not take opset ${opset}` : `is not measured at opset ${opset}`;
+    if (measured === 0) return counts.n ? `does not accept opset ${opset}` : `is not measured at opset ${opset}`;
     const parts = site.STATES.filter((state) => state.key !== "r" && !"?no".includes(state.key) && counts[state.key])
       .map((state) => `${counts[state.key]} ${counts[state.key] === 1 ? state.name : state.many}`);
     return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators are right in every required case${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
@@ -55,7 +55,7 @@
   site.page("runtime", async ([named], chosen) => {
     const front = await site.front();
     const at = front.column(named);
-    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `Nothing called '${named}' was measured. `, link("#/runtimes", null, "All runtimes"))];
+    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `There is no measurement of '${named}'. `, link("#/runtimes", null, "All runtimes"))];
     const column = front.columns[at];
     const { key } = column;
     const data = await site.load(`runtime/${key}`);
@@ -82,8 +82,8 @@
       column.remarks.map((remark) => el("p", { class: "notice" }, remark)),
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
-        site.saveButton("Download what is not right (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
-      groups.length === 0 ? el("p", null, "Everything that was measured is right.") : null,
+        site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
+      groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
       sections,
       data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },
         el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator), ` ${finding.title}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does)))) : null,
@@ -97,7 +97,7 @@
       column.opsets && column.opsets["ai.onnx"] ? column.opsets["ai.onnx"].join("–") : "not said", [column.date, column.platform].filter(Boolean).join(", "),
       `${sentence(front, opsetFor(front, column, chosen), at)}.`]);
     return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
-      front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
+      front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
   });
 
@@ -132,7 +132,7 @@
     return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
       el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
         site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, type < 0 ? "" : front.types[type])),
-      el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; what is not measured on both is left out.`),
+      el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; operators that are not measured on both are omitted.`),
       el("div", { class: "scroll" }, table({ class: "compare" }, ["operator", front.title(front.columns[a]), front.title(front.columns[b]), "the second"], rows.map(({ row }) => row)))];
   });
 
@@ -144,15 +144,15 @@
       return [`${name}-${one.v.join(", ")}`, link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
         ...shown.map((at) => {
           const letter = one.ends[front.columns[at].key];
-          return letter ? site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, site.OUTCOMES[letter][0].replace(" what must be refused", ""), { title: site.OUTCOMES[letter][0] }) : "";
+          return letter ? site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, site.OUTCOMES[letter][0].replace(" an invalid model", ""), { title: site.OUTCOMES[letter][0] }) : "";
         })];
     })));
     const [open, against] = [all.filter((one) => one.open), all.filter((one) => !one.open)];
     return [el("h1", null, "Disagreements"),
-      el("p", { class: "lead" }, "Where two or more runtimes end alike, and not as the standard's text says: perhaps it is the text that has to change. The newest version of each runtime counts. ",
-        "That two give wrong values does not say that they give the same ones."),
+      el("p", { class: "lead" }, "Behaviours for which two or more runtimes agree with each other but not with the standard's text; perhaps the text has to change. Only the newest version of each runtime counts. ",
+        "Two runtimes with wrong values need not have the same values."),
       el("h2", null, `Against the text: ${plural(against.length, "behaviour")}`), against.length > 0 ? list(against) : el("p", null, "None."),
-      el("h2", null, `Left open by the text, and done differently: ${plural(open.length, "behaviour")}`), open.length > 0 ? list(open) : el("p", null, "None.")];
+      el("h2", null, `Left open by the text, with different results: ${plural(open.length, "behaviour")}`), open.length > 0 ? list(open) : el("p", null, "None.")];
   });
 
   site.page("about", async () => {
@@ -160,10 +160,10 @@
     return [el("h1", null, "About"),
       el("p", { class: "lead" }, `Made by onnx-conformance ${front.suite[0]} from ${plural(front.cases, "case")} of suite ${front.suite[1]}. Nothing here is loaded from a network.`),
       el("h2", null, "How to read it"),
-      el("p", null, "A cell sums up the cases of an operator version on a runtime. The worst end decides, in this order, and the numbers count behaviours: `wrong 1/25` is one behaviour of 25 with a wrong output. What a type is held against leaves out cases in which another type parameter has an unusual type. Required cases follow from a sentence of the standard; recommended ones are implied by it."),
+      el("p", null, "A cell summarizes the cases of an operator version on a runtime by the worst outcome, in this order. The numbers count behaviours: `wrong 1/25` means one behaviour of 25 with a wrong output. The result of a type ignores cases in which another type parameter has an unusual type. Required cases follow from a sentence of the standard; recommended ones are implied by it."),
       el("dl", { class: "facts" }, site.STATES.map((state) => [el("dt", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name}`), el("dd", null, state.one)])),
-      front.reach.length > 0 ? [el("h2", null, "What the cases reach"), table(null, ["", "reached", "excused", "of"], front.reach.map(([title, counts]) => [title, ...counts.map(count)]))] : null,
-      front.evidence.length > 0 ? [el("h2", null, "What confirms the expected outputs"), table(null, ["source", "cases"], front.evidence.map(([source, sum]) => [source, count(sum)]))] : null];
+      front.reach.length > 0 ? [el("h2", null, "Coverage of the cases"), table(null, ["", "reached", "excused", "of"], front.reach.map(([title, counts]) => [title, ...counts.map(count)]))] : null,
+      front.evidence.length > 0 ? [el("h2", null, "Evidence for the expected outputs"), table(null, ["source", "cases"], front.evidence.map(([source, sum]) => [source, count(sum)]))] : null];
   });
 
   site.page("missing", async () => [el("h1", null, "No such page"), el("p", null, link("#/", null, "All operators"))]);

@@ -1,6 +1,6 @@
 "use strict";
 
-/** The search box: operators, types, opsets, runtimes, cases; what fits best comes first. */
+/** The search box: operators, types, opsets, runtimes, cases; the best match first. */
 site.TYPE_WORDS = {
   bf16: "bfloat16", fp16: "float16", half: "float16", f16: "float16", fp32: "float", f32: "float", float32: "float",
   single: "float", fp64: "double", f64: "double", float64: "double", i8: "int8", i16: "int16", i32: "int32", i64: "int64",
@@ -8,7 +8,7 @@ site.TYPE_WORDS = {
   fp4: "float4e2m1", str: "string", boolean: "bool",
 };
 
-/** How well a name fits a word; 0 where it does not. */
+/** Rank of a name for a word; 0 if it does not match. */
 site.fit = (name, word) => {
   const lower = name.toLowerCase();
   if (lower === word) return 100;
@@ -20,7 +20,7 @@ site.fit = (name, word) => {
   return 0;
 };
 
-/** What a search finds: title, address, a few words, ranked. */
+/** Results of a search: title, address, a few words, ranked. */
 site.find = (front, text) => {
   const query = text.trim().toLowerCase();
   if (!query) return [];
@@ -75,7 +75,7 @@ site.find = (front, text) => {
       role: "option", id: `found-${at}`, "aria-selected": String(at === current), onclick: () => go(at),
     }, site.el("b", null, result.title), " ", site.el("span", null, result.words))));
     const open = document.activeElement === input && input.value.trim() !== "";
-    if (open && results.length === 0) list.append(site.el("li", { role: "option", "aria-disabled": "true" }, "Nothing is called so."));
+    if (open && results.length === 0) list.append(site.el("li", { role: "option", "aria-disabled": "true" }, "No results."));
     list.hidden = !open;
     input.setAttribute("aria-expanded", String(open));
     if (current >= 0) input.setAttribute("aria-activedescendant", `found-${current}`);

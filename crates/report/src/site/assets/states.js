@@ -1,25 +1,25 @@
 "use strict";
 
-/** The states of cells, worst first, and how rows of them are read. */
+/** The states of cells, worst first, and a parser for rows of them. */
 site.STATES = [
-  { key: "c", sign: "☠", name: "crashes", many: "crash", one: "crashes, hangs or takes too much memory", bad: true },
+  { key: "c", sign: "☠", name: "crashes", many: "crash", one: "crashes, hangs or uses too much memory", bad: true },
   { key: "w", sign: "✗", name: "wrong", many: "are wrong", one: "gives a wrong output", bad: true },
-  { key: "s", sign: "≈", name: "wrong in special values", many: "are wrong in special values", one: "gives a wrong output for special values alone", bad: true },
-  { key: "e", sign: "⊘", name: "fails", many: "fail", one: "fails on a model that it must run", bad: true },
-  { key: "a", sign: "!", name: "takes invalid", many: "take invalid models", one: "runs a model that it must refuse", bad: true },
-  { key: "p", sign: "◐", name: "partly declined", many: "are partly declined", one: "says of some cases that it does not support them" },
-  { key: "d", sign: "–", name: "declined", many: "are declined", one: "says that it does not support it" },
+  { key: "s", sign: "≈", name: "wrong in special values", many: "are wrong in special values", one: "gives a wrong output only for special values", bad: true },
+  { key: "e", sign: "⊘", name: "fails", many: "fail", one: "fails on a valid model", bad: true },
+  { key: "a", sign: "!", name: "accepts invalid", many: "accept invalid models", one: "runs an invalid model", bad: true },
+  { key: "p", sign: "◐", name: "partly declined", many: "are partly declined", one: "reports some cases as not supported" },
+  { key: "d", sign: "–", name: "declined", many: "are declined", one: "reports it as not supported" },
   { key: "r", sign: "✓", name: "right", many: "are right", one: "is right in every case" },
   { key: "n", sign: "▨", name: "not accepted", many: "are not accepted", one: "does not take files of this opset or IR version" },
-  { key: "o", sign: "○", name: "recorded", many: "are recorded", one: "the standard leaves it open; what happens is recorded" },
-  { key: "?", sign: "?", name: "not measured", many: "are not measured", one: "not measured: neither yes nor no" },
+  { key: "o", sign: "○", name: "recorded", many: "are recorded", one: "the standard leaves it open; the outcome is recorded" },
+  { key: "?", sign: "?", name: "not measured", many: "are not measured", one: "not measured: neither right nor wrong" },
 ];
 site.STATE = Object.fromEntries(site.STATES.map((state, at) => [state.key, { ...state, rank: at }]));
 
-/** The outcomes of single cases, by the letters that data has. */
+/** The outcomes of single cases, by their letters in the data. */
 site.OUTCOMES = {
   P: ["pass", "r"], U: ["unsupported", "d"], E: ["error", "e"], M: ["wrong values", "w"], S: ["wrong shape", "w"],
-  Y: ["wrong type", "w"], A: ["accepted what must be refused", "a"], T: ["timeout", "c"], O: ["out of memory", "c"],
+  Y: ["wrong type", "w"], A: ["accepted an invalid model", "a"], T: ["timeout", "c"], O: ["out of memory", "c"],
   C: ["crash", "c"], X: ["broke the protocol", "c"], N: ["not applicable: the control fails", "?"],
   D: ["not declared", "?"], n: ["opset or IR version not accepted", "n"], "?": ["not measured", "?"],
 };
@@ -31,7 +31,7 @@ site.cell = (text) => {
   return { key: text[0], bad: bad || 0, total: total === undefined ? bad || 0 : total };
 };
 
-/** What a cell says, as a sentence. */
+/** Describes a cell in a sentence. */
 site.cellWords = ({ key, bad, total }) => {
   const state = site.STATE[key];
   if (key === "r") return `right in ${site.plural(total, "behaviour")}`;
@@ -40,23 +40,23 @@ site.cellWords = ({ key, bad, total }) => {
   return state.one;
 };
 
-/** Whether one state is worse than another. */
+/** Returns true if one state is worse than another. */
 site.isWorse = (a, b) => site.STATE[a].rank < site.STATE[b].rank;
 
-/** The mark of a state. `text` stands behind its sign. */
+/** The mark of a state. `text` follows its sign. */
 site.mark = (cell, text, properties) => site.el("span", {
   class: `mark s-${site.STATE[cell.key].key === "?" ? "q" : cell.key}`, title: site.cellWords(cell), ...properties,
 }, site.el("span", { "aria-hidden": "true" }, site.STATE[cell.key].sign),
 site.el("span", { class: "unseen" }, site.STATE[cell.key].name), text ? ` ${text}` : "");
 
-/** The numbers that a cell shows: how many of how many are bad. */
+/** The numbers in a cell: bad behaviours of all behaviours. */
 site.cellNumbers = ({ key, bad, total }) => (total > 0 && key !== "r" && key !== "d" ? `${bad}/${total}` : "");
 
-/** Which states there are, in one line. */
+/** Legend of the states, in one line. */
 site.legend = () => site.el("p", { class: "legend" }, site.STATES.map((state) =>
   site.el("span", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name}`)));
 
-/** The front data, with what is looked up often. */
+/** The front data with lookup tables. */
 site.front = async () => {
   const front = await site.load("front");
   if (front.ready) return front;
@@ -90,20 +90,20 @@ site.opsetOf = (front, domain, opset) => {
   return (opsets && opsets[domain]) || 0;
 };
 
-/** The version of an operator at an opset; nothing where there is none yet. */
+/** The version of an operator at an opset; nothing if there is none yet. */
 site.versionAt = (front, operator, opset) => {
   const at = site.opsetOf(front, front.domains[operator.d].name, opset);
   return [...operator.v].reverse().find((version) => version.since <= at) || null;
 };
 
-/** Whether a runtime takes an opset of a domain; what it does not say, it takes. */
+/** Returns true if a runtime accepts an opset of a domain, or does not state its opsets. */
 site.takes = (column, domain, opset) => {
   if (!column.opsets) return true;
   const range = column.opsets[domain];
   return Boolean(range) && range[0] <= opset && opset <= range[1];
 };
 
-/** What a column does with a version at an opset: in all types, or in one; nothing where the version does not have the type. */
+/** State of a version on a column at an opset, in all types or in one; nothing if the version does not have the type. */
 site.stateAt = (front, operator, version, opset, at, type, level) => {
   const domain = front.domains[operator.d].name;
   if (!site.takes(front.columns[at], domain, site.opsetOf(front, domain, opset))) return { key: "n", bad: 0, total: 0 };
@@ -111,14 +111,14 @@ site.stateAt = (front, operator, version, opset, at, type, level) => {
   return rows ? front.row(rows[level])[at] || site.cell("?") : null;
 };
 
-/** The columns that are chosen, by position; the newest of each runtime where nothing is. */
+/** Positions of the chosen columns; by default the newest of each runtime. */
 site.chosenColumns = (front, chosen) => {
   const keys = (chosen.get("cols") || "").split(",").filter(Boolean);
   const found = keys.map(front.column).filter((at) => at >= 0);
   return found.length > 0 ? found : front.newest;
 };
 
-/** Boxes to choose columns with, kept in the address. */
+/** Checkboxes for columns, kept in the address. */
 site.columnChooser = (front, columns) => {
   const runtimes = new Map();
   for (const [at, column] of front.columns.entries()) {
@@ -138,7 +138,7 @@ site.columnChooser = (front, columns) => {
     site.el("button", { type: "button", class: "small", onclick: () => site.choose({ cols: "" }) }, "The newest of each"));
 };
 
-/** A choice from a list, kept in the address. */
+/** A selection list, kept in the address. */
 site.select = (label, name, options, value) => site.el("label", { class: "choice" }, `${label} `,
   site.el("select", { "data-focus": name, id: `choose-${name}`, onchange: (event) => site.choose({ [name]: event.target.value }) },
     options.map(([key, text]) => site.el("option", { value: key, selected: String(key) === String(value) }, text))));

@@ -1,4 +1,4 @@
-//! Made-up inputs, generated from the declarations of a model.
+//! Model inputs, generated from the declarations of a model.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_cases::generate::Random;
 
-/// Maximum number of elements of a made-up input.
+/// Maximum number of elements of a generated input.
 const MAX_ELEMENTS: usize = 1 << 22;
 
 /// Bytes per element while an input is made: a number or a text in a list, and the element of the tensor.
@@ -22,19 +22,19 @@ fn bytes_per_element(element: ElementType) -> usize {
     if element == ElementType::String { 56 } else { 24 }
 }
 
-/// Reason why no input can be made up.
+/// Reason why no input can be generated.
 #[derive(Debug, thiserror::Error)]
-pub enum MadeUpError {
+pub enum InputGenerationError {
     /// The inputs exceed the limits.
-    #[error("input '{input}' is too large to be made up")]
+    #[error("input '{input}' is too large to be generated")]
     TooLarge {
         /// The input that does not fit.
         input: String,
     },
     /// The deadline passed.
-    #[error("inputs were not made up in time")]
+    #[error("the inputs were not generated in time")]
     Late,
-    /// The declaration of an input does not say enough, or its values cannot be made up.
+    /// The declaration of an input is incomplete, or its values cannot be generated.
     #[error("input '{input}' {fault}")]
     Input {
         /// The input.
@@ -44,7 +44,7 @@ pub enum MadeUpError {
     },
 }
 
-/// Reason why an input cannot be made up from its declaration.
+/// Reason why an input cannot be generated from its declaration.
 #[derive(Debug, thiserror::Error)]
 pub enum InputFault {
     /// The type is not declared.
@@ -59,31 +59,35 @@ pub enum InputFault {
     /// A dimension is negative.
     #[error("has a negative dimension")]
     NegativeDimension,
-    /// No values of this type are made up.
-    #[error("is of type {0}, for which no values are made up")]
+    /// No values of this type can be generated.
+    #[error("has type {0}, for which no values can be generated")]
     Element(ElementType),
     /// The tensor cannot be created.
-    #[error("cannot be made up: {0}")]
+    #[error("cannot be generated: {0}")]
     Tensor(#[from] TensorError),
 }
 
 /// Returns a value of the declared type for each input, or the reason why there is none. The same number gives the same values.
 /// An unknown dimension gets a size of 1 to 4, the same for every use of its name.
-pub fn made_up_inputs(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<Vec<Named>, MadeUpError> {
+pub fn generate_inputs(
+    wanted: &[&ValueInfoProto],
+    number: usize,
+    limits: &Limits,
+) -> Result<Vec<Named>, InputGenerationError> {
     let (mut sizes, mut inputs, mut bytes) = (BTreeMap::new(), Vec::new(), 0_usize);
     for input in wanted {
         let name = input.name().to_owned();
         let mut random = Random::new(&format!("{number} {name}"));
-        let in_input = |fault: InputFault| MadeUpError::Input { input: input.name().to_owned(), fault };
+        let in_input = |fault: InputFault| InputGenerationError::Input { input: input.name().to_owned(), fault };
         let (element, shape) = concrete(input, &mut random, &mut sizes).map_err(in_input)?;
         let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
         let needed = |count: &usize| count.saturating_mul(bytes_per_element(element)).saturating_add(bytes);
         let is_small = |count: &usize| *count <= MAX_ELEMENTS && needed(count) <= limits.bytes;
-        let Some(count) = count.filter(is_small) else { return Err(MadeUpError::TooLarge { input: name }) };
+        let Some(count) = count.filter(is_small) else { return Err(InputGenerationError::TooLarge { input: name }) };
         let value = filled(element, &shape, count, &mut random).map_err(in_input)?;
         bytes = bytes.saturating_add(value.size());
         if limits.deadline.is_over() {
-            return Err(MadeUpError::Late);
+            return Err(InputGenerationError::Late);
         }
         inputs.push(Named { name, value });
     }

@@ -1,4 +1,4 @@
-//! Questions about models besides their validity.
+//! Questions that a check answers, in addition to validity.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::models::saved::Saving;
 
 /// Opsets and IR version that models are checked against or converted to, and the requested runtimes.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct CheckQuestions {
     /// The opset of each domain.
     pub opsets: BTreeMap<String, i64>,
     /// The IR version.
@@ -27,18 +27,18 @@ pub struct Wanted {
     pub runtimes: Vec<&'static Measurement>,
     /// Runtimes that are started to try nodes that no measurement covers.
     pub probes: Vec<RuntimeProbe>,
-    /// Nodes to write as models of their own.
+    /// Nodes to write as separate models.
     pub save: Option<Saving>,
 }
 
-impl Wanted {
+impl CheckQuestions {
     /// Returns true if there are requested runtimes.
-    pub(super) fn asks_of_runtimes(&self) -> bool {
+    pub(super) fn asks_about_runtimes(&self) -> bool {
         !self.runtimes.is_empty() || !self.probes.is_empty()
     }
 
     /// Returns true if other opsets or another IR version are requested.
-    pub fn is_something(&self) -> bool {
+    pub fn asks_for_conversion(&self) -> bool {
         !self.opsets.is_empty() || self.ir.is_some() || self.release.is_some()
     }
 

@@ -1,4 +1,4 @@
-//! Faults of each column by behaviour, changes since the previous release, and behaviours where runtimes agree against the text.
+//! Failures of each column by behaviour, changes since the previous release, and behaviours where runtimes agree against the text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,38 +6,45 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 use serde::Serialize;
 
-use crate::site::column::Column;
+use crate::site::columns::ShownColumns;
 use crate::site::operator::letter;
 use crate::site::severity::{Ending, Severity};
 use crate::site::table::VersionTable;
 
-/// A wrong behaviour on a column, for all versions with the same outcome.
+/// A failing behaviour on a column, for all versions with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Fault {
+pub(crate) struct Failure {
     /// The operator, such as `ai.onnx/Conv`.
-    pub(crate) op: String,
-    /// The versions.
-    pub(crate) v: Vec<u32>,
-    /// The behaviour.
-    pub(crate) b: String,
+    #[serde(rename = "op")]
+    pub(crate) operator: String,
+    #[serde(rename = "v")]
+    pub(crate) versions: Vec<u32>,
+    #[serde(rename = "b")]
+    pub(crate) behaviour: String,
     /// The letter of the worst severity.
-    pub(crate) s: char,
+    #[serde(rename = "s")]
+    pub(crate) state: char,
     /// True if the standard requires it.
     pub(crate) required: bool,
     /// Number of cases that end like this, and number of judged cases.
-    pub(crate) n: (usize, usize),
+    #[serde(rename = "n")]
+    pub(crate) count: (usize, usize),
     /// Letter of the worst outcome.
-    pub(crate) o: char,
+    #[serde(rename = "o")]
+    pub(crate) outcome: char,
     /// Types of these cases, for the first type parameter.
-    pub(crate) t: BTreeSet<String>,
+    #[serde(rename = "t")]
+    pub(crate) types: BTreeSet<String>,
 }
 
 /// A behaviour with a different outcome than in the previous release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Changed {
-    pub(crate) op: String,
+    #[serde(rename = "op")]
+    pub(crate) operator: String,
     pub(crate) since: u32,
-    pub(crate) b: String,
+    #[serde(rename = "b")]
+    pub(crate) behaviour: String,
     /// Letters before and after.
     pub(crate) from: char,
     pub(crate) to: char,
@@ -46,20 +53,23 @@ pub(crate) struct Changed {
 /// A behaviour on which several runtimes agree against the text, or one that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Disagreement {
-    pub(crate) op: String,
+    #[serde(rename = "op")]
+    pub(crate) operator: String,
     /// Versions in which each runtime does the same.
-    pub(crate) v: Vec<u32>,
-    pub(crate) b: String,
+    #[serde(rename = "v")]
+    pub(crate) versions: Vec<u32>,
+    #[serde(rename = "b")]
+    pub(crate) behaviour: String,
     pub(crate) open: bool,
     /// Letter of the worst outcome per measured runtime, by column key.
     pub(crate) ends: BTreeMap<String, char>,
 }
 
-/// Faults of an operator, for the pages of runtimes.
+/// Failures of an operator, for the pages of runtimes.
 #[derive(Debug, Default)]
-pub(crate) struct OperatorFaults {
+pub(crate) struct OperatorFailures {
     /// By column.
-    pub(crate) faults: Vec<Vec<Fault>>,
+    pub(crate) failures: Vec<Vec<Failure>>,
     /// By column.
     pub(crate) changes: Vec<Vec<Changed>>,
     pub(crate) disagreements: Vec<Disagreement>,
@@ -73,53 +83,47 @@ struct End {
     judged: usize,
 }
 
-impl OperatorFaults {
-    /// Collects the faults of an operator. `before` has the column of the previous release, if there is one.
-    pub(crate) fn new(tables: &[VersionTable], columns: &[Column], before: &[Option<usize>], newest: &[usize]) -> Self {
-        let mut all = OperatorFaults {
-            faults: columns.iter().map(|_| Vec::new()).collect(),
+impl OperatorFailures {
+    /// Collects the failures of an operator.
+    pub(crate) fn new(tables: &[VersionTable], columns: &ShownColumns) -> OperatorFailures {
+        let mut all = OperatorFailures {
+            failures: columns.iter().map(|_| Vec::new()).collect(),
             changes: columns.iter().map(|_| Vec::new()).collect(),
             disagreements: Vec::new(),
         };
         for table in tables {
             for position in 0..table.behaviours.len() {
-                all.add(table, position, columns, before, newest);
+                all.add(table, position, columns);
             }
         }
         all
     }
 
-    fn add(
-        &mut self,
-        table: &VersionTable,
-        position: usize,
-        columns: &[Column],
-        before: &[Option<usize>],
-        newest: &[usize],
-    ) {
+    /// Adds the failures, changes and disagreements of the behaviour at a position.
+    fn add(&mut self, table: &VersionTable, position: usize, columns: &ShownColumns) {
         let Some(behaviour) = table.behaviours.get(position) else { return };
-        let op = format!("{}/{}", table.version.domain, table.version.name);
-        let (since, b) = (table.version.since, behaviour.name.clone());
+        let operator = format!("{}/{}", table.version.domain, table.version.name);
+        let (since, name) = (table.version.since, &behaviour.name);
         let ends: Vec<Option<End>> = (0..columns.len()).map(|column| end(table, position, column)).collect();
         for (column, end) in ends.iter().enumerate() {
             let Some(end) = end else { continue };
             if end.worst != Severity::Right
-                && let Some(faults) = self.faults.get_mut(column)
+                && let Some(failures) = self.failures.get_mut(column)
             {
-                add_fault(faults, fault(table, position, &op, end));
+                add_failure(failures, failure(table, position, &operator, end));
             }
-            let earlier = before.get(column).copied().flatten().and_then(|earlier| ends.get(earlier)?.as_ref());
+            let earlier = columns.previous(column).and_then(|earlier| ends.get(earlier)?.as_ref());
             if let Some(earlier) = earlier.filter(|earlier| earlier.worst != end.worst)
                 && let Some(changes) = self.changes.get_mut(column)
             {
                 let (from, to) = (earlier.worst.letter(), end.worst.letter());
-                changes.push(Changed { op: op.clone(), since, b: b.clone(), from, to });
+                changes.push(Changed { operator: operator.clone(), since, behaviour: name.clone(), from, to });
             }
         }
         let open = behaviour.level == Level::Open;
         let mut letters: BTreeMap<String, char> = BTreeMap::new();
         let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
-        for &column in newest {
+        for &column in columns.newest() {
             let Some(key) = columns.get(column).map(|column| column.key.clone()) else { continue };
             if open {
                 letters.extend(recorded(table, position, column).map(|letter| (key, letter)));
@@ -133,10 +137,16 @@ impl OperatorFaults {
         };
         let differs = letters.values().any(|letter| Some(letter) != letters.values().next());
         if (open && differs) || counts.iter().any(against) {
-            let is_same = |known: &&mut Disagreement| known.b == b && known.ends == letters;
+            let is_same = |known: &&mut Disagreement| known.behaviour == *name && known.ends == letters;
             match self.disagreements.iter_mut().find(is_same) {
-                Some(known) => known.v.push(since),
-                None => self.disagreements.push(Disagreement { op, v: vec![since], b, open, ends: letters }),
+                Some(known) => known.versions.push(since),
+                None => self.disagreements.push(Disagreement {
+                    operator,
+                    versions: vec![since],
+                    behaviour: name.clone(),
+                    open,
+                    ends: letters,
+                }),
             }
         }
     }
@@ -176,43 +186,46 @@ fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char
     ended.max_by_key(|outcome| outcome.rank()).map(|outcome| letter(Measured::Ended(outcome)))
 }
 
-/// Merges a fault into an equal one of another version, or adds it.
-fn add_fault(faults: &mut Vec<Fault>, fault: Fault) {
-    let is_alike = |known: &&mut Fault| (&known.b, known.s, known.o) == (&fault.b, fault.s, fault.o);
-    match faults.iter_mut().find(is_alike) {
+/// Merges a failure into an equal one of another version, or adds it.
+fn add_failure(failures: &mut Vec<Failure>, failure: Failure) {
+    let is_equal = |known: &&mut Failure| {
+        known.behaviour == failure.behaviour && (known.state, known.outcome) == (failure.state, failure.outcome)
+    };
+    match failures.iter_mut().find(is_equal) {
         Some(known) => {
-            known.v.extend(fault.v);
-            known.t.extend(fault.t);
-            known.n = (known.n.0 + fault.n.0, known.n.1 + fault.n.1);
-            known.required |= fault.required;
+            known.versions.extend(failure.versions);
+            known.types.extend(failure.types);
+            known.count = (known.count.0 + failure.count.0, known.count.1 + failure.count.1);
+            known.required |= failure.required;
         }
-        None => faults.push(fault),
+        None => failures.push(failure),
     }
 }
 
-fn fault(table: &VersionTable, position: usize, op: &str, end: &End) -> Fault {
+fn failure(table: &VersionTable, position: usize, operator: &str, end: &End) -> Failure {
     let cases = end.at_worst.iter().filter_map(|index| table.cases.get(*index));
-    Fault {
-        op: op.to_owned(),
-        v: vec![table.version.since],
-        b: table.behaviours.get(position).map(|behaviour| behaviour.name.clone()).unwrap_or_default(),
-        s: end.worst.letter(),
+    Failure {
+        operator: operator.to_owned(),
+        versions: vec![table.version.since],
+        behaviour: table.behaviours.get(position).map(|behaviour| behaviour.name.clone()).unwrap_or_default(),
+        state: end.worst.letter(),
         required: cases.clone().any(|case| case.level == Level::Required),
-        n: (end.at_worst.len(), end.judged),
-        o: letter(end.worst_measured),
-        t: cases.filter_map(|case| case.types.first()).map(|(_, label)| label.clone()).collect(),
+        count: (end.at_worst.len(), end.judged),
+        outcome: letter(end.worst_measured),
+        types: cases.filter_map(|case| case.types.first()).map(|(_, label)| label.clone()).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::column::Column;
     use onnx_conformance_harness::run::test_results::result;
     use onnx_conformance_harness::run::{Header, Outcome, Read, Selected};
     use onnx_conformance_subject::Declaration;
 
-    /// Returns the faults of two runtimes for Abs, where each fails the cases that `fails` selects.
-    fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
+    /// Returns the failures of two runtimes for Abs, where each fails the cases that `fails` selects.
+    fn failures(fails: impl Fn(usize, &str) -> Option<Outcome>) -> OperatorFailures {
         let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
         let plain: Vec<VersionTable> =
             versions.iter().map(|version| VersionTable::new(version, &[]).unwrap()).collect();
@@ -223,35 +236,41 @@ mod tests {
             let results: Vec<_> = ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
             let selected = Selected { cases: results.len(), ..Selected::default() };
             let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
-            Column::of_results("a", &Read { header, results, is_torn: false }, "d")
+            Column::from_results("a", &Read { header, results, is_torn: false }, "d")
         };
-        let columns = vec![column(0), column(1)];
+        let columns = ShownColumns::new(vec![column(0), column(1)]);
+        // The second column counts as the next release of the first.
+        let columns = ShownColumns { previous: vec![None, Some(0)], ..columns };
         let tables: Vec<VersionTable> =
             versions.iter().map(|version| VersionTable::new(version, &columns).unwrap()).collect();
-        (OperatorFaults::new(&tables, &columns, &[None, Some(0)], &[0, 1]), columns)
+        OperatorFailures::new(&tables, &columns)
     }
 
     #[test]
-    fn a_behaviour_that_fails_alike_in_two_versions_is_one_fault() {
+    fn a_behaviour_that_fails_equally_in_two_versions_is_one_failure() {
         let fails = |index: usize, id: &str| {
             (index == 0 && id.contains("/extremes/") && id.ends_with("T=float")).then_some(Outcome::Mismatch)
         };
-        let (found, _) = faults(fails);
-        let [fault] = found.faults[0].as_slice() else { panic!("{:?}", found.faults[0]) };
-        assert_eq!((fault.v.as_slice(), fault.s, fault.o), (&[6, 13][..], 's', 'M'), "extremes are special values");
-        assert_eq!((fault.n.0, fault.t.clone()), (2, BTreeSet::from(["float".to_owned()])));
-        assert!(found.faults[1].is_empty() && found.disagreements.is_empty());
+        let found = failures(fails);
+        let [failure] = found.failures[0].as_slice() else { panic!("{:?}", found.failures[0]) };
+        assert_eq!(
+            (failure.versions.as_slice(), failure.state, failure.outcome),
+            (&[6, 13][..], 's', 'M'),
+            "extremes are special values"
+        );
+        assert_eq!((failure.count.0, failure.types.clone()), (2, BTreeSet::from(["float".to_owned()])));
+        assert!(found.failures[1].is_empty() && found.disagreements.is_empty());
         assert_eq!(found.changes[1].len(), 2, "the second column is the release after");
         assert_eq!((found.changes[1][0].from, found.changes[1][0].to), ('s', 'r'));
     }
 
     #[test]
-    fn two_runtimes_that_are_wrong_alike_disagree_with_the_text() {
-        let (found, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
+    fn two_runtimes_with_the_same_wrong_results_disagree_with_the_text() {
+        let found = failures(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
         let [one] = found.disagreements.as_slice() else { panic!("{:?}", found.disagreements) };
-        assert_eq!((one.b.as_str(), one.v.as_slice(), one.open), ("extremes", &[6, 13][..], false));
+        assert_eq!((one.behaviour.as_str(), one.versions.as_slice(), one.open), ("extremes", &[6, 13][..], false));
         assert_eq!(one.ends.values().collect::<String>(), "MM");
-        let (declined, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
+        let declined = failures(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
         assert!(declined.disagreements.is_empty());
     }
 }
