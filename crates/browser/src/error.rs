@@ -2,6 +2,7 @@
 
 use onnx_conformance_reference::executor::RunError;
 use onnx_conformance_reference::model::ModelError;
+use onnx_conformance_report::site::InputsError;
 
 /// Reason why a request has no result.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +24,7 @@ pub(crate) enum RequestError {
     ModelText(String),
     /// The text of the inputs cannot be parsed.
     #[error("inputs: {0}")]
-    InputText(String),
+    InputText(#[from] InputsError),
     /// The model cannot be loaded.
     #[error(transparent)]
     Load(#[from] ModelError),

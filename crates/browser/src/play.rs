@@ -32,7 +32,7 @@ pub(crate) struct RunRequest {
 /// Returns the outputs of the model at each opset, or the error there.
 pub(crate) fn run(request: &RunRequest, deadline: &Deadline) -> Result<serde_json::Value, RequestError> {
     let model = parse_model(&request.model).map_err(|error| RequestError::ModelText(error.to_string()))?;
-    let inputs = read_inputs(&request.inputs).map_err(RequestError::InputText)?;
+    let inputs = read_inputs(&request.inputs)?;
     let domain = request.operator.split_once('/').map_or("", |(domain, _)| domain);
     let mut runs = Vec::new();
     for version in &request.versions {

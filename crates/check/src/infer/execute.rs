@@ -261,8 +261,13 @@ impl Sizes {
     }
 }
 
+/// True if the size of a dimension, or the number of items of a sequence, is unknown.
 fn has_unknown_sizes(fact: &ValueFact) -> bool {
-    matches!(fact.value_type, Some(ValueType::Tensor(_))) && fact.constant.is_none() && fact.sizes().is_none()
+    match fact.value_type {
+        Some(ValueType::Tensor(_)) => fact.constant.is_none() && fact.sizes().is_none(),
+        Some(ValueType::Sequence(_)) => fact.constant.is_none(),
+        _ => false,
+    }
 }
 
 /// The sizes to run a node with; `None` if its inputs cannot be assumed.

@@ -15,6 +15,9 @@ use crate::tensor::{Tensor, TensorError};
 /// Number of elements written between two checks of the clock.
 const BLOCK: usize = 1 << 12;
 
+/// Number of elements that are read at once.
+const READ: usize = 1 << 8;
+
 /// Allocated space for a tensor that is not yet filled. The executor provides it within its limits; every filling
 /// method takes exactly as many elements as the shape has.
 #[derive(Debug)]
@@ -35,16 +38,30 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-/// Returns the iterator itself, for which consuming code is specialized.
-#[cfg(not(target_arch = "wasm32"))]
-fn plain<I: Iterator>(values: I) -> I {
-    values
+/// Elements that are read in blocks. What consumes them is compiled once, and not for every iterator of a kernel.
+trait Source<T> {
+    /// Fills the front of a block and returns the number of elements. It is smaller than the block if there are no more.
+    fn read(&mut self, block: &mut [T]) -> usize;
 }
 
-/// Boxes the iterator: the browser build then has a single copy of the consuming code, which keeps the download small.
-#[cfg(target_arch = "wasm32")]
-fn plain<'a, I: Iterator + 'a>(values: I) -> Box<dyn Iterator<Item = I::Item> + 'a> {
-    Box::new(values)
+impl<T, I: Iterator<Item = T>> Source<T> for I {
+    fn read(&mut self, block: &mut [T]) -> usize {
+        let mut count = 0;
+        for (slot, value) in block.iter_mut().zip(self) {
+            *slot = value;
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Returns a function that writes elements of `N` bytes each.
+fn encoded<T: Copy, const N: usize>(encode: impl Fn(T) -> [u8; N]) -> impl Fn(&[T], &mut [u8]) {
+    move |values, bytes| {
+        for (slot, value) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(values) {
+            *slot = encode(*value);
+        }
+    }
 }
 
 impl TensorBuilder {
@@ -82,54 +99,17 @@ impl TensorBuilder {
 
     /// Rounds each number once to the element type. Integers truncate toward zero and wrap; `bool` is `x != 0`.
     pub fn floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
-        let values = plain(values.into_iter());
-        match self.element_type.kind() {
-            Kind::Complex => self.write_complexes(values.map(|re| Complex::new(re, 0.0))),
-            _ => self.write_floats(values),
-        }
+        self.write_f64s(&mut values.into_iter())
     }
 
     /// Wraps each integer to the element type, or rounds it once to a floating type.
     pub fn integers(self, values: impl IntoIterator<Item = i128>) -> Result<Tensor, TensorError> {
-        let (element, values) = (self.element_type, plain(values.into_iter()));
-        match element.kind() {
-            Kind::Float => self.bits(values.map(|value| element.encode_i128(value))),
-            Kind::Complex => self.write_complexes(values.map(|re| Complex::new(re as f64, 0.0))),
-            _ => self.bits(values.map(|value| element.wrap(value))),
-        }
+        self.write_integers(&mut values.into_iter())
     }
 
     /// Rounds both parts of each number once; a real element type uses the real part only.
     pub fn complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
-        let values = plain(values.into_iter());
-        match self.element_type.kind() {
-            Kind::Complex => self.write_complexes(values),
-            _ => self.write_floats(values.map(|z| z.re)),
-        }
-    }
-
-    fn write_floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
-        let element = self.element_type;
-        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
-        match element.kind() {
-            Kind::Float if element == ElementType::Float => {
-                self.fill(values.into_iter().map(|value| (value as f32).to_le_bytes()))
-            }
-            Kind::Float if element == ElementType::Double => self.fill(values.into_iter().map(f64::to_le_bytes)),
-            Kind::Float => self.bits(values.into_iter().map(|value| element.encode(value))),
-            _ => self.bits(values.into_iter().map(|value| element.truncate(value))),
-        }
-    }
-
-    fn write_complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
-        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
-        let narrow = |part: f64| (part as f32).to_bits();
-        let pair = |z: Complex<f64>| u64::from(narrow(z.im)) << 32 | u64::from(narrow(z.re));
-        let wide = |z: Complex<f64>| u128::from(z.im.to_bits()) << 64 | u128::from(z.re.to_bits());
-        match self.element_type {
-            ElementType::Complex64 => self.fill(values.into_iter().map(|z| pair(z).to_le_bytes())),
-            _ => self.fill(values.into_iter().map(|z| wide(z).to_le_bytes())),
-        }
+        self.write_c64s(&mut values.into_iter())
     }
 
     /// Writes booleans as 1 and 0 of the element type.
@@ -139,24 +119,129 @@ impl TensorBuilder {
 
     /// Writes the low bytes of stored bits unchanged.
     pub fn bits(self, values: impl IntoIterator<Item = u64>) -> Result<Tensor, TensorError> {
-        let values = plain(values.into_iter());
+        self.write_stored(&mut values.into_iter())
+    }
+
+    fn write_f64s(self, values: &mut dyn Source<f64>) -> Result<Tensor, TensorError> {
+        match self.element_type.kind() {
+            Kind::Complex => self.write_complexes(values, |re| Complex::new(re, 0.0)),
+            _ => self.write_floats(values, |value| value),
+        }
+    }
+
+    fn write_integers(self, values: &mut dyn Source<i128>) -> Result<Tensor, TensorError> {
+        let element = self.element_type;
+        match element.kind() {
+            Kind::Float => self.write_bits(values, |value| element.encode_i128(value)),
+            Kind::Complex => self.write_complexes(values, |re| Complex::new(re as f64, 0.0)),
+            _ => self.write_bits(values, |value| element.wrap(value)),
+        }
+    }
+
+    fn write_c64s(self, values: &mut dyn Source<Complex<f64>>) -> Result<Tensor, TensorError> {
+        match self.element_type.kind() {
+            Kind::Complex => self.write_complexes(values, |z| z),
+            _ => self.write_floats(values, |z| z.re),
+        }
+    }
+
+    fn write_stored(self, values: &mut dyn Source<u64>) -> Result<Tensor, TensorError> {
+        self.write_bits(values, |bits| bits)
+    }
+
+    fn write_floats<T: Copy + Default>(
+        self,
+        values: &mut dyn Source<T>,
+        float: impl Fn(T) -> f64,
+    ) -> Result<Tensor, TensorError> {
+        let element = self.element_type;
+        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        match element.kind() {
+            Kind::Float if element == ElementType::Float => {
+                self.write(values, &mut encoded(|value| (float(value) as f32).to_le_bytes()))
+            }
+            Kind::Float if element == ElementType::Double => {
+                self.write(values, &mut encoded(|value| float(value).to_le_bytes()))
+            }
+            Kind::Float => self.write_bits(values, |value| element.encode(float(value))),
+            _ => self.write_bits(values, |value| element.truncate(float(value))),
+        }
+    }
+
+    fn write_complexes<T: Copy + Default>(
+        self,
+        values: &mut dyn Source<T>,
+        complex: impl Fn(T) -> Complex<f64>,
+    ) -> Result<Tensor, TensorError> {
+        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        let narrow = |part: f64| (part as f32).to_bits();
+        let pair = |z: Complex<f64>| u64::from(narrow(z.im)) << 32 | u64::from(narrow(z.re));
+        let wide = |z: Complex<f64>| u128::from(z.im.to_bits()) << 64 | u128::from(z.re.to_bits());
+        match self.element_type {
+            ElementType::Complex64 => self.write(values, &mut encoded(|value| pair(complex(value)).to_le_bytes())),
+            _ => self.write(values, &mut encoded(|value| wide(complex(value)).to_le_bytes())),
+        }
+    }
+
+    fn write_bits<T: Copy + Default>(
+        self,
+        values: &mut dyn Source<T>,
+        bits: impl Fn(T) -> u64,
+    ) -> Result<Tensor, TensorError> {
         #[expect(clippy::cast_possible_truncation, reason = "the element's bits are in the low bytes")]
         match self.element_type.size() {
-            1 => self.fill(values.map(|bits| [bits as u8])),
-            2 => self.fill(values.map(|bits| (bits as u16).to_le_bytes())),
-            4 => self.fill(values.map(|bits| (bits as u32).to_le_bytes())),
-            8 => self.fill(values.map(u64::to_le_bytes)),
+            1 => self.write(values, &mut encoded(|value| [bits(value) as u8])),
+            2 => self.write(values, &mut encoded(|value| (bits(value) as u16).to_le_bytes())),
+            4 => self.write(values, &mut encoded(|value| (bits(value) as u32).to_le_bytes())),
+            8 => self.write(values, &mut encoded(|value| bits(value).to_le_bytes())),
             _ => Err(TensorError::Storage(self.element_type)),
         }
     }
 
+    /// Writes elements as `encode` stores them, and fails unless their number matches the shape.
+    fn write<T: Copy + Default>(
+        self,
+        values: &mut dyn Source<T>,
+        encode: &mut dyn FnMut(&[T], &mut [u8]),
+    ) -> Result<Tensor, TensorError> {
+        let size = self.element_type.size();
+        let mut bytes = vec![0u8; self.len * size];
+        let mut read = [T::default(); READ];
+        let mut found = 0;
+        for (index, slots) in bytes.chunks_mut(READ * size).enumerate() {
+            if index % (BLOCK / READ) == 0 {
+                self.check_time()?;
+            }
+            let wanted = slots.len() / size;
+            let count = read.get_mut(..wanted).map_or(0, |read| values.read(read));
+            encode(read.get(..count).unwrap_or_default(), slots);
+            found += count;
+            if count < wanted {
+                break;
+            }
+        }
+        // One extra element is enough to detect that there are too many.
+        if found == self.len {
+            found += values.read(read.get_mut(..1).unwrap_or_default());
+        }
+        if found != self.len {
+            let TensorBuilder { element_type, shape, len, .. } = self;
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected: len, found });
+        }
+        self.bytes(bytes)
+    }
+
     /// Takes strings, which are counted as if no other tensor shared them.
-    pub fn strings(mut self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
+    pub fn strings(self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
+        self.write_strings(&mut values.into_iter())
+    }
+
+    fn write_strings(mut self, values: &mut dyn Iterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
         if self.element_type != ElementType::String {
             return Err(TensorError::Storage(self.element_type));
         }
         // One extra string is enough to detect that there are too many.
-        let values = plain(values.into_iter()).take(self.len.saturating_add(1));
+        let values = values.take(self.len.saturating_add(1));
         // bounded: by the reservation, which counts the strings.
         let mut strings = Vec::with_capacity(self.len);
         for value in values {
@@ -203,6 +288,14 @@ impl TensorBuilder {
         sources: &[&Tensor],
         positions: impl IntoIterator<Item = (usize, usize)>,
     ) -> Result<Tensor, TensorError> {
+        self.gather_elements(sources, &mut positions.into_iter())
+    }
+
+    fn gather_elements(
+        self,
+        sources: &[&Tensor],
+        positions: &mut dyn Source<(usize, usize)>,
+    ) -> Result<Tensor, TensorError> {
         if let Some(other) = sources.iter().find(|source| source.element_type() != self.element_type) {
             return Err(TensorError::Storage(other.element_type()));
         }
@@ -213,15 +306,16 @@ impl TensorBuilder {
             expected: self.len,
             found: 0,
         };
-        let positions = plain(positions.into_iter());
         if self.element_type == ElementType::String {
             let mut all_inside = true;
-            let strings = positions.map_while(|(which, position)| {
+            let mut strings = std::iter::from_fn(|| {
+                let mut next = [(0, 0)];
+                let [(which, position)] = if positions.read(&mut next) == 1 { next } else { return None };
                 let string = sources.get(which).and_then(|source| source.strings().get(position));
                 all_inside &= string.is_some();
                 string.cloned()
             });
-            let tensor = self.strings(strings);
+            let tensor = self.write_strings(&mut strings);
             return if all_inside { tensor } else { Err(outside) };
         }
         let slices: Vec<&[u8]> = sources.iter().map(|source| source.bytes().as_ref()).collect();
@@ -241,11 +335,18 @@ impl TensorBuilder {
         sources: &[&Tensor],
         runs: impl IntoIterator<Item = (usize, Range<usize>)>,
     ) -> Result<Tensor, TensorError> {
+        self.copy_runs(sources, &mut runs.into_iter())
+    }
+
+    fn copy_runs(
+        self,
+        sources: &[&Tensor],
+        runs: &mut dyn Iterator<Item = (usize, Range<usize>)>,
+    ) -> Result<Tensor, TensorError> {
         let (element_type, len, deadline) = (self.element_type, self.len, self.deadline.clone());
         if let Some(other) = sources.iter().find(|source| source.element_type() != element_type) {
             return Err(TensorError::Storage(other.element_type()));
         }
-        let mut runs = plain(runs.into_iter());
         let mut left = len;
         let next = || {
             let (which, range) = if left > 0 { runs.next()? } else { return None };
@@ -281,44 +382,21 @@ impl TensorBuilder {
     fn move_elements<const N: usize>(
         self,
         sources: &[&[u8]],
-        positions: impl IntoIterator<Item = (usize, usize)>,
+        positions: &mut dyn Source<(usize, usize)>,
         outside: TensorError,
     ) -> Result<Tensor, TensorError> {
         let sources: Vec<&[[u8; N]]> = sources.iter().map(|source| source.as_chunks::<N>().0).collect();
         let mut all_inside = true;
-        let groups = positions.into_iter().map(|(which, position)| {
-            sources.get(which).and_then(|source| source.get(position)).copied().unwrap_or_else(|| {
-                all_inside = false;
-                [0; N]
-            })
-        });
-        let tensor = self.fill(groups)?;
+        let mut copy = |positions: &[(usize, usize)], bytes: &mut [u8]| {
+            for (slot, (which, position)) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(positions) {
+                match sources.get(*which).and_then(|source| source.get(*position)) {
+                    Some(element) => *slot = *element,
+                    None => all_inside = false,
+                }
+            }
+        };
+        let tensor = self.write(positions, &mut copy)?;
         if all_inside { Ok(tensor) } else { Err(outside) }
-    }
-
-    /// Writes groups of bytes, one per element, and fails unless their number matches the shape.
-    fn fill<const N: usize>(self, groups: impl IntoIterator<Item = [u8; N]>) -> Result<Tensor, TensorError> {
-        let mut bytes = vec![0u8; self.len * N];
-        let (slots, _) = bytes.as_chunks_mut::<N>();
-        let mut groups = groups.into_iter();
-        let mut written = 0;
-        for slots in slots.chunks_mut(BLOCK) {
-            self.check_time()?;
-            let before = written;
-            for (slot, group) in slots.iter_mut().zip(groups.by_ref()) {
-                *slot = group;
-                written += 1;
-            }
-            if written - before < slots.len() {
-                break;
-            }
-        }
-        let found = written + usize::from(groups.next().is_some());
-        if found != self.len {
-            let TensorBuilder { element_type, shape, len, .. } = self;
-            return Err(TensorError::Length { element_type, shape, unit: "elements", expected: len, found });
-        }
-        self.bytes(bytes)
     }
 }
 

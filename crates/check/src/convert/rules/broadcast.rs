@@ -34,6 +34,14 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if broadcast.unwrap_or(0) == 0 {
         return check_same_ranks(draft);
     }
+    if let (Some(rank), Some(own)) = (draft.fact(0).rank(), draft.fact(1).rank())
+        && own > rank
+    {
+        return impossible(format!(
+            "{} would add axes of B, which has {own}, to those of A, which has {rank}",
+            to.version
+        ));
+    }
     let Some(axis) = axis else { return Ok(()) };
     let (rank, own) = (draft.rank(0)?, draft.rank(1)?);
     let axis = normalized_axis(axis, rank)?;

@@ -17,16 +17,19 @@ const PARALLEL: usize = 1 << 16;
 
 /// Applies `function` to each number of the first input. The result is rounded once to its element type.
 pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) -> Result {
+    map_blocks(call, &|values| values.iter_mut().for_each(|value| *value = function(*value)))
+}
+
+/// Applies `function` to blocks of the first input, several at a time. It is compiled once for all functions.
+fn map_blocks(call: &Call<'_>, function: &(dyn Fn(&mut [f64]) + Sync)) -> Result {
     let tensor = call.tensor(0)?;
     let values = (0..tensor.len()).step_by(PARALLEL).flat_map(|from| {
         // bounded: by the block.
         let mut values = tensor.part(from..from + PARALLEL).floats();
         if values.len() < PARALLEL {
-            for value in &mut values {
-                *value = function(*value);
-            }
+            function(&mut values);
         } else {
-            values.par_iter_mut().for_each(|value| *value = function(*value));
+            values.par_chunks_mut(PARALLEL / 64).for_each(function);
         }
         values
     });
