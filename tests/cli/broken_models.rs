@@ -64,7 +64,7 @@ fn a_graph_with_a_cycle_is_refused() {
 
 #[test]
 fn a_missing_input_is_refused() {
-    refuses(&model(13, vec![node("Identity", &["z"], &["y"])]), "input 'z' is no graph input");
+    refuses(&model(13, vec![node("Identity", &["z"], &["y"])]), "input 'z' is not a graph input");
     refuses(&model(13, vec![node("Identity", &[], &["y"])]), "input");
 }
 

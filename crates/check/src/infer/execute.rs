@@ -33,6 +33,9 @@ const MAX_PROBES: usize = 2048;
 /// Maximum number of elements in all inputs of a node to run.
 const MAX_ELEMENTS: usize = 4096;
 
+/// Maximum number of items of an unknown sequence.
+const MAX_ITEMS: usize = 1024;
+
 /// Limits of a run: bytes, and elements of one tensor. Beyond them, the result is unknown.
 const MAX_RUN_BYTES: usize = 4 << 20;
 const MAX_RUN_ELEMENTS: usize = 64 << 10;
@@ -261,13 +264,18 @@ impl Sizes {
     }
 }
 
-/// True if the size of a dimension, or the number of items of a sequence, is unknown.
 fn has_unknown_sizes(fact: &ValueFact) -> bool {
-    match fact.value_type {
-        Some(ValueType::Tensor(_)) => fact.constant.is_none() && fact.sizes().is_none(),
-        Some(ValueType::Sequence(_)) => fact.constant.is_none(),
-        _ => false,
-    }
+    matches!(fact.value_type, Some(ValueType::Tensor(_))) && fact.constant.is_none() && fact.sizes().is_none()
+}
+
+/// The number of items for an unknown sequence: enough for the position that the node reads or writes. `None` if that is too many.
+fn item_count(view: &NodeView<'_, '_>) -> Option<usize> {
+    let is_position = |at: usize| view.spec.input_at(at).is_some_and(|formal| formal.name == "position");
+    let mut positions = view.inputs.iter().zip(0..).filter(|(_, at)| is_position(*at)).filter_map(|(fact, _)| *fact);
+    let constant = positions.next().and_then(|fact| fact.constant.as_ref()?.as_tensor());
+    let position = constant.and_then(|tensor| tensor.indices().first().copied()).unwrap_or(0);
+    let count = usize::try_from(position.unsigned_abs()).ok()?.checked_add(1)?;
+    Some(count.max(2)).filter(|count| *count <= MAX_ITEMS)
 }
 
 /// The sizes to run a node with; `None` if its inputs cannot be assumed.
@@ -280,7 +288,9 @@ fn assumed_sizes(view: &NodeView<'_, '_>) -> Option<Sizes> {
             Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
                 Sizes::Known.resolve(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
             }
-            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => Some(4),
+            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => {
+                Some(2 * item_count(view)?)
+            }
             Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => Some(0),
             _ => return None,
         };
@@ -344,7 +354,8 @@ impl Probe {
             })),
             ValueType::Sequence(item) => {
                 let ValueType::Tensor(element) = **item else { return None };
-                let items = vec![Value::Tensor(self.fill.tensor(element, &[2])?); 2];
+                // bounded: by MAX_ITEMS.
+                let items = vec![Value::Tensor(self.fill.tensor(element, &[2])?); item_count(view)?];
                 Some(Value::Sequence(Sequence::new((**item).clone(), items)))
             }
             _ => None,
