@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -11,7 +13,7 @@ use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{ProcessorFeature, feature_list};
 
-use crate::{adapters, foreign, workspace};
+use crate::{adapters, foreign, import_specs, wheel, workspace};
 
 /// Version of cargo-deny.
 const DENY: &str = "0.20.2";
@@ -88,7 +90,7 @@ struct Step {
     run: fn(&Arguments) -> Result<()>,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step { name: "cargo fmt", is_fast: true, run: |_| cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: |_| clippy() },
     Step { name: "cargo test", is_fast: true, run: |_| cargo(&["test"]) },
@@ -99,6 +101,7 @@ const STEPS: [Step; 15] = [
     Step { name: "cargo deny", is_fast: false, run: |_| deny() },
     Step { name: "cargo xtask faults", is_fast: false, run: |_| cargo(&["xtask", "faults"]) },
     Step { name: "cargo xtask fuzz", is_fast: false, run: |_| cargo(&["xtask", "fuzz", "--seconds", "10"]) },
+    Step { name: "the environments of Python and the browser", is_fast: false, run: |_| environments() },
     Step {
         name: "the specs against the Python package",
         is_fast: false,
@@ -119,6 +122,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
             .position(|step| step.name == name)
             .with_context(|| format!("no step is called '{name}', only {names}"))
     })?;
+    if !arguments.fast {
+        *preparation() = Some(std::thread::spawn(prepare));
+    }
     let mut times: Vec<(&str, Duration)> = Vec::new();
     for step in STEPS.iter().skip(first).filter(|step| step.is_fast || !arguments.fast) {
         anstream::println!("\n== {}", step.name);
@@ -132,6 +138,28 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     }
     anstream::println!("{:>9}  in all", seconds(times.iter().map(|(_, time)| *time).sum()));
     Ok(())
+}
+
+/// Installation that runs while the first steps compile.
+static PREPARATION: Mutex<Option<JoinHandle<Result<()>>>> = Mutex::new(None);
+
+fn preparation() -> MutexGuard<'static, Option<JoinHandle<Result<()>>>> {
+    PREPARATION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates the Python environments of all steps, and installs the browser.
+fn prepare() -> Result<()> {
+    import_specs::environment()?;
+    wheel::environment()?;
+    ADAPTERS.into_iter().try_for_each(adapters::setup)?;
+    install_browser();
+    Ok(())
+}
+
+/// Waits for the installation, and fails if it did.
+fn environments() -> Result<()> {
+    let started = preparation().take();
+    started.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(anyhow!("the installation panicked"))))
 }
 
 fn seconds(time: Duration) -> String {
@@ -341,23 +369,31 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Installs npm and Chromium unless they exist. Returns the package that cannot be installed.
+fn install_browser() -> Option<&'static str> {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];
+    let missing = wanted.into_iter().filter(|(_, programs)| !programs.iter().any(|it| is_there(it)));
+    // The package lists may be old or missing.
+    let apt = |arguments: &[&str]| {
+        Command::new("apt-get").args(arguments).stdout(Stdio::null()).status().is_ok_and(|it| it.success())
+    };
+    missing.map(|(package, _)| package).find(|package| {
+        let install = ["install", "--yes", "--quiet", package];
+        !(apt(&install) || apt(&["update", "--quiet"]) && apt(&install))
+    })
+}
+
 /// Tests the site of `onnx-conformance report` in Chromium. Installs missing programs. If that fails, the step prints that it did
 /// not run.
 pub(crate) fn site() -> Result<()> {
     let home = workspace::root().join("site-tests");
-    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];
-    for (package, _) in wanted.into_iter().filter(|(_, programs)| !programs.iter().any(|it| is_there(it))) {
-        // The package lists may be old or missing.
-        let apt = |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|it| it.success());
-        let install = ["install", "--yes", "--quiet", package];
-        if !(apt(&install) || apt(&["update", "--quiet"]) && apt(&install)) {
-            anstream::eprintln!(
-                "NOT RUN: {package} is missing and apt-get cannot install it; the site was not tested in a browser"
-            );
-            return Ok(());
-        }
+    if let Some(package) = install_browser() {
+        anstream::eprintln!(
+            "NOT RUN: {package} is missing and apt-get cannot install it; the site was not tested in a browser"
+        );
+        return Ok(());
     }
     if run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home)).is_err() {
         anstream::eprintln!(

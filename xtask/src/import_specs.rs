@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::spec::diff::compare;
@@ -48,9 +48,14 @@ impl Dump {
     }
 }
 
+/// Returns the interpreter of the environment with the `onnx` package, which is created if it is missing.
+pub(crate) fn environment() -> Result<PathBuf> {
+    python::environment("import-specs", &[ONNX])
+}
+
 /// Writes the files, or checks them.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let python = python::environment("import-specs", &[ONNX])?;
+    let python = environment()?;
     let dump: Dump = serde_json::from_slice(&python::run(&python, SCRIPT)?).context("the script's output")?;
     let committed = committed()?;
     let found = if arguments.check { check(&dump, &committed) } else { write(&dump, &committed)? };

@@ -50,13 +50,18 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     try_out(&wheel)
 }
 
+/// Returns the interpreter of the environment with maturin, which is created if it is missing.
+pub(crate) fn environment() -> Result<PathBuf> {
+    python::environment("maturin", &[MATURIN])
+}
+
 /// Builds the wheel, the only file in its folder.
 fn build(profile: &str) -> Result<PathBuf> {
     let out = workspace::target().join("wheels");
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
-    let python = python::environment("maturin", &[MATURIN])?;
+    let python = environment()?;
     succeed(Command::new(&python).arg("python/stage.py").current_dir(workspace::root()))?;
     let maturin = programs(&python).join(if cfg!(windows) { "maturin.exe" } else { "maturin" });
     let mut build = Command::new(maturin);

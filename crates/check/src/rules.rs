@@ -29,6 +29,7 @@ impl fmt::Display for Level {
 /// Rule for models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each rule has its sentence in the table below")]
+#[non_exhaustive]
 pub enum RuleId {
     FileEmpty,
     FileNoModel,

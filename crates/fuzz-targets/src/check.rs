@@ -245,6 +245,6 @@ fn is_limit(error: &NoOutputs) -> bool {
         NoOutputs::Run(RunError::Kernel(error)) => {
             matches!(error.root(), KernelError::Limit(_) | KernelError::Depth(_) | KernelError::Deadline)
         }
-        NoOutputs::Run(RunError::Input { .. }) => false,
+        NoOutputs::Run(_) => false,
     }
 }

@@ -28,12 +28,25 @@ const MAX_SHOWN: usize = 80;
 /// Requested opsets and IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The new opset of each domain to change; the others remain.
+    /// The new opset of each domain to change; the others remain. ONNX's own domain is `ai.onnx` or `""`. A domain that the model
+    /// does not import has no effect.
     pub opsets: BTreeMap<String, i64>,
     /// The IR version; if not given, it is raised as far as the opsets require.
     pub ir: Option<i64>,
     /// True if the conversion must not change any node.
     pub relabel_only: bool,
+}
+
+impl Target {
+    /// An opset of ONNX's own domain.
+    pub fn opset(opset: i64) -> Target {
+        Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
+    }
+
+    /// Returns the new opset of a domain.
+    fn opset_of(&self, domain: &str) -> Option<i64> {
+        self.opsets.iter().find(|(name, _)| canonical_domain(name) == domain).map(|(_, opset)| *opset)
+    }
 }
 
 /// Converted model.
@@ -229,7 +242,7 @@ impl<'a> Converter<'a> {
         let mut changes = Imports::new();
         for import in imports {
             let (domain, before) = (canonical_domain(import.domain()).to_owned(), import.version());
-            let after = self.target.opsets.get(&domain).copied().unwrap_or(before);
+            let after = self.target.opset_of(&domain).unwrap_or(before);
             if after != before {
                 if let Ok(newest) = Specs::embedded().newest_opset(&domain)
                     && (after < 1 || after > i64::from(newest))

@@ -15,7 +15,16 @@ use onnx_conformance_reference::value::Value;
 use super::{Target, convert};
 
 fn target(opset: i64) -> Target {
-    Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
+    Target::opset(opset)
+}
+
+#[test]
+fn both_names_of_the_domain_are_accepted() {
+    let model =
+        parse_model(r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#);
+    let unnamed = Target { opsets: BTreeMap::from([(String::new(), 14)]), ..Target::default() };
+    let converted = convert(&model.unwrap(), &unnamed).unwrap();
+    assert_eq!(converted.model.opset_import[0].version(), 14);
 }
 
 /// Runs the model on the input `x`, a float tensor with elements -3, -2 and so on.

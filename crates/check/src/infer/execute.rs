@@ -232,7 +232,7 @@ impl Executor {
                 }),
                 _ => None,
             },
-            RunError::Input { .. } => None,
+            _ => None,
         })
     }
 }

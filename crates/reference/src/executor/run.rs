@@ -20,6 +20,7 @@ const SHOWN: usize = 16;
 
 /// Failed run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The model has no such input, or the value does not fit it.
     #[error("input '{name}' {rule}")]

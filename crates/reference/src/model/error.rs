@@ -6,6 +6,7 @@ use crate::spec::{LookupError, SignatureError};
 
 /// Error of a model that cannot be read or breaks a rule of the format.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// A message is malformed.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use crate::dtype::ElementType;
 
 /// Error of creating a tensor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TensorError {
     /// The number of elements cannot be addressed.
     #[error("the number of elements of shape {0:?} overflows")]

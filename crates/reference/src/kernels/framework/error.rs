@@ -8,6 +8,7 @@ use crate::tensor::shape::{AxisError, ShapeMismatch};
 
 /// Reason for which a kernel returns no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KernelError {
     /// The operator's text excludes these inputs or attributes.
     #[error("{message}{}", in_brackets(rule.as_deref()))]
