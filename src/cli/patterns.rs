@@ -26,11 +26,11 @@ const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
 
 /// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be regenerated stay unchanged.
 pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
-    let wrong = [Outcome::Mismatch, Outcome::WrongShape];
+    let with_output = [Outcome::Mismatch, Outcome::WrongShape];
     let worst: Vec<String> = failure_groups(results)
         .into_iter()
         .map(|group| group.worst)
-        .filter(|result| wrong.contains(&result.outcome))
+        .filter(|result| with_output.contains(&result.outcome))
         .take(MAX_GROUPS)
         .map(|result| result.id.clone())
         .collect();

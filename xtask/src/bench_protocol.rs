@@ -66,8 +66,8 @@ fn round(plan: &onnx_conformance_harness::run::Plan<'_>) -> Result<(u32, Duratio
     let (started, mut cases) = (Instant::now(), 0);
     run(plan, &runtime, &stop, |event| cases += u32::from(matches!(event, Event::Finished(_))));
     let whole = started.elapsed();
-    let wrong = runtime.finish();
-    ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+    let problems = runtime.finish();
+    ensure!(problems.is_empty(), "{}", problems.join("; "));
     if let Some(StopReason::Failed(reason)) = stop.reason() {
         bail!("{reason}");
     }

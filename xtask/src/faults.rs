@@ -38,7 +38,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let text = fs::read_to_string(list())?;
     let mut listed: BTreeSet<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let mut wrong = 0;
+    let mut problems = 0;
     for verdict in &verdicts {
         let Verdict { fault, noticed, cases, .. } = verdict;
         let name = fault.to_string();
@@ -49,7 +49,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             (Some((case, _)), true) => {
                 anstream::println!("{fault}\n  is detected by {case}, but is listed as undecided");
-                wrong += 1;
+                problems += 1;
             }
             (None, true) if arguments.all => {
                 anstream::println!(
@@ -59,7 +59,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             (None, false) => {
                 anstream::println!("{fault}\n  not detected by any of {cases} required cases");
-                wrong += 1;
+                problems += 1;
             }
             _ => {}
         }
@@ -67,7 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.operators.is_empty() {
         for name in listed {
             anstream::println!("{name}\n  is listed as undecided, but there is no such fault");
-            wrong += 1;
+            problems += 1;
         }
     }
     anstream::println!("{:<10} {:>7} {:>9} {:>7} {:>12}", "class", "faults", "noticed", "share", "not decided");
@@ -79,7 +79,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let share = if decided == 0 { 100.0 } else { 100.0 * noticed as f64 / decided as f64 };
         anstream::println!("{class:<10} {decided:>7} {noticed:>9} {share:>6.1}% {:>12}", of_class.len() - decided);
     }
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn is_undecided(verdict: &Verdict, text: &str) -> bool {

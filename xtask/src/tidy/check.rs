@@ -44,6 +44,7 @@ fn check_code(file: &File, findings: &mut Vec<Finding>) {
     code::check_length(file, findings);
     code::check_declarations(file, findings);
     code::check_doc_comments(file, findings);
+    code::check_names(file, findings);
     bounds::check_bounds(file, findings);
     outside::check_io(file, findings);
 }

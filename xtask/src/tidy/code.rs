@@ -71,6 +71,23 @@ pub(crate) fn check_doc_comments(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Names that need a glossary.
+const RIDDLES: [&str; 6] = ["tally", "fitted", "book", "keep", "wrong", "none"];
+
+/// Refuses names that do not say what the thing is.
+pub(crate) fn check_names(file: &File, findings: &mut Vec<Finding>) {
+    for (number, line) in file.production().lines().enumerate() {
+        let line = line.trim_start();
+        let declared = ["let mut ", "let ", "fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn "];
+        let Some(name) = declared.iter().find_map(|start| line.strip_prefix(start)) else { continue };
+        let name = name.split(|c| !is_word(c)).next().unwrap_or_default();
+        if RIDDLES.contains(&name) {
+            let rule = format!("`{name}` does not say what the thing is");
+            findings.push(Finding::new(&file.path, number + 1, rule, "name the thing, or what the function does"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +122,12 @@ mod tests {
         let text = "pub fn a() {}\npub(crate) struct B;\nimpl B {}\npub mod c {\n}\ntype_of!();\n";
         assert_eq!(lines("src/a/mod.rs", text, check_declarations), [1, 2, 3, 4]);
         assert_eq!(lines("src/a/b.rs", text, check_declarations), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn names_say_what_the_thing_is() {
+        let text = "fn keep() {\n    let wrong = 1;\n    let mut none = keeper(wrong);\n    let unit = kept;\n}\n";
+        assert_eq!(lines("src/a/b.rs", text, check_names), [1, 2, 3]);
     }
 
     #[test]

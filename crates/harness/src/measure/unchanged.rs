@@ -61,8 +61,8 @@ pub(super) fn unchanged_since(version: &OperatorVersion, before: &str, after: &s
     let lines = LINES.get_or_init(|| {
         let read = |line: UnchangedLine| {
             // A filter without patterns would select everything.
-            let none = (line.changed.is_empty()).then(|| "!**".to_owned());
-            let filter = Filter::new(&line.patterns().chain(none).collect::<Vec<_>>()).ok()?;
+            let nothing = (line.changed.is_empty()).then(|| "!**".to_owned());
+            let filter = Filter::new(&line.patterns().chain(nothing).collect::<Vec<_>>()).ok()?;
             Some(((line.version, line.before, line.after), filter))
         };
         UnchangedLine::embedded().filter_map(read).collect()
