@@ -33,6 +33,7 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     documents::check_generated(&files, &mut findings);
     documents::check_commands(&files, &mut findings);
     links::check_links(workspace::root(), &files, &mut findings);
+    links::check_tests(&files, &mut findings);
     circles::check(&files, &mut findings);
     operators::check(&files, &mut findings)?;
     findings.sort();

@@ -36,6 +36,29 @@ pub(crate) fn check_links(root: &Path, files: &[File], findings: &mut Vec<Findin
     }
 }
 
+/// Page that names a test for each problem.
+const TESTED: &str = "docs/robustness.md";
+
+/// Requires that the tests that a page names exist.
+pub(crate) fn check_tests(files: &[File], findings: &mut Vec<Finding>) {
+    let is_name = |word: &str| {
+        word.matches('_').count() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    for page in files.iter().filter(|file| file.path == TESTED) {
+        for (number, line) in page.text.lines().enumerate() {
+            // Every second part is code.
+            for code in line.split('`').skip(1).step_by(2) {
+                let name = code.rsplit("::").next().unwrap_or(code);
+                let declared = format!("fn {name}(");
+                if is_name(name) && !files.iter().any(|file| file.is_rust() && file.text.contains(&declared)) {
+                    let rule = format!("there is no test `{name}`");
+                    findings.push(Finding::new(&page.path, number + 1, rule, "name the test that holds it"));
+                }
+            }
+        }
+    }
+}
+
 /// Returns true for pages of the book and top-level documents.
 fn is_document(path: &str) -> bool {
     path.strip_suffix(".md").is_some_and(|name| {
@@ -108,6 +131,15 @@ fn slug(heading: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_does_not_exist_is_found() {
+        let page = "| a | `mod::the_first_test_holds` |\n| b | `the_second_test_holds`, `one_word` |\n";
+        let files = [File::new(TESTED, page), File::new("tests/a.rs", "fn the_first_test_holds() {}\n")];
+        let mut findings = Vec::new();
+        check_tests(&files, &mut findings);
+        assert_eq!(findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2]);
+    }
 
     #[test]
     fn a_link_that_leads_nowhere_is_found() {

@@ -159,7 +159,9 @@ fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
         return None;
     }
     let count = |name: &str| view.attributes.get(name).map_or(0, |names| names.strings.len());
-    let (names, inputs) = (count("xs") + count("zs"), view.inputs.len());
+    // Empty names at the end are omitted inputs.
+    let inputs = view.inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let names = count("xs") + count("zs");
     let message = format!("xs and zs have {names} names, but the node has {inputs} inputs");
     (names != inputs).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
 }

@@ -11,7 +11,8 @@ use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Gather", 1, gather),
     Kernel::new("GatherElements", 11, gather_elements),
-    Kernel::new("GatherND", 11, gather_nd),
+    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)),
+    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
 ];
 
 /// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` after it.
@@ -70,7 +71,7 @@ pub(super) fn element_positions(
 }
 
 /// `GatherND`: `out[b][i] = data[b][indices[b][i][0], indices[b][i][1], ...]`, `b` over the batch axes.
-fn gather_nd(call: &Call<'_>) -> Result {
+fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     if indices.shape().last() == Some(&0) {
         return Err(broken(
@@ -81,7 +82,7 @@ fn gather_nd(call: &Call<'_>) -> Result {
             ),
         ));
     }
-    let tuples = tuple_positions(call, data.shape(), indices, ["C4", "C5"])?;
+    let tuples = tuple_positions(call, data.shape(), indices, batch_dims, ["C4", "C5"])?;
     let buffer = call.allocate(data.element_type(), &tuples.shape)?;
     let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));
     Ok(buffer.gather_runs(&[data], runs)?.into())
@@ -103,9 +104,9 @@ pub(super) fn tuple_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
+    batch_dims: i64,
     [length, within]: [&str; 2],
 ) -> Result<Tuples> {
-    let batch_dims = call.optional_int("batch_dims").unwrap_or(0);
     let refuse = |why: &str| {
         let found = indices.shape();
         invalid(format!(

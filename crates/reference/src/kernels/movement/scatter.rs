@@ -68,7 +68,7 @@ fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> 
 /// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with that element.
 fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let tuples = tuple_positions(call, data.shape(), indices, ["C5", "C7"])?;
+    let tuples = tuple_positions(call, data.shape(), indices, 0, ["C5", "C7"])?;
     check_shape(updates, &tuples.shape).rule("C6")?;
     let mut targets: Vec<usize> = call.budget.scratch(updates.len())?;
     let places = tuples.starts.iter().filter(|_| tuples.run > 0).flat_map(|&start| start..start + tuples.run);
