@@ -77,6 +77,18 @@ impl Stash {
         self.0.round(value)
     }
 
+    /// Returns the mean and the population variance. The variance is infinite if a squared distance from the mean, a
+    /// value of the first stage, is beyond its type.
+    fn moments(self, lane: Lane<'_, f64>) -> (f64, f64) {
+        let (mean, variance) = moments(lane.clone());
+        let mut distances = lane.map(|value| value - mean);
+        (mean, if distances.any(|distance| self.square_overflows(distance)) { f64::INFINITY } else { variance })
+    }
+
+    fn square_overflows(self, value: f64) -> bool {
+        value.is_finite() && self.round(value * value).is_infinite()
+    }
+
     /// Reads the elements of a tensor, rounded to the type of the first stage.
     fn floats(self, call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
         let mut values = call.budget.read_floats(tensor)?;
@@ -156,7 +168,7 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let epsilon = stash.round(call.float("epsilon")?);
     let lanes = Lanes::from_axis(call, shape, axis)?;
     let mut values = stash.floats(call, data)?;
-    let mut statistics = lanes.fold(call, &values, moments)?;
+    let mut statistics = lanes.fold(call, &values, |lane| stash.moments(lane))?;
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
         standardize(accumulate, values, mean, (variance + epsilon).sqrt());
@@ -185,7 +197,7 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     if accumulate == Accumulate::Magnitude {
         statistics = lanes.fold(call, &stash.floats(call, data)?, |lane| {
             let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
-            (mean, moments(lane).1)
+            (mean, stash.moments(lane).1)
         })?;
     }
     let saved = |index: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
@@ -290,7 +302,11 @@ fn root_mean_square(call: &Call<'_>) -> Result {
     let epsilon = stash.round(call.float("epsilon")?);
     let mut values = stash.floats(call, data)?;
     Lanes::from_axis(call, shape, axis)?.change(call, &mut values, |_, values| {
-        let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
+        let mean = if values.iter().any(|&value| stash.square_overflows(value)) {
+            f64::INFINITY
+        } else {
+            dot(values.iter().map(|&value| (value, value))) / values.len() as f64
+        };
         let root = (mean + epsilon).sqrt();
         for value in &mut *values {
             *value = element.round(stash.round(*value / root));
@@ -385,6 +401,14 @@ mod tests {
         let stashed = node("LayerNormalization", 17).input(typed(E::Double, &[2], &[1.0 + 1e-12, 1.0]));
         let y = stashed.input(typed(E::Double, &[], &[1.0])).tensor();
         assert_eq!(y.floats(), [0.0, 0.0]);
+        // So are values whose squares overflow in it: they are divided by an infinite deviation.
+        for name in ["LayerNormalization", "RMSNormalization"] {
+            let since = if name == "LayerNormalization" { 17 } else { 23 };
+            let [bounded, beyond] = [1e19, 2e19].map(|value| {
+                node(name, since).input(floats(&[2], &[value, -value])).input(floats(&[], &[1.0])).tensor().floats()
+            });
+            assert_eq!((bounded, beyond), (vec![1.0, -1.0], vec![0.0, 0.0]), "{name}");
+        }
     }
 
     #[test]
