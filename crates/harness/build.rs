@@ -1,4 +1,4 @@
-//! Embeds every measurement and the digests beside it, and every file of findings by name; nothing is parsed here.
+//! Embeds every measurement and the digests beside it, every file of findings and every adapter.yaml by name; nothing is parsed here.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -10,7 +10,25 @@ use lzma_rust2::{LzmaOptions, LzmaWriter};
 fn main() -> Result<(), Box<dyn Error>> {
     let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     write_measurements(&home.join("expectations"))?;
-    write_findings(&home.join("findings"))
+    write_findings(&home.join("findings"))?;
+    write_adapters(&home.join("adapters"))
+}
+
+/// Writes a table of the `adapter.yaml` of each runtime, sorted by name.
+fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = Vec::new();
+    for folder in fs::read_dir(root)? {
+        let folder = folder?.path();
+        let file = folder.join("adapter.yaml");
+        if file.is_file() {
+            let text = file.to_str().ok_or("the path of the project is not UTF-8")?;
+            rows.push(format!("    ({:?}, include_str!({text:?})),\n", own_name(&folder)?));
+        }
+    }
+    rows.sort();
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("adapters.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
 }
 
 /// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each

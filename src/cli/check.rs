@@ -57,6 +57,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NODE", requires = "save_node")]
     node: Vec<String>,
 
+    /// Show the inferred type and shape of every value of the main graph
+    #[arg(long)]
+    shapes: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -284,6 +288,7 @@ impl Arguments {
         }
         let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
         questions.save = self.save_node.as_ref().map(save);
+        questions.shapes = self.shapes;
         Ok(questions)
     }
 

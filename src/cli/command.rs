@@ -52,7 +52,7 @@ enum Command {
     Measured(measured::Arguments),
     /// Merge the results of several shards.
     Merge(merge::Arguments),
-    /// Show a version of an operator: signature, types, results of runtimes, cases, traps, findings.
+    /// Show a version of an operator: signature, types, results of runtimes, changes, cases, findings.
     Op(op::Arguments),
     /// Write a site with a compatibility matrix from measurements and results files.
     Report(report::Arguments),

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_check::rules::RuleId;
+use onnx_conformance_check::rules::{Example, Fix, RuleId};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::Outcome;
@@ -24,19 +24,12 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(subject) = &arguments.subject else { return list() };
     if let Some(outcome) = Outcome::ALL.into_iter().find(|outcome| outcome.name() == subject) {
-        let (meaning, next) = explanation(outcome);
+        let (meaning, next) = (outcome.meaning(), outcome.next_step());
         print::line(&format!("{subject}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))?;
         return Ok(exit::SUCCESS);
     }
     if let Some(rule) = RuleId::ALL.into_iter().find(|rule| rule.id() == subject) {
-        let text = format!(
-            "{}, {}: {}\n\nfrom {}\nSee docs/check.md.",
-            rule.id(),
-            rule.level(),
-            rule.sentence(),
-            rule.source()
-        );
-        print::line(&text)?;
+        print::line(&page(rule))?;
         return Ok(exit::SUCCESS);
     }
     if let Some((operator, rule)) = subject.rsplit_once('/') {
@@ -47,8 +40,42 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     bail!(Usage(format!("'{subject}' is neither an outcome nor a rule{hint}; `onnx-conformance explain` lists them")))
 }
 
+/// Formats everything known about a rule of `check` as a page.
+fn page(rule: RuleId) -> String {
+    let (safety, fix) = match rule.fix() {
+        Fix::Safe(fix) => ("does not change what the model computes", fix),
+        Fix::Unsafe(fix) => ("may change what the model computes", fix),
+    };
+    let bad = match rule.bad() {
+        Example::Text(text) => block("breaks the rule", text),
+        Example::Hex("") => block("breaks the rule", "(an empty file)"),
+        Example::Hex(hex) => block("breaks the rule", &format!("(a file with the bytes {hex})")),
+        Example::Change(words) => block("breaks the rule", &format!("(the model below, except that {words})")),
+    };
+    let also = if rule.also().is_empty() {
+        String::new()
+    } else {
+        format!("\nalso found in it: {}\n", rule.also().join(", "))
+    };
+    format!(
+        "{}, {}: {}\n\nfrom {}\nwhy: {}\nfix ({safety}): {fix}\n\n{bad}{also}\n{}\nSee docs/check.md.",
+        rule.id(),
+        rule.level(),
+        rule.sentence(),
+        rule.source(),
+        rule.why(),
+        block("follows the rule", rule.good()),
+    )
+}
+
+/// Formats a model as an indented block under a title.
+fn block(title: &str, text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("    {line}\n")).collect();
+    format!("{title}:\n{}", lines.concat())
+}
+
 fn list() -> anyhow::Result<u8> {
-    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), explanation(outcome).0));
+    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome.meaning()));
     let rules = RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence()));
     for (title, rows) in [("outcomes", outcomes.collect::<Vec<_>>()), ("\nrules of `check`", rules.collect())] {
         print::line(title)?;
@@ -89,60 +116,20 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Returns the meaning of an outcome, and the next step.
-fn explanation(outcome: Outcome) -> (&'static str, &'static str) {
-    match outcome {
-        Outcome::Pass => ("every output is correct, or the model was refused as required", "No action is needed."),
-        Outcome::NotApplicable => (
-            "the case must be refused, but the same model without the violation does not run either, so the refusal \
-             proves nothing",
-            "`show` names the control, the same model without the violation. Once it runs, the case is judged.",
-        ),
-        Outcome::NotDeclared => (
-            "the case needs a feature that the runtime does not declare, so it was not sent",
-            "If the runtime has the feature, declare it in the adapter. The case is neither a pass nor a failure.",
-        ),
-        Outcome::Unsupported => (
-            "the runtime declines the case and names the missing feature",
-            "A missing feature is not a wrong answer. An entry `unsupported` in the expectation file covers all such \
-             cases.",
-        ),
-        Outcome::Error => (
-            "the runtime fails to load or run a valid model",
-            "Read its message. If it means that a feature is missing, the adapter may answer `unsupported`.",
-        ),
-        Outcome::Mismatch => (
-            "an output has wrong values, outside the error bound of the case",
-            "The message gives the position, both values and their distance in representable values (ULP). `trace` \
-             prints every step.",
-        ),
-        Outcome::WrongShape => (
-            "an output has the wrong shape, length or keys",
-            "Compare with `show`. The usual cause is axes or broadcasting.",
-        ),
-        Outcome::WrongType => (
-            "an output has the wrong type",
-            "Compare with `show`. Some runtimes compute in a wider type and do not convert back.",
-        ),
-        Outcome::Accepted => (
-            "the runtime runs a model that violates a rule and must be refused",
-            "`show` names the rule and the control. A user with such a model gets meaningless outputs.",
-        ),
-        Outcome::Timeout => (
-            "the runtime did not answer in time",
-            "Try a longer `--timeout`. A case takes milliseconds unless its name contains `large`.",
-        ),
-        Outcome::OutOfMemory => (
-            "the runtime exceeded the memory limit",
-            "Try a higher `--memory`. If a small case needs gigabytes, that is a defect.",
-        ),
-        Outcome::Crash => (
-            "the process of the runtime ended without an answer",
-            "The message gives the signal and the last output. Such a model also ends a user's program.",
-        ),
-        Outcome::ProtocolError => (
-            "the adapter's answer violates the protocol",
-            "The adapter has an error: `smoke` describes it, and docs/protocol.md has the rules.",
-        ),
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_documentation_lists_every_outcome_worst_first() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reading-a-failure.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (_, table) = text.split_once("| outcome | meaning |\n|---|---|\n").expect("the table of outcomes");
+        let written: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        let row = |outcome: Outcome| format!("| `{}` | {} |", outcome.name(), outcome.meaning());
+        let table: Vec<String> = Outcome::ALL.into_iter().rev().map(row).collect();
+        assert_eq!(written, table, "the table in docs/reading-a-failure.md is to be:\n{}", table.join("\n"));
     }
 }

@@ -9,6 +9,8 @@ use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::suite::{Suite, SuiteError, export_case};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::run::{CaseResult, Confirm};
+use onnx_conformance_harness::runtimes::Runtimes;
+use onnx_conformance_reference::spec::yaml::YamlError;
 
 use crate::cli::actual::Recorder;
 use crate::cli::print;
@@ -19,8 +21,21 @@ const MAX_WRITTEN: usize = 100;
 /// File name of the program. Ordinary test folders have no such file.
 const REPRODUCER: &str = "reproduce.py";
 
-/// A Python program that runs the case in its folder.
+/// A Python program that runs the case in its folder, without the calls of runtimes.
 const REPRODUCE: &str = include_str!("reproduce.py");
+
+/// Returns the Python program with the calls of all runtimes that Python runs.
+fn reproducer() -> Result<String, Box<YamlError>> {
+    let runtimes = Runtimes::embedded()?;
+    let names: Vec<&str> = runtimes.in_python().map(|(name, _)| name).collect();
+    let mut calls = String::new();
+    for (name, call) in runtimes.in_python() {
+        let _ = writeln!(calls, "    if RUNTIME == {name:?}:\n        {}\n", call.import);
+        call.run.lines().for_each(|line| calls.extend(["        ", line, "\n"]));
+        calls += "        return outputs\n";
+    }
+    Ok(REPRODUCE.replace("{runtimes}", &names.join(" | ")).replace("    # The calls of the runtimes.\n", &calls))
+}
 
 /// A folder for failing cases, with the sources of their files.
 pub(crate) struct FailureFolder<'a> {
@@ -74,7 +89,9 @@ impl FailureFolder<'_> {
             let io = |error| SuiteError::Io { path: home.clone(), error };
             if let Some(result) = results.get(case.id.as_str()) {
                 fs::write(home.join("README.md"), readme(&case, result, &self.outputs.runtime())).map_err(io)?;
-                fs::write(home.join(REPRODUCER), REPRODUCE).map_err(io)?;
+                let of_adapters =
+                    |error: Box<YamlError>| SuiteError::File { path: home.clone(), rule: error.to_string() };
+                fs::write(home.join(REPRODUCER), reproducer().map_err(of_adapters)?).map_err(io)?;
             }
             self.outputs.write(&home, &case).map_err(io)
         })
@@ -115,7 +132,7 @@ fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
         let _ = write!(text, "\nInputs: {}\n", escape::markdown(&result.inputs));
     }
     text += "\n    onnx-conformance run --runtime NAME --suite .    # judged as in the suite, by manifest.jsonl\n    \
-             python reproduce.py onnxruntime                  # prints both outputs; also onnx-reference, openvino\n\n\
+             python reproduce.py NAME                         # prints both outputs\n\n\
              `model.onnx` and `test_data_set_0` form an ordinary ONNX test folder. `actual` has the runtime's \
              outputs, if any.\n";
     text

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
 use onnx_conformance::reference::proto::encode::field;
+use onnx_conformance_check::rules::{Example, RuleId};
 
 use crate::models::{Folder, identity, raw};
 use crate::program::call;
@@ -88,18 +89,13 @@ fn a_model_that_cannot_be_is_a_finding_and_a_foreign_domain_is_none() {
             format!("<ir_version: 8, opset_import: [{head}]> g (float[2] x) => (float[2] y) {{ y = {node} (x) }}");
         parse_model(&text).unwrap().encode_to_vec()
     };
-    let with_function = |body: &str| {
-        let text = format!(
-            r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]> g (float[2] x) => (float[2] y) {{ y = local.f (x) }}
-               <opset_import: ["" : 13, "local" : 1], domain: "local"> f (a) => (b) {{ b = {body} (a) }}"#
-        );
-        parse_model(&text).unwrap().encode_to_vec()
-    };
-    for (name, bytes, rule) in [
-        ("zero.onnx", model(r#""" : 0"#, "Neg"), "opset/invalid"),
-        ("future.onnx", model(r#""" : 99"#, "Neg"), "opset/unknown"),
-        ("recursive.onnx", with_function("local.f"), "function/recursive"),
+    for (name, rule) in [
+        ("zero.onnx", RuleId::OpsetInvalid),
+        ("future.onnx", RuleId::OpsetUnknown),
+        ("recursive.onnx", RuleId::FunctionRecursive),
     ] {
+        let Example::Text(text) = rule.bad() else { panic!("{}: {rule} has no text", rule.place()) };
+        let (rule, bytes) = (rule.id(), parse_model(text).unwrap().encode_to_vec());
         let path = folder.write(name, bytes);
         call(&["check", &path]).expect(1, rule);
         let told = call(&["convert", &path, "--opset", "12", "-o", &folder.file("out.onnx")]);

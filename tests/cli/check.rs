@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::Message as _;
+use onnx_conformance_reference::spec::Specs;
 use serde_json::Value;
 
 use crate::models::Folder;
@@ -82,7 +85,8 @@ fn exit_codes_tell_what_was_found() {
     call(&["check", "docs"]).expect(4, "has no .onnx file");
     call(&["check", "no-such-file.onnx"]).expect(4, "no-such-file.onnx");
     call(&["check"]).expect(64, "MODEL");
-    call(&["check", TWICE, "--opset", "99"]).expect(64, "ai.onnx has the opsets 1 to 28");
+    call(&["check", TWICE, "--opset", "99"])
+        .expect(64, &format!("ai.onnx has the opsets 1 to {}", Specs::embedded().newest_opset("").unwrap()));
     call(&["check", TWICE, "--opset", "x"]).expect(64, "DOMAIN=NUMBER");
     call(&["check", TWICE, "--opset", "13", "--opset", "12"]).expect(64, "two opsets of ai.onnx");
     call(&["check", TWICE, "--opset", "nobody=1"]).expect(64, "domain 'nobody' is unknown");
@@ -162,4 +166,21 @@ fn a_runtime_that_was_not_measured_is_said_with_those_that_were() {
     for name in ["nonsense", "onnxruntime@0.1"] {
         call(&["check", "--runtime", name, DOUBLE]).expect(64, "no such measurement; measured runtimes: ");
     }
+}
+
+#[test]
+fn shapes_are_listed_with_formulas() {
+    let folder = Folder::new();
+    let text = r#"<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N, 3, 8, 8] x) => (float[] y) {
+          s = Shape (x)
+          p = Concat <axis = 1> (x, x)
+          q = Concat <axis = 0> (p, p)
+          y = Neg (q)
+        }"#;
+    let model = folder.write("shapes.onnx", parse_model(text).unwrap().encode_to_vec());
+    let called = call(&["check", "--shapes", &model]).expect(0, "'y' tensor(float)[2*N, 6, 8, 8]");
+    assert!(called.out.contains("'s' tensor(int64)[4]"), "{}", called.out);
+    let report = report(&["--shapes", &model], 0);
+    assert_eq!(report["models"][0]["values"][4]["shape"], serde_json::json!(["2*N", "6", "8", "8"]), "{report:#}");
 }

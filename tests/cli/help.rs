@@ -5,6 +5,7 @@ use std::fs;
 use crate::models::Folder;
 use crate::program::{call, command, finish};
 use crate::snapshot::check;
+use onnx_conformance_reference::spec::Specs;
 
 #[test]
 fn a_filter_that_matches_nothing_selects_nothing() {
@@ -63,7 +64,8 @@ fn every_subcommand_says_what_it_is_for() {
 
 #[test]
 fn ids_are_sorted_and_stable() {
-    let called = call(&["list", "onnx-1.23.2/node/test_su[bm]*"]).expect(0, "onnx-1.23.2/node/test_sum_example\n");
+    let node = format!("onnx-{}/node", Specs::embedded().newest_release());
+    let called = call(&["list", &format!("{node}/test_su[bm]*")]).expect(0, &format!("{node}/test_sum_example\n"));
     let ids: Vec<&str> = called.out.lines().collect();
     assert!(ids.is_sorted(), "{ids:?}");
     let called = call(&["list", "ai.onnx/Sum-13"]);
@@ -82,7 +84,8 @@ fn a_release_is_chosen_by_its_name_and_not_without() {
     assert_eq!(list(&["--release", "1.8.1", "--release", "1.2.2", sum]).lines().count(), 2);
     assert_eq!(list(&["--release", "1.2.2", "onnx-*/node"]).lines().count(), 295);
     let all = list(&["!ai.onnx*/**"]);
-    assert!(all.contains("onnx-1.23.2/node/test_abs\n") && !all.contains("onnx-1.7.0/"), "{}", all.len());
+    let newest = format!("onnx-{}/node/test_abs\n", Specs::embedded().newest_release());
+    assert!(all.contains(&newest) && !all.contains("onnx-1.7.0/"), "{}", all.len());
     call(&["list", "--release", "1.24.0"])
         .expect(64, "there are no tests of ONNX release 1.24.0; known releases: 1.2.2, 1.2.3,");
     call(&["list", "--release", "1.7", "ai.onnx/Abs-13"]).expect(3, "no case matches");
@@ -91,8 +94,8 @@ fn a_release_is_chosen_by_its_name_and_not_without() {
 
 #[test]
 fn a_case_is_shown_with_its_inputs() {
-    let called =
-        call(&["show", "onnx-1.23.2/node/test_sum_example"]).expect(0, "case onnx-1.23.2/node/test_sum_example");
+    let id = &format!("onnx-{}/node/test_sum_example", Specs::embedded().newest_release());
+    let called = call(&["show", id]).expect(0, &format!("case {id}"));
     for text in
         ["Sum (data_0, data_1, data_2)", "inputs\n  data_0 = tensor(float)[3] [3.0, 0.0, 2.0]", "expected\n  result = "]
     {
@@ -105,7 +108,10 @@ fn a_case_is_shown_with_its_inputs() {
 fn versions_are_compared() {
     check("diff", &call(&["diff", "Softmax", "11", "13"]).expect(0, "").out);
     call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
-    call(&["diff", "Sum", "8", "29"]).expect(4, "opset 29 of ai.onnx is unknown; the newest known is 28");
+    let newest = Specs::embedded().newest_opset("").unwrap();
+    let next = (newest + 1).to_string();
+    call(&["diff", "Sum", "8", &next])
+        .expect(4, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));
 }
 
 #[test]

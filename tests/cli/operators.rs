@@ -24,7 +24,18 @@ fn a_version_of_an_operator_is_shown() {
 #[test]
 fn outcomes_and_rules_are_explained() {
     call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
-    call(&["explain", "node/type"]).expect(0, "node/type, error: ");
+    let page = call(&["explain", "node/type"]).expect(0, "node/type, error: ").out;
+    for part in [
+        "\nfrom Operators.md\n",
+        "\nwhy: ",
+        "\nfix (may change",
+        "\nbreaks the rule:\n    <ir",
+        "\nfollows the rule:\n    <ir",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let page = call(&["explain", "function/twice"]).expect(0, "function/twice, error: ").out;
+    assert!(page.contains("except that function l.f is defined twice") && page.contains("opset/foreign"), "{page}");
     call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
     call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are C1");
     call(&["explain", "mismach"]).expect(64, "did you mean 'mismatch'?");

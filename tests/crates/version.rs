@@ -1,13 +1,11 @@
-//! Build script of the crates of runtimes: sets `RUNTIME_VERSION` to the runtime's version in `Cargo.lock`.
+//! Build script of the crates of runtimes: sets `RUNTIME_VERSION` to the version in `Cargo.lock` of the crate that `Cargo.toml`
+//! names as `runtime` in `[package.metadata]`.
 
-use std::{env, fs};
-
-/// Each adapter crate, and its runtime's crate.
-const RUNTIMES: [(&str, &str); 3] =
-    [("tract-runtime", "tract-onnx"), ("rten-runtime", "rten"), ("candle-runtime", "candle-onnx")];
+use std::fs;
 
 fn main() {
     println!("cargo::rerun-if-changed=Cargo.lock");
+    println!("cargo::rerun-if-changed=Cargo.toml");
     match version() {
         Ok(version) => println!("cargo::rustc-env=RUNTIME_VERSION={version}"),
         Err(error) => println!("cargo::error={error}"),
@@ -15,9 +13,11 @@ fn main() {
 }
 
 fn version() -> Result<String, String> {
-    let package = env::var("CARGO_PKG_NAME").map_err(|error| error.to_string())?;
-    let (_, runtime) =
-        RUNTIMES.iter().find(|(name, _)| *name == package).ok_or("this crate has no runtime in version.rs")?;
+    let manifest = fs::read_to_string("Cargo.toml").map_err(|error| format!("Cargo.toml: {error}"))?;
+    let (_, runtime) = manifest
+        .split_once("\n[package.metadata]\nruntime = \"")
+        .ok_or("Cargo.toml does not name the runtime's crate; add [package.metadata] with `runtime = \"...\"`")?;
+    let runtime = runtime.split('"').next().unwrap_or_default();
     let lock = fs::read_to_string("Cargo.lock").map_err(|error| format!("Cargo.lock: {error}"))?;
     let (_, entry) = lock
         .split_once(&format!("\nname = \"{runtime}\"\nversion = \""))

@@ -19,8 +19,6 @@ use crate::{FOUND, is_everything_meant, is_meant};
 
 /// Refusals that depend on input values, by a part of their ids, each with these values.
 const BY_VALUES: &[(&str, &str)] = &[
-    ("CastMap-1/refuse/key_beyond", "the keys of the map"),
-    ("DictVectorizer-1/refuse/unknown_", "the keys of the map"),
     ("Attention-24/refuse/mask_shorter_than_a_length", "the lengths"),
     ("Attention-25/refuse/mask_shorter_than_a_length", "the lengths"),
     ("Col2Im-18/refuse/", "the sizes of image and block"),
@@ -31,7 +29,6 @@ const BY_VALUES: &[(&str, &str)] = &[
     ("/refuse/other_window", "the length of the frames"),
     ("/refuse/one_length_too_", "the lengths"),
     ("/refuse/partly_beyond_the_cache", "the places that are written"),
-    ("/refuse/twice", "the axes"),
     ("ir/graph/refuse/rank-against-declaration", "what the inputs are given"),
     ("ir/graph/refuse/shape-against-", "what the inputs are given"),
     ("ir/graph/refuse/size-against-a-declared-zero", "what the inputs are given"),

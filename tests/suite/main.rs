@@ -3,12 +3,13 @@
 //!
 //! `SUITE_ONLY=ai.onnx/Conv` selects the operators and groups with this prefix.
 
-mod behaviour;
 mod check;
+mod inference;
 mod levels;
 mod records;
 mod refusals;
 mod sensitivity;
+mod silent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -26,6 +27,11 @@ struct Made {
 }
 
 impl Made {
+    /// Returns the operator with its domain.
+    fn operator(&self) -> String {
+        format!("{}/{}", self.version.domain, self.version.name)
+    }
+
     /// Returns the cases that are not refusals.
     fn runnable(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| case.refusal.is_none() && !case.id.contains("/refuse/"))
@@ -35,7 +41,7 @@ impl Made {
 /// Results of the tests on generated cases.
 #[derive(Default)]
 struct Found {
-    behaviour: Vec<String>,
+    silent: Vec<String>,
     /// Number of operator versions that only add and multiply.
     arithmetic: usize,
     integers: Vec<String>,
@@ -44,13 +50,14 @@ struct Found {
     refusals: Vec<Result<(), String>>,
     sensitivity: sensitivity::Totals,
     check: check::Totals,
+    inference: inference::Totals,
 }
 
 impl Found {
     fn of(versions: &[Made]) -> Found {
         let each = |check: fn(&Made) -> Vec<String>| versions.iter().flat_map(check).collect();
         Found {
-            behaviour: versions.windows(2).flat_map(|pair| behaviour::check_pair(&pair[0], &pair[1])).collect(),
+            silent: versions.windows(2).flat_map(|pair| silent::check_pair(&pair[0], &pair[1])).collect(),
             arithmetic: versions.iter().filter(|made| made.computes.contains(&Computation::Arithmetic)).count(),
             integers: each(levels::integers_beyond_their_type),
             defaults: each(levels::defaults_of_later_texts),
@@ -58,17 +65,26 @@ impl Found {
             refusals: versions.iter().flat_map(refusals::check).collect(),
             sensitivity: sensitivity::Totals::of(versions),
             check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),
+            inference: versions
+                .iter()
+                .map(|made| inference::Totals::of(&made.operator(), made.runnable()))
+                .fold(inference::Totals::default(), inference::Totals::with),
         }
     }
 
     fn with(mut self, other: Found) -> Found {
-        self.behaviour.extend(other.behaviour);
+        self.silent.extend(other.silent);
         self.arithmetic += other.arithmetic;
         self.integers.extend(other.integers);
         self.defaults.extend(other.defaults);
         self.records.extend(other.records);
         self.refusals.extend(other.refusals);
-        Found { check: self.check.with(other.check), sensitivity: self.sensitivity.with(other.sensitivity), ..self }
+        Found {
+            check: self.check.with(other.check),
+            inference: self.inference.with(other.inference),
+            sensitivity: self.sensitivity.with(other.sensitivity),
+            ..self
+        }
     }
 }
 

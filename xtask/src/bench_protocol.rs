@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::run::{Event, plan, run};
+use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_subject::message::{Answer, Answered, Command, Failure, Started, ValueFile};
 use onnx_conformance_subject::{Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess};
 use serde::Serialize;
@@ -21,8 +22,7 @@ const MAX_ADDED: Duration = Duration::from_millis(1);
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Cases to run, as globs over their ids.
-    #[arg(default_value = "onnx-1.23.2/node/**")]
+    /// Cases to run, as globs over their ids; by default the node tests of the newest release
     filters: Vec<String>,
     /// Number of rounds; the fastest counts.
     #[arg(long, default_value_t = 3)]
@@ -35,7 +35,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
         bail!("this build is not optimized; run `cargo run --release -p xtask -- bench-protocol`");
     }
     let suite = Suite::open(&workspace::root().join("testdata"))?;
-    let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
+    let newest = [format!("onnx-{}/node/**", Specs::embedded().newest_release())];
+    let filters = if arguments.filters.is_empty() { newest.as_slice() } else { arguments.filters.as_slice() };
+    let plan = plan(&suite, &Filter::new(filters)?, Variant::Runtime)?;
     let mut fastest = Duration::MAX;
     for _ in 0..arguments.rounds.max(1) {
         let (cases, whole, adapter) = round(&plan)?;

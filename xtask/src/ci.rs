@@ -12,7 +12,11 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{ProcessorFeature, feature_list};
+use onnx_conformance_harness::runtimes::Runtimes;
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_subject::CiCases;
 
+use crate::adapters::VersionsFile;
 use crate::{adapters, foreign, import_specs, wheel, workspace};
 
 /// Version of cargo-deny.
@@ -43,25 +47,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum package size of a registry.
 const MAX_PACKED: u64 = 10_000_000;
 
-/// Crates outside of the workspace that run the suite as their tests, and the number of repetitions: side effects of a runtime on
-/// its process must not change the outcome. The candle crate is not included, because its build needs `protoc`.
-const RUNTIME_CRATES: [(&str, usize); 2] = [(EVERY_COMMIT, 2), ("tract-runtime", 1)];
-
-/// The crate that every commit tests. The others, which build a runtime, are tested with `--whole` and by one commit of sixteen.
-const EVERY_COMMIT: &str = "hostile-runtime";
-
-/// Adapters that are tested on every case.
-pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
-
-/// Adapters that are tested on part of their measured cases, also with `--whole`.
-const SAMPLED: [&str; 1] = ["openvino"];
+/// The crate outside of the workspace that every commit tests, twice: side effects of a runtime on its process must not change
+/// the outcome. The crates of adapters with `ci: part` are tested with `--whole` and by one commit of sixteen.
+const EVERY_COMMIT: &str = "tests/crates/hostile-runtime";
 
 /// Part of the measured cases of a sampled runtime.
 const SAMPLE: &str = "1/20";
-
-/// Filter of the cases of a sampled runtime. `OpenVINO` copies string objects instead of texts, so that strings end in an error, a wrong
-/// value or a crash, as the memory happens to be.
-const NO_STRINGS: &str = "!**/*string*";
 
 /// Number of parts of the suite. A commit runs one part on the adapters.
 const PARTS: u64 = 16;
@@ -151,7 +142,7 @@ fn preparation() -> MutexGuard<'static, Option<JoinHandle<Result<()>>>> {
 fn prepare() -> Result<()> {
     import_specs::environment()?;
     wheel::environment()?;
-    ADAPTERS.into_iter().try_for_each(adapters::setup)?;
+    whole()?.iter().try_for_each(|name| adapters::setup(name))?;
     install_browser();
     Ok(())
 }
@@ -218,8 +209,13 @@ fn on_packages(packages: &[&str], arguments: &[&str]) -> Command {
 fn runtime_crates(arguments: &Arguments) -> Result<()> {
     let is_all = part(arguments)?.is_none_or(|part| part.starts_with("1/"));
     let target = workspace::target().join("crates");
-    for (name, times) in RUNTIME_CRATES.into_iter().filter(|(name, _)| is_all || *name == EVERY_COMMIT) {
-        let home = workspace::root().join("tests/crates").join(name);
+    let mut crates = vec![(EVERY_COMMIT.to_owned(), 2)];
+    for (name, _) in Runtimes::embedded()?.all().filter(|(_, file)| is_all && file.ci == CiCases::Part) {
+        crates.extend(VersionsFile::read(name)?.manifest.map(|folder| (folder, 1)));
+    }
+    for (folder, times) in crates {
+        let home = workspace::root().join(&folder);
+        let name = home.file_name().context("the folder of a crate has no name")?;
         run(Command::new("cargo").args(["fmt", "--check"]).current_dir(&home))?;
         let around = workspace::target().join("foreign").join(name);
         if around.exists() {
@@ -276,7 +272,7 @@ fn own(name: &str) -> String {
 
 /// Runs the adapters and, concurrently, the tests of the site, which wait for a browser most of the time.
 fn adapters_and_site(arguments: &Arguments) -> Result<()> {
-    for name in ADAPTERS {
+    for name in &whole()? {
         adapters::setup(name)?;
     }
     cargo(&["build", "--quiet"])?;
@@ -293,7 +289,7 @@ fn adapters_and_site(arguments: &Arguments) -> Result<()> {
 /// it was measured on.
 fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
-    for name in ADAPTERS {
+    for name in &whole()? {
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
         // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
@@ -302,7 +298,10 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         }
     }
     let here = ProcessorFeature::here();
-    for name in SAMPLED {
+    for (name, file) in Runtimes::embedded()?.all().filter(|(_, file)| file.ci == CiCases::Part) {
+        if VersionsFile::read(name)?.manifest.is_some() {
+            continue;
+        }
         let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
         if newest.processor() != Some(&here) {
             anstream::println!(
@@ -313,10 +312,26 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         }
         adapters::setup(name)?;
         let scope = newest.scope().iter().map(String::as_str);
-        run_cases(name, &["--shard", SAMPLE].into_iter().chain(scope).chain([NO_STRINGS]).collect::<Vec<_>>())?;
-        samples(name, &Filter::new(&[NO_STRINGS])?)?;
+        let omitted: Vec<String> = file.ci_omits.iter().map(|pattern| format!("!{pattern}")).collect();
+        let omitted: Vec<&str> = omitted.iter().map(String::as_str).collect();
+        run_cases(
+            name,
+            &["--shard", SAMPLE].into_iter().chain(scope).chain(omitted.iter().copied()).collect::<Vec<_>>(),
+        )?;
+        samples(name, &Filter::new(&omitted)?)?;
     }
     Ok(())
+}
+
+/// Returns the adapters that are tested on every case.
+fn whole() -> Result<Vec<String>> {
+    let runtimes = Runtimes::embedded()?;
+    Ok(runtimes.all().filter(|(_, file)| file.ci == CiCases::Whole).map(|(name, _)| name.to_owned()).collect())
+}
+
+/// Returns true if CI tests the adapter on every case.
+pub(crate) fn is_whole(name: &str) -> Result<bool> {
+    Ok(whole()?.iter().any(|other| other == name))
 }
 
 /// Returns the part of the suite that this commit runs on the adapters; `None` for all of it.
@@ -357,13 +372,16 @@ fn samples(name: &str, filter: &Filter) -> Result<()> {
     run_cases(name, &["--timeout", "60", "--from", &list.to_string_lossy()])
 }
 
-/// Runs the tests of older releases on the adapters, in the environments of the previous step. The tests of 1.23.0 and 1.23.1
-/// equal those of 1.23.2.
+/// Runs the tests of older releases on the adapters, in the environments of the previous step. Patch releases of the newest
+/// one have the same tests.
 fn older_releases(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
-    for name in ADAPTERS {
+    let newest = Specs::embedded().newest_release();
+    let (minor, _) = newest.rsplit_once('.').with_context(|| format!("the release {newest} has no patch number"))?;
+    let newest = format!("!onnx-{minor}.*/**");
+    for name in &whole()? {
         let expectations = format!("expectations/releases/{name}.yaml");
-        let options = ["--expectations", &expectations, "onnx-*/**", "!onnx-1.23.*/**"];
+        let options = ["--expectations", &expectations, "onnx-*/**", &newest];
         run_cases(name, &[&options[..], &words(part.as_ref())].concat())?;
     }
     Ok(())

@@ -1,16 +1,11 @@
 //! Writes version files and releases.yaml in a canonical format, so that a text diff shows exactly the changes.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use onnx_conformance_reference::spec::{
-    AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases,
-    TextFacts, Texts,
+    AttributeSpec, DefaultValue, FormalParameter, OpSpec, Presence, Releases, TextFacts, Texts,
 };
 use serde::Deserialize;
-
-/// Maximum width of a line of prose.
-const WIDTH: usize = 110;
 
 /// Formats a version file.
 pub(crate) fn version_file(spec: &OpSpec) -> String {
@@ -19,10 +14,6 @@ pub(crate) fn version_file(spec: &OpSpec) -> String {
     line(&mut text, &format!("op: {}", version.name));
     line(&mut text, &format!("domain: {}", version.domain));
     line(&mut text, &format!("since: {}", version.since));
-    if let Some(changes) = &spec.changes {
-        prose(&mut text, "changes", changes);
-    }
-    behaviours(&mut text, &spec.behaviour);
     flag(&mut text, "deprecated", spec.deprecated);
     flag(&mut text, "experimental", spec.experimental);
     if let Some(function) = spec.function {
@@ -47,46 +38,6 @@ pub(crate) fn version_file(spec: &OpSpec) -> String {
         }
     }
     text
-}
-
-/// Writes the changes of meaning that a signature does not show.
-fn behaviours(text: &mut String, behaviours: &[Behaviour]) {
-    if behaviours.is_empty() {
-        return;
-    }
-    line(text, "behaviour:");
-    for behaviour in behaviours {
-        let mut says = String::new();
-        prose(&mut says, "says", &behaviour.says);
-        for (number, row) in says.lines().enumerate() {
-            line(text, &format!("{}{row}", if number == 0 { "  - " } else { "    " }));
-        }
-        line(text, &format!("    example: {}", scalar(&behaviour.example)));
-        conditions(text, "attributes", &behaviour.attributes, |value| match value {
-            AttributeValue::Int(value) => value.to_string(),
-            AttributeValue::Text(value) => scalar(value),
-        });
-        conditions(text, "types", &behaviour.types, |element| element.0.to_string());
-        conditions(text, "ranks", &behaviour.ranks, usize::to_string);
-        for (key, names) in [("given", &behaviour.given), ("left_out", &behaviour.left_out)] {
-            if !names.is_empty() {
-                line(text, &format!("    {key}: [{}]", names.join(", ")));
-            }
-        }
-    }
-}
-
-fn conditions<T>(text: &mut String, key: &str, conditions: &BTreeMap<String, OneOf<T>>, shown: impl Fn(&T) -> String) {
-    let one = |(name, condition): (&String, &OneOf<T>)| {
-        let values = condition.values().iter().map(&shown).collect::<Vec<_>>().join(", ");
-        match condition {
-            OneOf::In(_) => format!("{}: [{values}]", scalar(name)),
-            OneOf::Not { .. } => format!("{}: {{not: [{values}]}}", scalar(name)),
-        }
-    };
-    if !conditions.is_empty() {
-        line(text, &format!("    {key}: {{{}}}", conditions.iter().map(one).collect::<Vec<_>>().join(", ")));
-    }
 }
 
 /// Formats releases.yaml.
@@ -139,29 +90,6 @@ fn flag(text: &mut String, name: &str, set: bool) {
     if set {
         line(text, &format!("{name}: true"));
     }
-}
-
-/// Writes a sentence on one line, or folded if it is too long.
-fn prose(text: &mut String, key: &str, sentence: &str) {
-    let words: Vec<&str> = sentence.split_whitespace().collect();
-    let single = scalar(&words.join(" "));
-    if key.len() + 2 + single.len() <= WIDTH {
-        return line(text, &format!("{key}: {single}"));
-    }
-    let _ = write!(text, "{key}: >-");
-    let mut column = WIDTH;
-    for word in words {
-        if column + 1 + word.len() > WIDTH {
-            text.push_str("\n  ");
-            column = 2;
-        } else {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += word.len();
-    }
-    text.push('\n');
 }
 
 fn fields(attribute: &AttributeSpec) -> String {
@@ -269,13 +197,5 @@ mod tests {
             assert_eq!(scalar(text), written);
         }
         assert_eq!(flow_scalar("map(int64, float)"), "\"map(int64, float)\"");
-    }
-
-    #[test]
-    fn long_prose_is_folded() {
-        let mut text = String::new();
-        prose(&mut text, "changes", &"word ".repeat(40));
-        assert!(text.starts_with("changes: >-\n  word"), "{text}");
-        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }
 }

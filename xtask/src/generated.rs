@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use onnx_conformance_cases::generate::{OperatorCatalog, OperatorFile, RecipesFile, TypesFile};
+use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TypesFile};
 use onnx_conformance_cases::suite::records;
 use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
 use onnx_conformance_subject::AdapterFile;
@@ -62,7 +62,7 @@ fn changes() -> Result<String> {
 /// The page of traps with a new table.
 fn traps() -> Result<String> {
     let page = fs::read_to_string(workspace::root().join(TRAPS)).with_context(|| format!("cannot read {TRAPS}"))?;
-    let page = onnx_conformance_report::traps::page(&page, Specs::embedded(), &OperatorCatalog::embedded())?;
+    let page = onnx_conformance_report::traps::page(&page, Specs::embedded())?;
     page.with_context(|| format!("{TRAPS} has no table of traps"))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::spec::diff::compare;
-use onnx_conformance_reference::spec::{Behaviour, OpSpec, Releases, TextFacts, Texts, yaml};
+use onnx_conformance_reference::spec::{OpSpec, Releases, TextFacts, Texts, yaml};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Output of the script: version files without `changes` and `behaviour`, releases.yaml, texts.yaml and the texts.
+/// Output of the script: version files, releases.yaml, texts.yaml and the texts.
 #[derive(Deserialize)]
 struct Dump {
     schemas: Vec<OpSpec>,
@@ -37,7 +37,7 @@ struct Dump {
 }
 
 impl Dump {
-    /// Returns the files without hand-written parts, by their paths below specs/.
+    /// Returns the files other than version files, by their paths below specs/.
     fn whole_files(&self) -> BTreeMap<String, String> {
         let texts = Texts { texts: self.texts.clone() };
         BTreeMap::from([
@@ -95,10 +95,7 @@ fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String
     let root = workspace::root().join("specs");
     let mut files = dump.whole_files();
     for schema in &dump.schemas {
-        let path = path_of(schema);
-        let written = committed.get(&path).map(|text| hand_written(&path, text)).transpose()?.unwrap_or_default();
-        let HandWritten { changes, behaviour } = written;
-        files.insert(path, emit::version_file(&OpSpec { changes, behaviour, ..schema.clone() }));
+        files.insert(path_of(schema), emit::version_file(schema));
     }
     let mut done = Vec::new();
     for (path, text) in &files {
@@ -119,18 +116,6 @@ fn write_file(path: &Path, text: &str) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The hand-written fields of a version file, which are kept.
-#[derive(Default, Deserialize)]
-struct HandWritten {
-    changes: Option<String>,
-    #[serde(default)]
-    behaviour: Vec<Behaviour>,
-}
-
-fn hand_written(path: &str, text: &str) -> Result<HandWritten> {
-    Ok(yaml::read(&format!("specs/{path}"), text)?)
 }
 
 /// Returns every difference between the committed files and the package.
@@ -160,14 +145,12 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
         Ok(committed) => committed,
         Err(error) => return vec![error.to_string()],
     };
-    let expected =
-        OpSpec { changes: committed.changes.clone(), behaviour: committed.behaviour.clone(), ..schema.clone() };
-    if committed == expected {
+    if committed == *schema {
         let written = emit::version_file(&committed) == text;
         return if written { Vec::new() } else { vec!["the file differs from the output of import-specs".to_owned()] };
     }
-    let mut fields: Vec<String> = compare(&committed, &expected).iter().map(ToString::to_string).collect();
-    if committed.version != expected.version {
+    let mut fields: Vec<String> = compare(&committed, schema).iter().map(ToString::to_string).collect();
+    if committed.version != schema.version {
         fields.push(format!("it describes {}", committed.version.qualified()));
     }
     if fields.is_empty() {
@@ -198,7 +181,8 @@ mod tests {
     #[test]
     fn a_difference_names_the_field() {
         let specs = Specs::embedded();
-        let schema = specs.find("", "Shape", 15).unwrap();
+        // What people say of a change is in op.yaml.
+        let schema = &OpSpec { changes: Vec::new(), ..specs.find("", "Shape", 15).unwrap().clone() };
         let text = emit::version_file(schema).replace("default: 0", "default: 1").replace("    - tensor(int8)\n", "");
         let found = differences(schema, "ai.onnx/Shape/15.yaml", &text);
         assert_eq!(found, ["attribute start has default 0 instead of default 1", "tensor(int8) added to T"]);

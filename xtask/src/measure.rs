@@ -131,7 +131,7 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
         measured.display()
     );
     // CI tests the newest version on every case, so changed cases are detected without digests.
-    if ci::ADAPTERS.contains(&name) && versions.newest().is_some_and(|(newest, _)| newest == version) {
+    if ci::is_whole(name)? && versions.newest().is_some_and(|(newest, _)| newest == version) {
         fs::remove_file(measured.with_extension("digests"))?;
     }
     Ok(())

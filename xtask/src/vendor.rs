@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use onnx_conformance_cases::compare::{UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE};
 use onnx_conformance_cases::suite::{Release, Tolerance, release_key};
 use serde::Deserialize;
 
@@ -47,7 +48,7 @@ struct Taken {
 const PACKAGES: &str = include_str!("vendor/packages.yaml");
 
 /// Default of upstream's loader and collectors.
-const DEFAULT: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+const DEFAULT: Tolerance = Tolerance { rtol: UPSTREAM_RELATIVE, atol: UPSTREAM_ABSOLUTE };
 
 /// Writes the releases' folders, or with `--check` compares them.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {

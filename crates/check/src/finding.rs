@@ -191,7 +191,7 @@ impl Described {
         Described {
             name: name.to_owned(),
             value_type: fact.and_then(|fact| fact.value_type.clone()),
-            shape: shape.map(|shape| shape.iter().map(crate::facts::dim_text).collect()),
+            shape: shape.map(|shape| shape.iter().map(ToString::to_string).collect()),
         }
     }
 }

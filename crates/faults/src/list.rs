@@ -417,7 +417,7 @@ impl Operator {
         let mut faults = Vec::new();
         for pair in self.versions.windows(2) {
             let (before, after) = (pair[0].version.since, pair[1].version.since);
-            if pair[1].changes.is_some() {
+            if !pair[1].changes.is_empty() {
                 let swapped = |version: u32, other: u32| {
                     let what = format!("follows version {other}");
                     self.fault(Class::Version, (version, version), what, Change::AsVersion(other))

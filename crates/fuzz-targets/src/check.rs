@@ -1,6 +1,6 @@
 //! Fuzz target for checks and conversions of models, compared with each other and with the executor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,15 @@ use onnx_conformance_check::{Limits, check};
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, Step, run_traced};
+use onnx_conformance_reference::infer::Size;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
-use onnx_conformance_reference::proto::{Message as _, ModelProto};
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::dimension;
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
@@ -74,21 +77,51 @@ fn render(report: &ModelReport) {
     let _ = (text(report), table(reports), markdown_report(reports), page(reports), sarif(reports));
 }
 
-/// Compares the inferred facts of a value with the value: type, dimensions, elements.
-fn contradicts(fact: &ValueFact, value: &Value) -> Option<String> {
+/// Compares the inferred facts of a value with the value: type, dimensions, elements. Formulas are evaluated with the
+/// sizes of named dimensions.
+fn contradicts(fact: &ValueFact, value: &Value, sizes: &HashMap<String, usize>) -> Option<String> {
     if let Some(known) = fact.value_type.as_ref().filter(|known| **known != value.value_type()) {
         return Some(format!("is inferred as {known}, but is {}", value.value_type()));
     }
     let tensor = value.as_tensor()?;
     if let Some(shape) = &fact.shape {
-        let fits = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Size(known) if known != size);
+        let fits = |(dim, size): (&Dim, &usize)| {
+            let known = Size::from_dim(dim).and_then(|known| known.evaluate(&|name| sizes.get(name).copied()));
+            known.is_none_or(|known| i64::try_from(*size) == Ok(known))
+        };
         if shape.len() != tensor.rank() || !shape.iter().zip(tensor.shape()).all(fits) {
             return Some(format!("is inferred with shape {shape:?}, but has {:?}", tensor.shape()));
+        }
+    }
+    if let Some(elements) = &fact.elements {
+        let fits = |(element, value): (&Option<Size>, &i64)| {
+            let known = element.as_ref().and_then(|known| known.evaluate(&|name| sizes.get(name).copied()));
+            known.is_none_or(|known| known == *value)
+        };
+        let values = tensor.indices();
+        if elements.len() != values.len() || !elements.iter().zip(&values).all(fits) {
+            return Some(format!("is inferred as {elements:?}, but is {values:?}"));
         }
     }
     let constant = fact.constant.as_ref()?;
     (constant != value && compare(constant, value, &Accuracy::Exact).is_err())
         .then(|| format!("is inferred as {constant:?}, but is {value:?}"))
+}
+
+/// Returns the sizes of the named dimensions of a graph's inputs.
+fn named_sizes(graph: &GraphProto, inputs: &[Named]) -> HashMap<String, usize> {
+    let mut sizes = HashMap::new();
+    for info in &graph.input {
+        let value = inputs.iter().find(|input| input.name == info.name()).and_then(|input| input.value.as_tensor());
+        let kind = info.r#type.as_ref().and_then(|kind| kind.value.as_ref());
+        let (Some(tensor), Some(type_proto::Value::TensorType(declared))) = (value, kind) else { continue };
+        for (dim, size) in declared.shape.iter().flat_map(|shape| &shape.dim).zip(tensor.shape()) {
+            if let Some(dimension::Value::DimParam(name)) = &dim.value {
+                sizes.entry(name.clone()).or_insert(*size);
+            }
+        }
+    }
+    sizes
 }
 
 /// Checks that the inferred facts of the main graph are true of its values, and that a model with errors in its nodes does not
@@ -108,6 +141,9 @@ fn compare_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(),
     }
     let limits = limits();
     let inferred = infer(&undeclared, &limits);
+    let Some(graph) = &model.graph else { return Ok(()) };
+    let Some((_, inputs)) = generated_trial(&inputs_to_give(graph), 0, &limits).ok() else { return Ok(()) };
+    let sizes = named_sizes(graph, &inputs);
     let first_bug = Mutex::new(None);
     let step = |step: &Step<'_>| {
         if step.depth > 0 {
@@ -116,14 +152,14 @@ fn compare_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(),
         for (name, value) in step.node.outputs.iter().zip(step.outputs) {
             let Some(value) = value else { continue };
             let fact = inferred.value(BodyId::MAIN, name);
-            let contradiction = fact.and_then(|fact| contradicts(fact, value));
+            let contradiction = fact.and_then(|fact| contradicts(fact, value, &sizes));
             if let (Some(contradiction), Ok(mut first_bug)) = (contradiction, first_bug.lock()) {
                 let operator = step.node.op_type.clone();
                 first_bug.get_or_insert(Bug::Inference { name: name.clone(), operator, contradiction });
             }
         }
     };
-    let Some(ran) = run(model, &step) else { return Ok(()) };
+    let Some(ran) = run_on(model, &inputs, &step) else { return Ok(()) };
     if let Some(bug) = first_bug.into_inner().ok().flatten() {
         return Err(bug);
     }
@@ -148,12 +184,7 @@ enum NoOutputs {
     Run(#[from] RunError),
 }
 
-/// Runs the model on generated inputs; `None` if no inputs can be generated, or if the model does not load.
-fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, NoOutputs>> {
-    let (_, inputs) = generated_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
-    run_on(model, &inputs, step)
-}
-
+/// Runs the model; `None` if it does not load.
 fn run_on(
     model: &ModelProto,
     inputs: &[Named],

@@ -71,6 +71,8 @@ pub mod note;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]
+pub mod runtimes;
+#[doc(hidden)]
 pub mod shell;
 #[doc(hidden)]
 pub mod smoke;
@@ -80,6 +82,6 @@ pub mod whole_file;
 pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
-    Declaration, ElementType, Host, Named, Output, Phase, Request, Response, Runtime, Tensor, Value, ValueType,
-    Variant, adapter, serve,
+    Declaration, ElementType, Ended, Host, InProcess, Named, Output, Phase, Ran, Request, Response, Runtime, Tensor,
+    Value, ValueType, Variant, adapter, serve,
 };

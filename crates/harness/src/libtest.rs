@@ -1,9 +1,14 @@
 //! The suite as the tests of a runtime's own crate: a test binary for `cargo test` and cargo-nextest.
 
+mod arguments;
 mod choice;
+mod printer;
+mod runner;
+mod trial;
 mod trials;
 
 use std::collections::BTreeMap;
+use std::io::{Write as _, stdout};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +17,6 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use libtest_mimic::{Arguments, Trial};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
 use onnx_conformance_subject::{
@@ -24,7 +28,9 @@ use crate::gate_file::{GateOptions, SuiteOrigin};
 use crate::interrupt::stopped_by_interrupt;
 use crate::note::note;
 use crate::shell::word;
+use arguments::{Action, Arguments};
 use choice::choose;
+use trial::{Completion, FAILED, Trial};
 use trials::Trials;
 
 pub use trials::UPDATE;
@@ -163,7 +169,17 @@ impl Harness {
         if let (Place::Subprocess(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
             return serve(runtime);
         }
-        let arguments = Arguments::from_args();
+        let arguments = match Arguments::from_process() {
+            Ok(arguments) if arguments.action == Action::Help => {
+                let _ = stdout().write_all(arguments::help().as_bytes());
+                return ExitCode::SUCCESS;
+            }
+            Ok(arguments) => arguments,
+            Err(error) => {
+                note(&format!("error: {error}"));
+                return ExitCode::from(FAILED);
+            }
+        };
         let code = self.run_trials(arguments).unwrap_or_else(|error| {
             note(&format!("error: {error:#}"));
             ExitCode::from(crate::exit::HARNESS)
@@ -178,19 +194,20 @@ impl Harness {
         let suite = Suite::project(self.testdata.as_deref(), Generated::embedded())?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
         let groups = choose(suite, &filter, &arguments)?;
-        if arguments.list {
+        if arguments.action == Action::List {
             let listed = groups.into_iter().map(|group| group.name).chain([trials::EXPECTATIONS.to_owned()]);
-            let listed = listed.map(|name| Trial::test(name, || Ok(()))).collect();
-            return Ok(libtest_mimic::run(&arguments, listed).exit_code());
+            let listed = listed.map(|name| Trial::new(name, || Ok(Completion::Passed))).collect();
+            return Ok(runner::run(&arguments, listed, &mut stdout())?.exit_code());
         }
-        let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+        let is_whole = arguments.is_whole();
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if wants_update && !is_whole {
             note(&format!("{UPDATE} has no effect in a run of some of the tests"));
         }
         let jobs = self.requests_at_a_time(arguments.test_threads);
         arguments.test_threads = Some(jobs);
-        let options = Options { workers: jobs, limits: self.limits, restarts: self.restarts, ..Options::default() };
+        let options =
+            Options { workers: jobs.get(), limits: self.limits, restarts: self.restarts, ..Options::default() };
         let (host, stop) = open_host(self.place, options)?;
         let accepted = probe_if_undeclared(&*host);
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
@@ -219,28 +236,28 @@ impl Harness {
         });
         let trial = |group: choice::Choice| {
             let trials = Arc::clone(&trials);
-            Trial::ignorable_test(group.name.clone(), move || trials.run_group(&group))
+            Trial::new(group.name.clone(), move || trials.run_group(&group))
         };
         let mut all: Vec<Trial> = groups.into_iter().map(trial).collect();
         let whole = Arc::clone(&trials);
-        all.push(Trial::test(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
-        let conclusion = libtest_mimic::run(&arguments, all);
+        all.push(Trial::new(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
+        let conclusion = runner::run(&arguments, all, &mut stdout())?;
         let is_right = trials.finish()?;
         Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
     }
 
     /// Returns the number of requests that the runtime gets at a time, at most one per thread.
-    fn requests_at_a_time(&self, threads: Option<usize>) -> usize {
+    fn requests_at_a_time(&self, threads: Option<NonZeroUsize>) -> NonZeroUsize {
         let declared = match &self.place {
             Place::Subprocess(runtime) => runtime.jobs(),
             Place::InProcess(host) => host.jobs(),
         };
-        let jobs = match (self.jobs.map(NonZeroUsize::get).or(declared), threads) {
+        let declared = declared.map(|jobs| NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN));
+        match (self.jobs.or(declared), threads) {
             (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
             (None, Some(threads)) => threads,
-            (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-        };
-        jobs.max(1)
+            (None, None) => available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        }
     }
 }
 

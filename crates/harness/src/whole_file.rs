@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::{Builder, TempPath};
+use onnx_conformance_subject::unique::create_unique;
 
 /// Largest number of links in a row that are followed, as systems do.
 const MAX_LINKS: usize = 40;
@@ -35,7 +35,7 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An entry in the list of unfinished files.
+/// An entry in the list of unfinished files. The file is removed with it, unless the entry is forgotten.
 #[derive(Debug)]
 struct Unfinished(PathBuf);
 
@@ -44,11 +44,20 @@ impl Unfinished {
         unfinished().insert(path.to_owned());
         Unfinished(path.to_owned())
     }
+
+    /// Removes the entry alone: the file is in place, or belongs to somebody else.
+    fn forget(mut self) {
+        unfinished().remove(&std::mem::take(&mut self.0));
+    }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        unfinished().remove(&self.0);
+        // An entry without a path was forgotten. If the file cannot be removed, there is no remedy.
+        if !self.0.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.0);
+            unfinished().remove(&self.0);
+        }
     }
 }
 
@@ -66,8 +75,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    /// The temporary file, its target, and its entry in the list of unfinished files, which is dropped last.
-    places: Option<(TempPath, PathBuf, Unfinished)>,
+    /// The temporary file, and its target.
+    places: Option<(Unfinished, PathBuf)>,
 }
 
 impl WholeFile {
@@ -87,17 +96,22 @@ impl WholeFile {
         let make = |path: &Path| {
             // The entry is added before the file exists, so that a signal in between leaves no file.
             let entry = Unfinished::new(path);
-            Ok((File::options().read(true).write(true).create_new(true).open(path)?, entry))
+            match File::options().read(true).write(true).create_new(true).open(path) {
+                Ok(file) => Ok((file, entry)),
+                Err(error) => {
+                    entry.forget();
+                    Err(error)
+                }
+            }
         };
         let prefix = format!(".{}.", name.get(..name.floor_char_boundary(PREFIX)).unwrap_or_default());
-        let made = Builder::new().prefix(&prefix).make_in(folder, make).map_err(|error| {
+        let (_, (file, temporary)) = create_unique(folder, &prefix, make).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot create a file in {}: {error}", folder.display()))
         })?;
-        let ((file, entry), temporary) = made.into_parts();
         if let Some(old) = old {
             file.set_permissions(old)?;
         }
-        Ok(WholeFile { file, places: Some((temporary, target, entry)) })
+        Ok(WholeFile { file, places: Some((temporary, target)) })
     }
 
     /// Returns the file as it is now.
@@ -108,10 +122,10 @@ impl WholeFile {
     /// Moves the file to its place and returns it.
     pub fn put(mut self) -> io::Result<File> {
         self.file.flush()?;
-        if let Some((temporary, target, _entry)) = self.places {
+        if let Some((temporary, target)) = self.places {
             self.file.sync_all()?;
-            // Unlike `TempPath::persist`, this also replaces a file on Windows that another process reads.
-            fs::rename(&temporary, &target)?;
+            fs::rename(&temporary.0, &target)?;
+            temporary.forget();
         }
         Ok(self.file)
     }
@@ -209,7 +223,7 @@ mod tests {
     fn a_file_is_known_as_unfinished_until_it_is_in_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let begin = || WholeFile::beside(&folder.path().join("a")).unwrap();
-        let entry = |file: &WholeFile| file.places.as_ref().unwrap().0.to_path_buf();
+        let entry = |file: &WholeFile| file.places.as_ref().unwrap().0.0.clone();
         let (dropped, put) = (begin(), begin());
         let entries = [entry(&dropped), entry(&put)];
         assert!(entries.iter().all(|entry| unfinished().contains(entry) && entry.exists()));

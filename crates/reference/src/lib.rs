@@ -36,8 +36,11 @@
 pub mod deadline;
 pub mod dtype;
 pub mod executor;
+pub mod infer;
 pub mod kernels;
 pub mod model;
+#[doc(hidden)]
+pub mod parallel;
 pub mod proto;
 pub mod spec;
 pub mod tensor;

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::executor::{RunError, run};
+use crate::infer::{Attributes, NodeView, Size, ValueFact, refine};
 use crate::kernels::framework::budget::ExecutionLimits;
+use crate::kernels::framework::registry;
+use crate::model::graph::Dim;
 use crate::model::text::parse_model;
 use crate::model::{Attribute, Graph, LoadLimits, Model, Node, Opsets, Parameter, read_model};
-use crate::proto::Message;
 use crate::proto::decode::NoExternalData;
+use crate::proto::{AttributeProto, Message, NodeProto, encode};
+use crate::spec::Specs;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
@@ -103,10 +107,135 @@ impl OneNode {
         }
     }
 
+    /// Returns the facts that inference finds about the outputs from facts about the inputs by position.
+    pub(crate) fn infer(&self, facts: &[ValueFact]) -> Vec<ValueFact> {
+        let proto = NodeProto {
+            op_type: Some(self.node.op_type.clone()),
+            input: self.node.inputs.clone(),
+            output: self.node.outputs.clone(),
+            attribute: self.node.attributes.iter().map(|(name, value)| attribute_proto(name, value)).collect(),
+            ..NodeProto::default()
+        };
+        let spec = Specs::embedded().find(&self.node.domain, &self.node.op_type, self.opset).unwrap();
+        let given = self.node.inputs.iter().zip(facts).map(|(name, fact)| (!name.is_empty()).then_some(fact));
+        let view = NodeView {
+            node: &proto,
+            spec,
+            opset: self.opset,
+            attributes: Attributes::new(&proto, None),
+            inputs: given.collect(),
+        };
+        let kernel = registry::find(&spec.version).unwrap();
+        let fact = |position| ValueFact { value_type: kernel.output_type(&view, position), ..ValueFact::default() };
+        let mut outputs: Vec<ValueFact> = (0..proto.output.len()).map(fact).collect();
+        refine(&view, &mut outputs);
+        outputs
+    }
+
+    /// Runs the node, and compares each output with what inference finds from the inputs, from their sizes alone, and
+    /// from named sizes. Returns the shapes with names: `A` to `Z` is the input, a number the axis.
+    pub(crate) fn inferred(self) -> Vec<String> {
+        let value = |name: &String| self.inputs.get(name).cloned();
+        let inputs: Vec<Option<Value>> = self.node.inputs.iter().map(value).collect();
+        let of_values = self.infer(&inputs.iter().map(|value| value_fact(value.as_ref())).collect::<Vec<_>>());
+        let of_sizes =
+            self.infer(&inputs.iter().map(|value| without_value(value_fact(value.as_ref()))).collect::<Vec<_>>());
+        let named: Vec<ValueFact> =
+            ('A'..='Z').zip(&inputs).map(|(letter, value)| named_fact(letter, value.as_ref())).collect();
+        let of_names = self.infer(&named);
+        let mut sizes = BTreeMap::new();
+        for (name, value) in named.iter().zip(&inputs) {
+            let tensor = value.as_ref().and_then(Value::as_tensor);
+            let dims = name.shape.iter().flatten().zip(tensor.map(Tensor::shape).unwrap_or_default());
+            sizes.extend(dims.map(|(dim, size)| (dim.to_string(), *size)));
+        }
+        let label = format!("{} {}", self.node.op_type, self.opset);
+        let outputs = self.run().unwrap();
+        for (position, output) in outputs.iter().enumerate() {
+            for facts in [&of_values, &of_sizes, &of_names] {
+                assert_agrees(&label, &facts[position], output, &|name| sizes.get(name).copied());
+            }
+        }
+        of_names.iter().map(|fact| shape_text(fact.shape.as_deref())).collect()
+    }
+
     /// Returns the message of the error that the node must give.
     pub(crate) fn error(self) -> String {
         self.run().expect_err("the node must be refused").to_string()
     }
+}
+
+fn value_fact(value: Option<&Value>) -> ValueFact {
+    value.cloned().map(ValueFact::from_value).unwrap_or_default()
+}
+
+fn without_value(fact: ValueFact) -> ValueFact {
+    ValueFact { constant: None, ..fact }
+}
+
+/// A name for each dimension. Lists of integers, which give shapes and axes, stay known.
+fn named_fact(letter: char, value: Option<&Value>) -> ValueFact {
+    let fact = value_fact(value);
+    match value.and_then(Value::as_tensor) {
+        Some(tensor) if tensor.rank() > 1 || !tensor.element_type().is_integer() => {
+            let name = |axis: usize| Dim::Name(Arc::from(format!("{letter}{axis}")));
+            ValueFact { shape: Some((0..tensor.rank()).map(name).collect()), ..without_value(fact) }
+        }
+        _ => fact,
+    }
+}
+
+/// Writes a shape: `[2*A0, ?]`; a `?` alone is an unknown rank.
+pub(crate) fn shape_text(shape: Option<&[Dim]>) -> String {
+    match shape {
+        Some(shape) => format!("[{}]", shape.iter().map(Dim::to_string).collect::<Vec<_>>().join(", ")),
+        None => "?".to_owned(),
+    }
+}
+
+/// Compares a fact with a value, for these sizes of the names.
+fn assert_agrees(label: &str, fact: &ValueFact, value: &Value, sizes: &dyn Fn(&str) -> Option<usize>) {
+    if let Some(value_type) = &fact.value_type {
+        assert_eq!(*value_type, value.value_type(), "{label}");
+    }
+    let Some(tensor) = value.as_tensor() else {
+        assert_eq!(fact.shape, None, "{label}");
+        return;
+    };
+    let known = |size: Option<Size>| size.map(|size| size.evaluate(sizes).unwrap());
+    if let Some(shape) = &fact.shape {
+        assert_eq!(shape.len(), tensor.rank(), "{label}: {shape:?} is not {:?}", tensor.shape());
+        for (dim, &size) in shape.iter().zip(tensor.shape()) {
+            if let Some(inferred) = known(Size::from_dim(dim)) {
+                assert_eq!(usize::try_from(inferred), Ok(size), "{label}: {shape:?} is not {:?}", tensor.shape());
+            }
+        }
+    }
+    if fact.constant.is_some() || fact.elements.is_some() {
+        let found = tensor.indices();
+        let elements = fact.symbolic_elements().unwrap();
+        assert_eq!(elements.len(), found.len(), "{label}");
+        for (element, found) in elements.into_iter().zip(found) {
+            assert_eq!(known(element).unwrap_or(found), found, "{label}");
+        }
+    }
+}
+
+fn attribute_proto(name: &str, value: &Attribute) -> AttributeProto {
+    let mut proto = AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() };
+    let bytes = |text: &Arc<str>| text.as_bytes().to_vec().into();
+    match value {
+        Attribute::Float(value) => proto.f = Some(*value),
+        Attribute::Int(value) => proto.i = Some(*value),
+        Attribute::String(text) => proto.s = Some(bytes(text)),
+        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(encode::tensor(tensor, "")),
+        Attribute::Type(value) => proto.tp = Some(encode::value_type(value, None)),
+        Attribute::Floats(values) => proto.floats = values.to_vec(),
+        Attribute::Ints(values) => proto.ints = values.to_vec(),
+        Attribute::Strings(texts) => proto.strings = texts.iter().map(bytes).collect(),
+        other => panic!("no test needs {other:?}"),
+    }
+    proto
 }
 
 /// Returns the outputs of a model in ONNX's text syntax, which is checked like any model.

@@ -83,20 +83,9 @@ fn files_diff(specs: &Specs, diff: &VersionDiff) -> String {
     TextDiff::from_lines(&before, &after).unified_diff().header(&from, &to).to_string()
 }
 
-/// Returns the lines of a version file without `since`, `changes` and `behaviour`. A later version has other entries or none,
-/// which does not revoke the earlier ones.
+/// Returns the lines of a version file without `since`, which differs in every version.
 fn signature_lines(text: &str) -> String {
-    let mut is_left_out = false;
-    let mut kept = String::new();
-    for line in text.split_inclusive('\n') {
-        if !line.starts_with([' ', '-', '\n']) {
-            is_left_out = ["since:", "changes:", "behaviour:"].iter().any(|key| line.starts_with(key));
-        }
-        if !is_left_out {
-            kept.push_str(line);
-        }
-    }
-    kept
+    text.split_inclusive('\n').filter(|line| !line.starts_with("since:")).collect()
 }
 
 /// Formats a version with the opsets that select it.

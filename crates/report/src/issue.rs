@@ -5,32 +5,11 @@ use std::fmt::Write as _;
 use onnx_conformance_cases::case::Case;
 use onnx_conformance_harness::escape::markdown;
 use onnx_conformance_harness::findings::{Finding, MeasuredVersions};
+use onnx_conformance_harness::runtimes::Runtimes;
 use onnx_conformance_reference::proto::decode;
 
 use crate::describe_case::describe_parts;
 use crate::site::{model_text, python_expression};
-
-/// Python code to call a runtime: the import, and the lines that run `model` on `inputs`.
-const CALLS: [(&str, &str, &str); 3] = [
-    (
-        "onnxruntime",
-        "import onnxruntime",
-        "session = onnxruntime.InferenceSession(model.SerializeToString(), providers=[\"CPUExecutionProvider\"])\n\
-         print(session.run(None, inputs))",
-    ),
-    (
-        "onnx-reference",
-        "from onnx.reference import ReferenceEvaluator",
-        "print(ReferenceEvaluator(model).run(None, inputs))",
-    ),
-    (
-        "openvino",
-        "import openvino",
-        "onnx.save(model, \"model.onnx\")\n\
-         compiled = openvino.compile_model(\"model.onnx\", \"CPU\", {\"EXECUTION_MODE_HINT\": \"ACCURACY\"})\n\
-         print(compiled(inputs))",
-    ),
-];
 
 /// Helper for values of types that numpy does not have.
 const BYTES: &str = "\ndef tensor(text):\n    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n";
@@ -62,7 +41,9 @@ pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> S
 
 /// Returns a Python program that runs a case; `None` if the runtime has no Python API or the case is too large.
 fn script(runtime: &str, case: &Case) -> Option<String> {
-    let (_, import, call) = CALLS.iter().find(|(name, ..)| *name == runtime)?;
+    let runtimes = Runtimes::embedded().ok()?;
+    let (_, call) = runtimes.in_python().find(|(name, _)| *name == runtime)?;
+    let (import, run) = (&call.import, call.run.trim_end());
     let model = model_text(&decode::model(case.model.clone()).ok()?)?;
     let inputs: Vec<String> = case
         .data
@@ -77,6 +58,6 @@ fn script(runtime: &str, case: &Case) -> Option<String> {
     let helper = if has_bytes { BYTES } else { "" };
     Some(format!(
         "{base64}import numpy as np\nimport onnx\nimport onnx.parser\n{import}\n{helper}\nmodel = onnx.parser.parse_model(r'''\n{model}''')\n\
-         inputs = {{\n{inputs}}}\n{call}\n"
+         inputs = {{\n{inputs}}}\npath = \"model.onnx\"\nonnx.save(model, path)\n{run}\nprint(outputs)\n"
     ))
 }

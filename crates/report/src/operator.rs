@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
+use onnx_conformance_cases::generate::{ConstraintFile, GenerateError, OperatorCatalog, OperatorFile, RuleOf};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::findings::{FindingError, Findings};
 use onnx_conformance_reference::spec::diff::{self, DiffError};
@@ -30,8 +30,8 @@ pub enum DescribeError {
     Findings(#[from] FindingError),
 }
 
-/// Describes an operator version in colour: signature, types per version, results of the runtimes of these columns, cases, traps,
-/// findings.
+/// Describes an operator version in colour: signature, types per version, results of the runtimes of these columns, changes,
+/// rules, cases, findings.
 pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
@@ -46,10 +46,9 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
         measured(&mut text, table, columns);
         types(&mut text, &tables, columns);
         changes(&mut text, version, &sinces)?;
-        rules(&mut text, file);
+        rules(&mut text, version, file);
         cases(&mut text, table);
     }
-    traps(&mut text, version, file);
     findings(&mut text, version)?;
     Ok(text)
 }
@@ -187,8 +186,16 @@ fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Resu
     Ok(())
 }
 
-fn rules(text: &mut String, file: &OperatorFile) {
-    let rules = file.constraints.0.iter().map(|(id, rule)| [id.clone(), line(&rule.says).into_owned()]);
+/// Adds the rules and the accuracy. A change of this version is among the changes already, and a rule of other versions
+/// is omitted.
+fn rules(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
+    let applies = |rule: &ConstraintFile| match rule.rule_of {
+        None => true,
+        Some(RuleOf::From(since)) => since < version.since,
+        Some(RuleOf::Before(since)) => version.since < since,
+    };
+    let rules = file.constraints.0.iter().filter(|(_, rule)| applies(rule));
+    let rules = rules.map(|(id, rule)| [id.clone(), line(&rule.says).into_owned()]);
     section(text, "rules", &rules.collect::<Vec<_>>());
     section(text, "accuracy", &file.accuracy.sentences().into_iter().map(|(of, rule)| [of, rule]).collect::<Vec<_>>());
 }
@@ -206,19 +213,6 @@ fn cases(text: &mut String, table: &VersionTable) {
         rows.push([behaviour.name.clone(), of_it.len().to_string(), notes.join(", "), types]);
     }
     section(text, &format!("cases, `onnx-conformance run '{}/NAME*'`", table.version.qualified()), &rows);
-}
-
-/// Adds the traps of this version, and the silent changes of meaning.
-fn traps(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
-    let mut rows: Vec<[String; 1]> = file.traps_of(version.since).map(|trap| [line(&trap.says).into_owned()]).collect();
-    if let Ok(spec) = Specs::embedded().get(version) {
-        rows.extend(
-            spec.behaviour
-                .iter()
-                .map(|behaviour| [format!("silently (the model stays valid): {}", line(&behaviour.to_string()))]),
-        );
-    }
-    section(text, "traps", &rows);
 }
 
 fn findings(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
@@ -247,7 +241,7 @@ mod tests {
             "onnxruntime 1.32.0  ",
             "\nchanges since Softmax-11\n",
             "\n  T bfloat16  ",
-            "traps\n  one axis counts, the last when left out\n",
+            "  Softmax-13: Works along `axis` alone, the last axis by default. Before, all axes ",
             "last_axis_by_default",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");

@@ -1,28 +1,26 @@
-//! Table of traps: different meanings of the versions of an operator, for implementers of runtimes.
+//! Table of changes of meaning: different meanings of the versions of an operator, for implementers of runtimes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
-
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
+use onnx_conformance_reference::spec::{LookupError, MeaningChange, OperatorVersion, Specs};
 
 /// First lines of the table.
-const HEAD: &str = "| operators | versions | behaviour | cases that show it |\n|---|---|---|---|\n";
+const HEAD: &str = "| operators | since | meaning | before | cases that show it |\n|---|---|---|---|---|\n";
 
 /// Replaces the rows of the table in a page. Returns `None` if the page has no such table.
-pub fn page(old: &str, specs: &Specs, catalog: &OperatorCatalog) -> Result<Option<String>, GenerateError> {
+pub fn page(old: &str, specs: &Specs) -> Result<Option<String>, LookupError> {
     let Some((before, rest)) = old.split_once(HEAD) else { return Ok(None) };
     let rows: usize = rest.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
     let after = rest.get(rows..).unwrap_or_default();
-    Ok(Some(format!("{before}{HEAD}{}{after}", table(specs, catalog)?)))
+    Ok(Some(format!("{before}{HEAD}{}{after}", table(specs)?)))
 }
 
-/// A row shared by operators: the behaviour, its versions, and the cases that test it.
+/// A row shared by operators: the change, its versions, and the cases that show it.
 struct Row {
     operators: Vec<(String, BTreeSet<u32>)>,
     versions: BTreeSet<u32>,
-    says: String,
+    change: MeaningChange,
     cases: Vec<String>,
 }
 
@@ -31,7 +29,8 @@ impl Row {
     fn takes(&mut self, other: &Row) -> bool {
         let versions = &self.versions | &other.versions;
         let stays = |row: &Row| row.operators.iter().all(|(_, all)| all & &versions == all & &row.versions);
-        let is_equal = self.says == other.says && self.cases == other.cases && stays(self) && stays(other);
+        let says = |row: &Row| (row.change.says.clone(), row.change.was.clone());
+        let is_equal = says(self) == says(other) && self.cases == other.cases && stays(self) && stays(other);
         if is_equal {
             self.operators.extend(other.operators.iter().cloned());
             self.versions = versions;
@@ -40,38 +39,51 @@ impl Row {
     }
 }
 
-/// Returns the rows by operator, in the order of op.yaml. Operators with equal rows share one.
-fn table(specs: &Specs, catalog: &OperatorCatalog) -> Result<String, GenerateError> {
+/// Returns the rows by operator and version. Operators with equal rows share one.
+fn table(specs: &Specs) -> Result<String, LookupError> {
     let mut rows: Vec<Row> = Vec::new();
     for domain in specs.domains() {
         for operator in specs.operators(domain) {
             let all: BTreeSet<u32> = specs.versions(domain, operator).collect();
-            let Some(newest) = all.last().map(|since| OperatorVersion::new(domain, operator, *since)) else { continue };
-            if !catalog.has(&newest) {
-                continue;
-            }
             let name = if domain == "ai.onnx" { operator.to_owned() } else { format!("{domain}/{operator}") };
-            for trap in &catalog.get(&newest)?.0.traps {
-                let row = Row {
-                    operators: vec![(name.clone(), all.clone())],
-                    versions: all.iter().copied().filter(|since| trap.covers(*since)).collect(),
-                    says: trap.says.replace('|', "\\|"),
-                    cases: trap.cases.clone(),
-                };
-                if !rows.iter_mut().any(|known| known.takes(&row)) {
-                    rows.push(row);
+            for since in &all {
+                for change in &specs.get(&OperatorVersion::new(domain, operator, *since))?.changes {
+                    let row = Row {
+                        operators: vec![(name.clone(), all.clone())],
+                        versions: BTreeSet::from([*since]),
+                        change: change.clone(),
+                        cases: cases(change),
+                    };
+                    if !rows.iter_mut().any(|known| known.takes(&row)) {
+                        rows.push(row);
+                    }
                 }
             }
         }
     }
     let mut text = String::new();
-    for Row { operators, versions, says, cases } in rows {
+    for Row { operators, versions, change, cases } in rows {
         let operators: Vec<String> = operators.into_iter().map(|(name, _)| name).collect();
         let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
-        let (operators, versions, cases) = (operators.join(", "), versions.join(", "), cases.join("`, `"));
-        let _ = writeln!(text, "| {operators} | {versions} | {says} | `{cases}` |");
+        let cases: Vec<String> = cases.iter().map(|case| format!("`{case}`")).collect();
+        let (operators, versions, cases) = (operators.join(", "), versions.join(", "), cases.join(", "));
+        let (says, was) = (cell(&change.says), cell(&change.was.unwrap_or_default()));
+        let _ = writeln!(text, "| {operators} | {versions} | {says} | {was} | {cases} |");
     }
     Ok(text)
+}
+
+/// Returns the names of the cases that show a change, without those of its examples if it lists any.
+fn cases(change: &MeaningChange) -> Vec<String> {
+    if !change.cases.is_empty() {
+        return change.cases.clone();
+    }
+    let examples: BTreeSet<&str> = change.silent.iter().filter_map(|silent| silent.example.split('/').nth(2)).collect();
+    examples.into_iter().map(str::to_owned).collect()
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -82,7 +94,12 @@ mod tests {
         Row {
             operators: vec![(operator.to_owned(), all.iter().copied().collect())],
             versions: versions.iter().copied().collect(),
-            says: "it broadcasts".to_owned(),
+            change: MeaningChange {
+                says: "It broadcasts.".to_owned(),
+                was: None,
+                silent: Vec::new(),
+                cases: vec!["both".to_owned()],
+            },
             cases: vec!["both".to_owned()],
         }
     }
@@ -98,10 +115,10 @@ mod tests {
 
     #[test]
     fn text_around_the_table_stays() {
-        let page = |old: &str| page(old, Specs::embedded(), &OperatorCatalog::embedded()).unwrap();
-        let made = page(&format!("# Traps\n\n{HEAD}| Old | 1 | nothing | `old` |\n\n## More\n| a |\n")).unwrap();
+        let page = |old: &str| page(old, Specs::embedded()).unwrap();
+        let made = page(&format!("# Traps\n\n{HEAD}| Old | 2 | Nothing. | all | `old` |\n\n## More\n| a |\n")).unwrap();
         assert!(made.starts_with(&format!("# Traps\n\n{HEAD}| Add, ")), "{made}");
-        assert!(made.ends_with("` |\n\n## More\n| a |\n") && !made.contains("Old"), "{made}");
+        assert!(made.ends_with(" |\n\n## More\n| a |\n") && !made.contains("Old"), "{made}");
         assert_eq!(page("# Traps\n"), None);
     }
 }

@@ -15,8 +15,12 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
             for pair in all.windows(2) {
                 let diff = versions(specs, domain, operator, pair[0], pair[1])?;
                 pairs += 1;
-                meanings += usize::from(diff.changes.iter().any(|change| matches!(change, Change::Semantics { .. })));
-                silent += usize::from(diff.changes.iter().any(|change| matches!(change, Change::Behaviour { .. })));
+                let mut changed = diff.changes.iter().filter_map(|change| match change {
+                    Change::Meaning { meaning, .. } => Some(meaning),
+                    _ => None,
+                });
+                meanings += usize::from(changed.clone().next().is_some());
+                silent += usize::from(changed.any(|meaning| !meaning.silent.is_empty()));
                 let changes: Vec<String> =
                     diff.changes.iter().map(|change| change.to_string().replace('|', "\\|")).collect();
                 let _ = writeln!(rows, "| {} | {} | {} | {} |", domain, diff.from, diff.to, changes.join("<br>"));
@@ -26,7 +30,7 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
     Ok(format!(
         "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions. In \
          {meanings} pairs the meaning changed; a sentence after the version's name describes how. In {silent} pairs, nodes \
-         that are valid in both versions change their meaning: \"silently (the model stays valid)\", followed by the condition and \
+         that are valid in both versions change their meaning: \"Silent (the model stays valid)\", followed by the condition and \
          a case of the suite whose result differs. All other changes are computed from the specs.\n\n\
          | domain | from | to | changes |\n|---|---|---|---|\n{rows}"
     ))

@@ -196,7 +196,7 @@ const MAX_WORD: usize = 100;
 
 /// Returns true if a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`. Such a
 /// name is a valid file name and never a parent folder.
-pub fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     is_word(text, "._-")
 }
 

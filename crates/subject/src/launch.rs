@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
+use crate::Adapters;
+use crate::declaration::is_name;
 use crate::files::read_text;
-use crate::{Adapters, is_name};
 
 /// File that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
@@ -50,6 +51,49 @@ pub struct AdapterFile {
     /// the colon in `--runtime NAME:PROVIDER`. Without this key the adapter has no providers.
     #[serde(default)]
     pub provider: Vec<String>,
+    /// True if a case that the newest measured version passes counts as confirmed by this runtime.
+    #[serde(default)]
+    pub confirms: bool,
+    /// The cases that this project's CI runs on the runtime.
+    #[serde(default)]
+    pub ci: CiCases,
+    /// Patterns of cases that CI omits if it runs a part, because their outcome varies from run to run.
+    #[serde(default)]
+    pub ci_omits: Vec<String>,
+    /// Python code that runs a model on the runtime without the suite, for reports of failures.
+    pub python: Option<PythonCall>,
+}
+
+/// The cases that this project's CI runs on a runtime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CiCases {
+    /// None.
+    #[default]
+    None,
+    /// A part of the measured cases; for an adapter in Rust, the tests of its crate.
+    Part,
+    /// Every case.
+    Whole,
+}
+
+/// Python code that runs a model.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PythonCall {
+    /// The statement that imports the runtime.
+    pub import: String,
+    /// Statements that set `outputs`, a list, from the file name `path` and the dictionary `inputs`.
+    pub run: String,
+}
+
+impl AdapterFile {
+    /// Parses an `adapter.yaml`. An error names `path`, the line and the known keys.
+    pub fn parse(path: &str, text: &str) -> Result<AdapterFile, Box<YamlError>> {
+        yaml::read(path, text)
+    }
 }
 
 /// A runtime that cannot be started from its name.

@@ -53,6 +53,8 @@ mod serve;
 mod stderr;
 mod stop;
 mod subprocess;
+#[doc(hidden)]
+pub mod unique;
 mod variant;
 mod worker;
 
@@ -64,9 +66,10 @@ pub use onnx_conformance_reference::value::Value;
 
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
 pub use id::CaseId;
+pub use in_process::InProcess;
 pub use missing_feature::{MissingFeature, MissingFeatureError, OperatorName};
 pub use named::Named;
-pub use protocol::{Host, Output, Phase, Ran, Request, Response, Runtime};
+pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
 pub use serve::serve;
 pub use variant::Variant;
 pub use worker::Limits;
@@ -79,7 +82,7 @@ pub use adapters::Adapters;
 #[doc(hidden)]
 pub use builtin::Builtin;
 #[doc(hidden)]
-pub use declaration::{is_name, name_problem, version_problem};
+pub use declaration::{name_problem, version_problem};
 #[doc(hidden)]
 pub use external::has_external_data;
 #[doc(hidden)]
@@ -87,11 +90,7 @@ pub use folder_data::FolderData;
 #[doc(hidden)]
 pub use id::{folders, type_in_id};
 #[doc(hidden)]
-pub use in_process::InProcess;
-#[doc(hidden)]
-pub use launch::{AdapterFile, Launch, LaunchError};
-#[doc(hidden)]
-pub use protocol::Ended;
+pub use launch::{AdapterFile, CiCases, Launch, LaunchError, PythonCall};
 #[doc(hidden)]
 pub use stop::{Stop, StopReason};
 #[doc(hidden)]

@@ -1,10 +1,9 @@
 //! Summary of a process's standard error: its beginning, a panic, and its end, without details that vary between runs.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex_automata::meta::Regex;
 
 /// Number of lines shown from the beginning and from the end.
 const LINES_AT_EACH_END: usize = 2;
@@ -30,11 +29,20 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// Removes addresses, numbers of processes and threads, times, and the numbers and folders of requests from a text.
 pub(super) fn masked(text: &str) -> String {
-    let mut text = Cow::Borrowed(text);
-    for (pattern, with) in VARYING.iter() {
-        text = Cow::Owned(pattern.replace_all(&text, *with).into_owned());
+    VARYING.iter().fold(text.to_owned(), |text, (pattern, with)| replace_all(&text, pattern, with))
+}
+
+/// Replaces each match of a pattern. `$1` in the replacement is the first group of the match.
+fn replace_all(text: &str, pattern: &Regex, with: &str) -> String {
+    let (mut replaced, mut end) = (String::new(), 0);
+    for found in pattern.captures_iter(text) {
+        let Some(span) = found.get_match() else { continue };
+        replaced.push_str(text.get(end..span.start()).unwrap_or_default());
+        found.interpolate_string_into(text, with, &mut replaced);
+        end = span.end();
     }
-    text.into_owned()
+    replaced.push_str(text.get(end..).unwrap_or_default());
+    replaced
 }
 
 /// Joins the most useful lines of a text into one: the first and last ones, and a panic with its message.

@@ -1,6 +1,7 @@
 //! Runs all rules on all files.
 
 use anyhow::{Result, bail};
+use onnx_conformance_reference::spec::Specs;
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
@@ -29,6 +30,7 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     }
     for file in files.iter().filter(|file| file.is_rust()) {
         check_code(file, &mut findings);
+        code::check_release(file, Specs::embedded().newest_release(), &mut findings);
     }
     documents::check_generated(&files, &mut findings);
     documents::check_commands(&files, &mut findings);

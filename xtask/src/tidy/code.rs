@@ -71,6 +71,32 @@ pub(crate) fn check_doc_comments(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Files whose code may name the newest release, each with a reason.
+const NAME_THE_RELEASE: &[(&str, &str)] = &[
+    ("crates/reference/src/spec/releases.rs", "compares what `import-specs` wrote with the release's own numbers"),
+    ("crates/report/src/operator.rs", "a measured version of onnx-reference"),
+    ("examples/rust_runtime/main.rs", "an example to copy, in which a reader sees a whole id"),
+    ("tests/cli/operators.rs", "a measured version of onnx-reference"),
+    ("tests/crates/tract-runtime/tests/conformance.rs", "outside of the workspace, so it cannot ask for the newest"),
+    ("xtask/src/import_specs.rs", "the package that specs/releases.yaml is written from"),
+];
+
+/// Refuses the number of the newest release in code, which `Specs::newest_release` returns. Comments may have examples.
+pub(crate) fn check_release(file: &File, newest: &str, findings: &mut Vec<Finding>) {
+    if file.is_generated() || NAME_THE_RELEASE.iter().any(|(path, _)| *path == file.path) {
+        return;
+    }
+    for (number, line) in file.text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        if code.contains(newest) {
+            let rule = format!("the code names {newest}, the newest release");
+            let fix = "take it from Specs::newest_release, or list the file with a reason in NAME_THE_RELEASE in \
+                       xtask/src/tidy/code.rs";
+            findings.push(Finding::new(&file.path, number + 1, rule, fix));
+        }
+    }
+}
+
 /// Names that need a glossary.
 const RIDDLES: [&str; 6] = ["tally", "fitted", "book", "keep", "wrong", "none"];
 
@@ -135,5 +161,13 @@ mod tests {
         let text = "//! What is said.\n/// Counts cases.\n/// Whether it is one.\n// Where it is, no one is told.\nfn f() {}\n";
         assert_eq!(lines("src/a/b.rs", text, check_doc_comments), [1, 3]);
         assert_eq!(lines("src/a/b.rs", "/// Whatever is given.\nfn f() {}\n", check_doc_comments), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn the_newest_release_is_named_in_listed_files_and_comments_only() {
+        let text = "// As in 9.8.7.\nlet a = \"onnx-9.8.7/node\"; // 9.8.7\nlet b = \"9.8.6\";\n";
+        let found = |path: &str| lines(path, text, |file, findings| check_release(file, "9.8.7", findings));
+        assert_eq!(found("src/a/b.rs"), [2]);
+        assert!(NAME_THE_RELEASE.iter().all(|(path, _)| found(path).is_empty()));
     }
 }

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use hmac_sha256::Hash;
 use onnx_conformance_cases::suite::{Pack, Release, ReleaseIndex, Releases, Test, release_key, short, write_pack};
-use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
 use super::{DEFAULT, Package, Taken, count};
@@ -217,7 +217,7 @@ fn checksums(files: &BTreeMap<String, (String, Vec<u8>)>) -> Result<String> {
 
 fn hexadecimal(bytes: &[u8]) -> Result<String> {
     let mut text = String::new();
-    for byte in Sha256::digest(bytes) {
+    for byte in Hash::hash(bytes) {
         write!(text, "{byte:02x}")?;
     }
     Ok(text)

@@ -83,10 +83,10 @@ impl Case {
     }
 
     /// Records evidence for every judged output.
-    pub fn confirm(&mut self, source: Evidence) {
+    pub fn confirm(&mut self, source: &Evidence) {
         let names: Vec<String> = self.judged_outputs().into_iter().map(str::to_owned).collect();
         for name in &names {
-            self.confirm_output(name, source);
+            self.confirm_output(name, source.clone());
         }
     }
 
@@ -99,14 +99,14 @@ impl Case {
     }
 
     /// Returns the evidence for an output.
-    pub fn evidence_of(&self, output: &str) -> impl Iterator<Item = Evidence> + '_ {
+    pub fn evidence_of(&self, output: &str) -> impl Iterator<Item = &Evidence> {
         let found = self.evidence.iter().find(|evidence| evidence.output == output);
-        found.into_iter().flat_map(|evidence| evidence.sources.iter().copied())
+        found.into_iter().flat_map(|evidence| &evidence.sources)
     }
 
     /// Returns the evidence that all judged outputs share.
     pub fn confirmed_by(&self) -> BTreeSet<Evidence> {
-        let sources = |output| self.evidence_of(output).collect::<BTreeSet<_>>();
+        let sources = |output| self.evidence_of(output).cloned().collect::<BTreeSet<_>>();
         let each = self.judged_outputs().into_iter().map(sources);
         each.reduce(|common, sources| &common & &sources).unwrap_or_default()
     }
@@ -122,7 +122,7 @@ impl Case {
     pub fn evidence_text(&self) -> Option<String> {
         let outputs = self.judged_outputs();
         let text = |output: &str| {
-            let sources: Vec<String> = self.evidence_of(output).map(|source| source.to_string()).collect();
+            let sources: Vec<String> = self.evidence_of(output).map(ToString::to_string).collect();
             if sources.is_empty() { "nothing".to_owned() } else { sources.join(", ") }
         };
         let first = text(outputs.first()?);
@@ -313,8 +313,8 @@ mod tests {
         case.confirm_output("a", Evidence::Literal);
         assert_eq!((case.confirmed_by(), case.unconfirmed_outputs()), (BTreeSet::new(), vec!["b"]));
         assert_eq!(case.evidence_text().unwrap(), "a by literal; b by nothing");
-        case.confirm(Evidence::Tract);
-        assert_eq!(case.confirmed_by(), [Evidence::Tract].into());
+        case.confirm(&Evidence::Runtime("tract".into()));
+        assert_eq!(case.confirmed_by(), [Evidence::Runtime("tract".into())].into());
         assert_eq!(case.evidence_text().unwrap(), "a by literal, tract; b by tract");
         case.confirm_output("b", Evidence::Literal);
         assert_eq!(case.evidence_text().unwrap(), "literal, tract");
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn outputs_that_are_not_judged_need_no_evidence() {
         let mut open = Case { level: Level::Open, ..case() };
-        open.confirm(Evidence::Tract);
+        open.confirm(&Evidence::Runtime("tract".into()));
         assert!(open.evidence.is_empty() && open.evidence_text().is_none() && open.confirmed_by().is_empty());
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use hmac_sha256::Hash;
 use num_complex::Complex;
 use onnx_conformance_reference::dtype::Kind;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{MapKey, Value};
-use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, Expected};
 use crate::compare::Accuracy;
@@ -20,7 +20,7 @@ const DIGITS: usize = 16;
 pub fn digest(cases: &[Case]) -> String {
     let mut sorted: Vec<&Case> = cases.iter().collect();
     sorted.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     for case in sorted {
         hash_case(&mut hash, case);
     }
@@ -29,12 +29,12 @@ pub fn digest(cases: &[Case]) -> String {
 
 /// Computes the digest of texts, in order.
 pub fn digest_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     texts.into_iter().for_each(|text| hash_part(&mut hash, text.as_bytes()));
     hexadecimal(hash)
 }
 
-fn hexadecimal(hash: Sha256) -> String {
+fn hexadecimal(hash: Hash) -> String {
     let mut text = String::new();
     for byte in hash.finalize().iter().take(DIGITS / 2) {
         let _ = write!(text, "{byte:02x}");
@@ -43,12 +43,12 @@ fn hexadecimal(hash: Sha256) -> String {
 }
 
 /// Hashes bytes after their length, so that lists of parts with the same concatenation differ.
-fn hash_part(hash: &mut Sha256, bytes: &[u8]) {
+fn hash_part(hash: &mut Hash, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
 }
 
-fn hash_case(hash: &mut Sha256, case: &Case) {
+fn hash_case(hash: &mut Hash, case: &Case) {
     hash_part(hash, case.id.as_bytes());
     hash_part(hash, &case.model);
     hash_part(hash, format!("{} {}", case.level, case.data.len()).as_bytes());
@@ -72,7 +72,7 @@ fn hash_case(hash: &mut Sha256, case: &Case) {
     }
 }
 
-fn hash_expected(hash: &mut Sha256, expected: &Expected) {
+fn hash_expected(hash: &mut Hash, expected: &Expected) {
     match expected {
         Expected::Value(Value::Tensor(tensor), Accuracy::Bounded(bound)) => {
             hash_part(hash, b"bounded");
@@ -115,7 +115,7 @@ fn hash_expected(hash: &mut Sha256, expected: &Expected) {
     }
 }
 
-fn hash_value(hash: &mut Sha256, value: &Value) {
+fn hash_value(hash: &mut Hash, value: &Value) {
     hash_part(hash, value.value_type().to_string().as_bytes());
     match value {
         Value::Tensor(tensor) => hash_tensor(hash, tensor),
@@ -145,7 +145,7 @@ fn hash_value(hash: &mut Sha256, value: &Value) {
     }
 }
 
-fn hash_tensor(hash: &mut Sha256, tensor: &Tensor) {
+fn hash_tensor(hash: &mut Hash, tensor: &Tensor) {
     let element = tensor.element_type();
     hash_part(hash, format!("{} {:?}", ValueType::Tensor(element), tensor.shape()).as_bytes());
     let mut float = |value: f64| hash.update(if value.is_nan() { f64::NAN } else { value }.to_bits().to_le_bytes());

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A source that confirms an expected output independently of our own kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// A source that confirms an expected output independently of our own kernels. Its text is its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum Evidence {
     /// Derived by hand in the operator's YAML.
     Literal,
@@ -15,14 +16,8 @@ pub enum Evidence {
     Vendored,
     /// The function body of the operator gives the same value; tests/bodies.rs checks it.
     Body,
-    /// The runtime `onnxruntime` gives the same value.
-    Onnxruntime,
-    /// Upstream's reference implementation gives the same value.
-    OnnxReference,
-    /// The runtime `openvino` gives the same value.
-    Openvino,
-    /// The runtime `tract` gives the same value.
-    Tract,
+    /// The runtime of this name gives the same value.
+    Runtime(Arc<str>),
 }
 
 /// Evidence for one output of a case.
@@ -35,16 +30,20 @@ pub struct OutputEvidence {
     pub sources: BTreeSet<Evidence>,
 }
 
-impl Evidence {
-    /// Returns the evidence that an agreeing runtime provides, or `None` if the runtime does not count.
-    pub fn from_runtime(name: &str) -> Option<Evidence> {
-        match name {
-            "onnxruntime" => Some(Evidence::Onnxruntime),
-            "onnx-reference" => Some(Evidence::OnnxReference),
-            "openvino" => Some(Evidence::Openvino),
-            "tract" => Some(Evidence::Tract),
-            _ => None,
+impl From<String> for Evidence {
+    fn from(name: String) -> Evidence {
+        match name.as_str() {
+            "literal" => Evidence::Literal,
+            "vendored" => Evidence::Vendored,
+            "body" => Evidence::Body,
+            _ => Evidence::Runtime(name.into()),
         }
+    }
+}
+
+impl From<Evidence> for String {
+    fn from(evidence: Evidence) -> String {
+        evidence.to_string()
     }
 }
 
@@ -61,10 +60,7 @@ impl fmt::Display for Evidence {
             Evidence::Literal => "literal",
             Evidence::Vendored => "vendored",
             Evidence::Body => "body",
-            Evidence::Onnxruntime => "onnxruntime",
-            Evidence::OnnxReference => "onnx.reference",
-            Evidence::Openvino => "openvino",
-            Evidence::Tract => "tract",
+            Evidence::Runtime(name) => name.as_ref(),
         })
     }
 }

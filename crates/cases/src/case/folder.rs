@@ -126,7 +126,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
         }],
     };
     let mut case = Case { model, data, ..Case::without_data(id) };
-    case.confirm(Evidence::Vendored);
+    case.confirm(&Evidence::Vendored);
     Ok(case)
 }
 

@@ -9,5 +9,5 @@ pub mod unordered;
 mod values;
 
 pub use distance::Distance;
-pub use rule::Accuracy;
+pub use rule::{Accuracy, UPSTREAM, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE};
 pub use values::{Agreement, Difference, DifferenceKind, compare, compare_bounded};

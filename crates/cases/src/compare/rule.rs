@@ -35,6 +35,15 @@ pub enum Accuracy<Bound = Tensor> {
     Bounded(Bound),
 }
 
+/// Relative tolerance of upstream's runner, its default rtol.
+pub const UPSTREAM_RELATIVE: f64 = 1e-3;
+
+/// Absolute tolerance of upstream's runner, its default atol.
+pub const UPSTREAM_ABSOLUTE: f64 = 1e-7;
+
+/// Default rule of upstream's runner.
+pub const UPSTREAM: Accuracy = Accuracy::Close { relative: UPSTREAM_RELATIVE, absolute: UPSTREAM_ABSOLUTE };
+
 impl<Bound> Accuracy<Bound> {
     /// Converts the bounds of the rule.
     pub fn try_map_bound<Other, Error>(

@@ -3,7 +3,7 @@
 //! The numbers are reproducible: the initial state is the first eight bytes, little-endian, of the SHA-256 of
 //! `<case id>#<parameter>.<position in its list>`. Each step adds 0x9e3779b97f4a7c15 and mixes as SplitMix64 does.
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 /// A stream of random numbers that a text determines.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Random(u64);
 impl Random {
     /// Creates the stream of a text.
     pub fn new(text: &str) -> Random {
-        let digest = Sha256::digest(text.as_bytes());
+        let digest = Hash::hash(text.as_bytes());
         Random(digest.iter().take(8).rev().fold(0, |state, &byte| state << 8 | u64::from(byte)))
     }
 

@@ -1,6 +1,6 @@
 //! Error reports for mistakes in an op.yaml.
 
-mod traps;
+mod changes;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::OperatorVersion;

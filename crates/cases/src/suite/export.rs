@@ -10,11 +10,11 @@ use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use hmac_sha256::Hash;
 use onnx_conformance_reference::proto::{decode, encode};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::case::{
     Case, DataSet, Expected, ExpectedOutput, Level, MAX_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
@@ -275,7 +275,7 @@ fn level_of_files(case: &Case, original: &BTreeMap<String, Bytes>) -> (Level, Op
 }
 
 fn hash(bytes: &[u8]) -> String {
-    text_of(&Sha256::digest(bytes))
+    text_of(&Hash::hash(bytes))
 }
 
 fn text_of(digest: &[u8]) -> String {
@@ -314,7 +314,7 @@ fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
     let parent = to.parent().unwrap_or(to);
     std::fs::create_dir_all(parent).map_err(io(parent))?;
     let mut target = std::fs::File::create(to).map_err(io(to))?;
-    let (mut digest, mut block) = (Sha256::new(), vec![0; COPIED_AT_ONCE]);
+    let (mut digest, mut block) = (Hash::new(), vec![0; COPIED_AT_ONCE]);
     loop {
         let read = source.read(&mut block).map_err(io(from))?;
         let part = block.get(..read).unwrap_or_default();

@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn stars_stay_within_a_part() {
         let rows = [
-            ("onnx-1.23.2/node/test_{size,sum}*", "onnx-1.23.2/node/test_sum_example", true),
-            ("onnx-*/node/test_sum", "onnx-1.23.2/node/test_sum_example", false),
-            ("onnx-*", "onnx-1.23.2/node/test_sum_example", true),
-            ("*/test_sum_example", "onnx-1.23.2/node/test_sum_example", false),
-            ("**/test_sum_example", "onnx-1.23.2/node/test_sum_example", true),
+            ("onnx-1.14.1/node/test_{size,sum}*", "onnx-1.14.1/node/test_sum_example", true),
+            ("onnx-*/node/test_sum", "onnx-1.14.1/node/test_sum_example", false),
+            ("onnx-*", "onnx-1.14.1/node/test_sum_example", true),
+            ("*/test_sum_example", "onnx-1.14.1/node/test_sum_example", false),
+            ("**/test_sum_example", "onnx-1.14.1/node/test_sum_example", true),
             ("ai.onnx/Sum-13", "ai.onnx/Sum-13/broadcast/T=float", true),
             ("ai.onnx/Sum-1", "ai.onnx/Sum-13/broadcast/T=float", false),
         ];
@@ -187,7 +187,7 @@ mod tests {
             ("ai.onnx/Sum-13", true),
             ("ai.onnx/Sum-1", true),
             ("ai.onnx/Sub-13", true),
-            ("onnx-1.23.2/node/test_sum", false),
+            ("onnx-1.14.1/node/test_sum", false),
         ] {
             assert_eq!(filter.may_select_from(group), expected, "{group}");
         }

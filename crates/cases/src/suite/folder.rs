@@ -3,15 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use crate::case::{Case, Feed, read_folder};
-use crate::compare::Accuracy;
+use crate::compare::{Accuracy, UPSTREAM};
 use crate::suite::upstream::rejudge;
+use crate::suite::walk::{walk, walk_to_depth};
 use crate::suite::{CaseGroup, Source, SuiteError};
-
-/// Tolerances of upstream's runner, which are the default for a folder.
-const UPSTREAM_ACCURACY: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 
 /// All folders below one that contain a `model.onnx`.
 #[derive(Debug)]
@@ -26,10 +22,10 @@ impl FolderSuite {
     /// Finds the test folders at and below `folder`. A case's id is its path from there.
     pub fn open(folder: &Path) -> Result<FolderSuite, SuiteError> {
         let mut folders = BTreeMap::new();
-        for entry in WalkDir::new(folder).follow_links(false).sort_by_file_name() {
-            let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
-            if entry.file_name() == "model.onnx" {
-                let home = entry.path().parent().unwrap_or(folder);
+        for entry in walk(folder) {
+            let entry = entry?;
+            if entry.is_named("model.onnx") {
+                let home = entry.path.parent().unwrap_or(folder);
                 if let Some(other) = folders.insert(id(folder, home), home.to_owned()) {
                     let rule =
                         format!("has the same id as {}: {}; rename one of them", other.display(), id(folder, home));
@@ -86,7 +82,7 @@ impl Source for FolderSuite {
     }
 
     fn remark(&self) -> Option<String> {
-        let Accuracy::Close { relative, absolute } = UPSTREAM_ACCURACY else { return None };
+        let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
         Some(format!(
             "without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} relative, \
              {absolute:e} absolute ({} cases)",
@@ -100,11 +96,10 @@ impl Source for FolderSuite {
         }
         let Some(home) = self.folders.get(&group.name) else { return Ok(Vec::new()) };
         let is_value = |path: &Path| path.extension().is_some_and(|end| end == "pb");
-        let values =
-            WalkDir::new(home).max_depth(2).into_iter().filter_map(Result::ok).map(walkdir::DirEntry::into_path);
+        let values = walk_to_depth(home, 2).filter_map(Result::ok).map(|entry| entry.path);
         let files = values.filter(|path| is_value(path)).chain([home.join("model.onnx")]);
         SuiteError::check_size(self.memory, files, || Case::without_data(&group.name))?;
-        let mut case = read_folder(&group.name, home, &UPSTREAM_ACCURACY, Feed::Files)?;
+        let mut case = read_folder(&group.name, home, &UPSTREAM, Feed::Files)?;
         rejudge(&mut case);
         Ok(vec![case])
     }

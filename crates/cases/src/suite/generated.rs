@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
-use walkdir::WalkDir;
 
 use crate::case::{Case, digest, digest_of_texts, read_text};
 use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
 use crate::suite::records::{RecordParts, digest_of_sources, path_of};
+use crate::suite::walk::walk;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// Cases from the specs.
@@ -69,12 +69,12 @@ impl Files {
 /// Reads the op.yaml files below a folder.
 pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
-    for entry in WalkDir::new(folder) {
-        let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
-        if entry.file_name() == "op.yaml"
-            || (entry.depth() == 1 && ["recipes.yaml", "types.yaml"].iter().any(|name| entry.file_name() == *name))
+    for entry in walk(folder) {
+        let entry = entry?;
+        if entry.is_named("op.yaml")
+            || (entry.depth == 1 && ["recipes.yaml", "types.yaml"].iter().any(|name| entry.is_named(name)))
         {
-            let path = entry.path();
+            let path = entry.path.as_path();
             let text = read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
             let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
             files.push((relative, text));

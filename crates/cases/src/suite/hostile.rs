@@ -5,14 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use tempfile::TempDir;
+use onnx_conformance_subject::run_folder::RunFolder;
 
 use crate::case::Case;
 use crate::hostile::{Attack, Topic, fingerprint, topics};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The folder of models with files. It outlives the suite, since cases refer to it.
-static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
+static WRITTEN: Mutex<Option<RunFolder>> = Mutex::new(None);
 
 /// Removes the temporary folder of models with files.
 pub(super) fn remove_hostile_files() {
@@ -95,7 +95,7 @@ fn make_case(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
 fn write_once(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     if written.is_none() {
-        *written = Some(tempfile::Builder::new().prefix("onnx-conformance-").tempdir()?);
+        *written = Some(RunFolder::new_in(&std::env::temp_dir())?);
     }
     let home = written.as_ref().map_or_else(std::env::temp_dir, |folder| folder.path().to_owned());
     let folder = home.join(id.replace('/', "-")).join("model");

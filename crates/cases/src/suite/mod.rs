@@ -16,6 +16,7 @@ mod sources;
 mod upstream;
 mod vendored;
 mod version;
+mod walk;
 
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};

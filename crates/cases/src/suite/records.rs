@@ -10,8 +10,8 @@ use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
 use flate2::read::ZlibDecoder;
+use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
-use rayon::prelude::*;
 
 use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
@@ -297,7 +297,8 @@ fn operators() -> impl Iterator<Item = &'static str> {
 pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
     let files = OperatorCatalog::embedded();
     let all: Vec<&str> = operators().collect();
-    all.into_par_iter().map(|operator| Ok((path_of(operator), record(&files, operator)?.to_text()))).collect()
+    let record = |operator: &&str| Ok((path_of(operator), record(&files, operator)?.to_text()));
+    map_items(None, &all, record).into_iter().collect()
 }
 
 /// Returns the paths of the embedded records that were made from other files than the embedded ones.

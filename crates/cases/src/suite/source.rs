@@ -1,7 +1,7 @@
 //! Sources of cases, and their errors.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use miette::Diagnostic;
@@ -131,12 +131,5 @@ impl SuiteError {
         }
         let message = format!("the model and its data have {size} bytes, over the limit of {memory} bytes");
         Err(SuiteError::TooLarge { case: Box::new(case()), message })
-    }
-
-    /// Creates the error for a folder that cannot be walked.
-    pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
-        let path = error.path().unwrap_or(folder).to_owned();
-        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link forms a cycle"));
-        SuiteError::Io { path, error }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-use walkdir::WalkDir;
+use onnx_conformance_reference::parallel::map_items;
 
 use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::suite::export::MANIFEST;
+use crate::suite::walk::walk;
 use crate::suite::{
     CaseGroup, Exported, Filter, FolderSuite, Generated, HostileCases, IrCases, Releases, Source, SuiteError,
     VendoredCases,
@@ -134,13 +134,12 @@ impl Suite {
     /// Returns the groups from which a filter selects cases, with the selected ids, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
         let groups = self.groups_for(filter)?;
-        let choose = |(source, group): (&'a (dyn Source + Send), CaseGroup)| {
-            let ids: Vec<String> = source.ids(&group)?.into_iter().filter(|id| filter.matches(id)).collect();
-            Ok((source, group, ids))
-        };
-        let mut chosen = groups.into_par_iter().map(choose).collect::<Result<Vec<_>, SuiteError>>()?;
-        chosen.retain(|(_, _, ids)| !ids.is_empty());
-        Ok(chosen)
+        let ids = map_items(None, &groups, |(source, group)| {
+            Ok(source.ids(group)?.into_iter().filter(|id| filter.matches(id)).collect::<Vec<String>>())
+        });
+        let ids = ids.into_iter().collect::<Result<Vec<_>, SuiteError>>()?;
+        let chosen = groups.into_iter().zip(ids).map(|((source, group), ids)| (source, group, ids));
+        Ok(chosen.filter(|(_, _, ids)| !ids.is_empty()).collect())
     }
 
     /// Returns the case with this id, in the variant that the id ends with, if it exists and is within the limit.
@@ -191,10 +190,10 @@ impl Suite {
 /// Finds the folders below one that have a manifest.
 fn folders_with_manifest(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
     let mut roots = Vec::new();
-    for entry in WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
-        if entry.file_type().is_file() && entry.file_name() == MANIFEST {
-            roots.extend(entry.path().parent().map(Path::to_owned));
+    for entry in walk(folder) {
+        let entry = entry?;
+        if entry.is_file && entry.is_named(MANIFEST) {
+            roots.extend(entry.path.parent().map(Path::to_owned));
         }
     }
     Ok(roots)

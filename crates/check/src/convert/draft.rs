@@ -12,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use super::answer::{Fragment, Step, impossible, unknown};
 use super::attributes;
-use super::behaviour::NodeFactsRef;
+use super::silent::NodeFactsRef;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The names in use in a model, for generating new ones.
@@ -70,7 +70,7 @@ pub(crate) struct Draft<'a> {
     edits: Vec<String>,
     /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
-    /// True if a rule has preserved the meaning of the node, even if conditions of a behaviour still hold.
+    /// True if a rule has preserved the meaning of the node, even if conditions of a silent change still hold.
     is_equivalent: bool,
     onnx_opset: i64,
     names: &'a mut Names,
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         self.same_defaults.push(name.to_owned());
     }
 
-    /// Records that the node keeps its meaning between the two versions, even if conditions of a behaviour hold.
+    /// Records that the node keeps its meaning between the two versions, even if conditions of a silent change hold.
     pub(crate) fn mark_equivalent(&mut self) {
         self.is_equivalent = true;
     }
@@ -199,11 +199,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn set_constant(&mut self, position: usize, what: &str, tensor: &Tensor) {
         let stem = self.stem(what);
         let name = self.add_constant(&stem, tensor);
-        let fact = ValueFact {
-            value_type: Some(ValueType::Tensor(tensor.element_type())),
-            shape: Some(tensor.shape().iter().map(|size| Dim::Size(*size)).collect()),
-            constant: Some(Value::Tensor(tensor.clone())),
-        };
+        let fact = ValueFact::from_value(Value::Tensor(tensor.clone()));
         self.set_input(position, name, Some(fact));
     }
 

@@ -5,7 +5,6 @@
 
 mod answer;
 mod attributes;
-mod behaviour;
 mod draft;
 mod enums;
 mod model;
@@ -13,6 +12,7 @@ mod node;
 mod patch;
 mod rules;
 mod settle;
+mod silent;
 mod wire;
 mod write;
 
@@ -24,8 +24,8 @@ mod kept;
 mod tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
-pub use behaviour::{NodeFactsRef, holds};
 pub use draft::Names;
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};
+pub use silent::{NodeFactsRef, holds};
 pub use write::{BrokenFile, ConvertedFile, WriteError};

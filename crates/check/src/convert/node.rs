@@ -1,12 +1,12 @@
 //! Conversion of one node: one pair of adjacent versions at a time, up or down.
 
-use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain, model_domain};
+use onnx_conformance_reference::spec::{MeaningChange, OpSpec, SilentChange, Specs, canonical_domain, model_domain};
 
 use super::answer::{Answer, Fragment, Obstacle, Step, impossible, unknown};
-use super::behaviour::holds;
 use super::draft::{Draft, Names};
 use super::rules;
 use super::settle::settle;
+use super::silent::holds;
 use crate::facts::NodeFacts;
 
 /// Converts a node of a model that will import `target` of its domain and `onnx_opset` of ai.onnx.
@@ -80,14 +80,14 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
     };
     let later = if from.version.since < to.version.since { to } else { from };
     let before: Vec<Option<bool>> =
-        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_facts())).collect();
+        silent(later).map(|(_, silent)| holds(silent, later, draft.known_facts())).collect();
     if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
         settle(draft, from, to)?;
-        return if draft.take_equivalent() { Ok(()) } else { check_behaviour(draft, later, &before) };
+        return if draft.take_equivalent() { Ok(()) } else { check_silent(draft, later, &before) };
     }
     fit(draft, at)
 }
@@ -101,19 +101,24 @@ fn fit(draft: &mut Draft, at: i64) -> Step {
 }
 
 /// Fails if a silent change of meaning applies to the node both before and after its edits.
-fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
-    for (behaviour, before) in later.behaviour.iter().zip(before) {
-        match (before, holds(behaviour, later, draft.known_facts())) {
+fn check_silent(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
+    for ((change, silent), before) in silent(later).zip(before) {
+        let sentence = || {
+            let was = change.was.iter().fold(String::new(), |text, was| text + " Before, " + was + ".");
+            format!("{}: {}{was}", later.version, change.says)
+        };
+        match (before, holds(silent, later, draft.known_facts())) {
             (Some(false), _) | (_, Some(false)) => {}
-            (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
+            (Some(true), Some(true)) => return impossible(sentence()),
             _ => {
-                let says = &behaviour.says;
-                return unknown(format!(
-                    "{}: {says} The known facts do not show whether this applies to the node",
-                    later.version
-                ));
+                return unknown(format!("{} The known facts do not show whether this applies to the node", sentence()));
             }
         }
     }
     Ok(())
+}
+
+/// The conditions of the silent changes of a version, each with its change.
+fn silent(spec: &OpSpec) -> impl Iterator<Item = (&MeaningChange, &SilentChange)> {
+    spec.changes.iter().flat_map(|change| change.silent.iter().map(move |silent| (change, silent)))
 }

@@ -8,13 +8,13 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
 use crate::finding::{Finding, Place};
-use crate::infer::attributes::graphs_of;
 use crate::infer::bodies::{BodyId, NodeId};
 use crate::infer::declared::{Contradiction, contradiction, declared};
-use crate::infer::shapes;
-use crate::infer::view::axis_of;
 use crate::infer::walk::{Visit, Walk};
 use crate::rules::RuleId;
+use onnx_conformance_reference::infer::axis_of;
+use onnx_conformance_reference::infer::graphs_of;
+use onnx_conformance_reference::infer::rules;
 
 /// Number of inputs and outputs that a node requires of a subgraph.
 struct Expected {
@@ -221,7 +221,7 @@ impl<'m> Walk<'_, 'm> {
         let along_first = attributes.ints("scan_output_axes").is_none_or(|axes| axes.iter().all(|axis| *axis == 0));
         results.extend(outputs.iter().skip(states).map(|fact| {
             let stacked = stacked(fact, batch);
-            let rank = stacked.rank().and_then(shapes::unknown);
+            let rank = stacked.rank().and_then(rules::unknown);
             if along_first { stacked } else { ValueFact { shape: rank, ..stacked } }
         }));
         results
@@ -385,7 +385,7 @@ fn stacked(fact: &ValueFact, batch: usize) -> ValueFact {
         dims.extend(shape.iter().map(|dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown }));
         dims
     });
-    ValueFact { value_type: fact.value_type.clone(), shape, constant: None }
+    ValueFact { value_type: fact.value_type.clone(), shape, ..ValueFact::default() }
 }
 
 fn without_first(shape: Option<&Vec<Dim>>, count: usize) -> Option<Vec<Dim>> {

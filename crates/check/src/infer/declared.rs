@@ -4,7 +4,7 @@ use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::proto::{TypeProto, ValueInfoProto, decode, onnx};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::facts::{MAX_RANK, ValueFact, dim_text};
+use crate::facts::{MAX_RANK, ValueFact};
 use crate::shorten::MAX_NAME;
 
 /// The facts given by a declaration.
@@ -28,7 +28,7 @@ pub(crate) fn type_fact(proto: &TypeProto) -> ValueFact {
         }
         _ => None,
     };
-    ValueFact { value_type: Some(value_type), shape, constant: None }
+    ValueFact { value_type: Some(value_type), shape, ..ValueFact::default() }
 }
 
 /// Contradiction between a declaration and a known fact.
@@ -54,10 +54,10 @@ pub(crate) fn contradiction(declared: &ValueFact, known: &ValueFact) -> Option<C
 
 /// Combines the known facts with those that only the declaration gives.
 pub(crate) fn refine(declared: &ValueFact, known: ValueFact) -> ValueFact {
-    let shape = match (known.shape, &declared.shape) {
+    let shape = match (known.shape.clone(), &declared.shape) {
         (Some(known), Some(declared)) if known.len() == declared.len() => {
             let more = |(known, declared): (Dim, &Dim)| match (&known, declared) {
-                (Dim::Unknown, declared) | (Dim::Name(_), declared @ Dim::Size(_)) => declared.clone(),
+                (Dim::Unknown, declared) | (Dim::Name(_) | Dim::Sum(_), declared @ Dim::Size(_)) => declared.clone(),
                 _ => known,
             };
             Some(known.into_iter().zip(declared).map(more).collect())
@@ -65,10 +65,10 @@ pub(crate) fn refine(declared: &ValueFact, known: ValueFact) -> ValueFact {
         (Some(known), _) => Some(known),
         (None, declared) => declared.clone(),
     };
-    ValueFact { value_type: known.value_type.or_else(|| declared.value_type.clone()), shape, constant: known.constant }
+    ValueFact { value_type: known.value_type.clone().or_else(|| declared.value_type.clone()), shape, ..known }
 }
 
 /// Formats a shape for messages.
 pub(crate) fn shape_text(shape: &[Dim]) -> String {
-    format!("[{}]", shape.iter().map(dim_text).collect::<Vec<_>>().join(", "))
+    format!("[{}]", shape.iter().map(Dim::to_string).collect::<Vec<_>>().join(", "))
 }

@@ -15,14 +15,15 @@ use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
 };
 use onnx_conformance_reference::spec::{FormalParameter, Specs};
-use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::element_count;
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Sequence, Value};
 
 use crate::facts::ValueFact;
 use crate::infer::digest::{Digest, Digester};
-use crate::infer::view::{MAX_CONSTANT, NodeView, axis_of};
+use crate::infer::symbols;
+use onnx_conformance_reference::infer::{MAX_CONSTANT, NodeView, axis_of};
 
 /// Maximum number of node runs for constant folding.
 const MAX_FOLDS: usize = 2048;
@@ -32,6 +33,10 @@ const MAX_PROBES: usize = 2048;
 
 /// Maximum number of elements in all inputs of a node to run.
 const MAX_ELEMENTS: usize = 4096;
+
+/// The same for sizes that are tried for free dimensions. Their inputs repeat one element, and most of these runs end
+/// before they compute anything.
+const MAX_BOUND_ELEMENTS: usize = 1 << 20;
 
 /// Maximum number of items of an unknown sequence.
 const MAX_ITEMS: usize = 1024;
@@ -143,6 +148,10 @@ impl Executor {
         }
     }
 
+    pub(super) fn disable_probes(&mut self) {
+        self.probes = 0;
+    }
+
     /// Computes the outputs of a node if all of its inputs are constants.
     pub(super) fn refine(&mut self, view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
         if self.folds == 0 || !can_run_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
@@ -189,18 +198,42 @@ impl Executor {
             return known.clone();
         }
         self.probes -= 1;
-        let mut refusal = None;
-        for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            match (Probe { fill, sizes }).inputs(view).map(|inputs| self.run(view, &inputs)) {
-                Some(Err(Some(refused))) if refused.is_for_all_sizes || !is_assumed => refusal = Some(refused.message),
-                _ => {
-                    refusal = None;
-                    break;
-                }
-            }
-        }
+        let refusal = match self.probe(view, sizes) {
+            Some(refused) if refused.is_for_all_sizes || !is_assumed => Some(refused.message),
+            Some(_) => self.refusal_for_all_sizes(view),
+            None => None,
+        };
         self.refusals.insert(key, refusal.clone());
         refusal
+    }
+
+    /// Runs a node on values of each kind, and returns the reason if it fails for all of them.
+    fn probe(&self, view: &NodeView<'_, '_>, sizes: Sizes) -> Option<Invalid> {
+        let mut refusal: Option<Invalid> = None;
+        for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
+            let refused = (Probe { fill, sizes }).inputs(view).and_then(|inputs| self.run(view, &inputs).err())??;
+            let is_for_all_sizes = refusal.is_none_or(|refusal| refusal.is_for_all_sizes) && refused.is_for_all_sizes;
+            refusal = Some(Invalid { is_for_all_sizes, ..refused });
+        }
+        refusal
+    }
+
+    /// Returns the reason if a node fails for every size of its free dimensions that is tried.
+    fn refusal_for_all_sizes(&self, view: &NodeView<'_, '_>) -> Option<String> {
+        let mut refusal = None;
+        for facts in symbols::assignments(view)? {
+            let bound = NodeView { inputs: facts.iter().map(Option::as_ref).collect(), ..*view };
+            let mut counts = bound.inputs.iter().flatten().map(|fact| element_count(&fact.sizes()?).ok());
+            let elements = counts.try_fold(0usize, |sum, count| sum.checked_add(count?));
+            elements.filter(|elements| *elements <= MAX_BOUND_ELEMENTS)?;
+            if self.deadline.is_over() {
+                return None;
+            }
+            let refused = self.probe(&bound, Sizes::Known)?;
+            refusal.get_or_insert(refused);
+        }
+        // The first assignment has 1 for all of them.
+        refusal.map(|refusal| format!("{} (unknown dimensions taken as 1; no other size is valid)", refusal.message))
     }
 
     /// Returns the outputs that have names. The error is the reason why the node is invalid, or `None` if that is
@@ -364,25 +397,28 @@ impl Probe {
 }
 
 impl Fill {
+    /// A tensor that repeats one element and takes the memory of that element; strings are written out.
     fn tensor(self, element: ElementType, shape: &[usize]) -> Option<Tensor> {
-        let count = element_count(shape).ok()?;
-        let tensor = match (element.kind(), self) {
-            (Kind::String, Fill::Ones) => Tensor::of_strings(shape, &repeated("1", count)),
-            (Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &repeated("0", count)),
-            (Kind::String, Fill::Halves) => Tensor::of_strings(shape, &repeated("", count)),
-            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &repeated(1.0, count)),
-            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &repeated(0.0, count)),
-            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &repeated(0.5, count)),
-            (_, fill) => Tensor::of_integers(element, shape, &repeated(i128::from(fill == Fill::Ones), count)),
+        let one = match (element.kind(), self) {
+            (Kind::String, Fill::Ones) => Tensor::of_strings(&[], &["1"]),
+            (Kind::String, Fill::Zeros) => Tensor::of_strings(&[], &["0"]),
+            (Kind::String, Fill::Halves) => Tensor::of_strings(&[], &[""]),
+            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, &[], &[1.0]),
+            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, &[], &[0.0]),
+            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, &[], &[0.5]),
+            (_, fill) => Tensor::of_integers(element, &[], &[i128::from(fill == Fill::Ones)]),
         };
-        tensor.ok()
+        let is_small = element.kind() != Kind::String || element_count(shape).is_ok_and(|count| count <= MAX_ELEMENTS);
+        let builder = TensorBuilder::unlimited(element, shape.to_vec()).ok().filter(|_| is_small)?;
+        // bounded: one element, or as many strings as were counted.
+        builder.repeat(&one.ok()?).ok()
     }
 }
 
 impl Placeholder {
     /// The elements of a tensor of this shape.
     fn values(self, view: &NodeView<'_, '_>, sizes: Sizes, shape: &[usize]) -> Option<Vec<i128>> {
-        let count = element_count(shape).ok()?;
+        let count = element_count(shape).ok().filter(|count| *count <= MAX_ELEMENTS)?;
         let size = |dim: Option<&Dim>| match dim {
             Some(Dim::Size(size)) => i128::try_from(*size).ok(),
             _ => None,
@@ -425,7 +461,7 @@ impl Placeholder {
 
 /// Repeats an element for an unknown input.
 fn repeated<T: Clone>(element: T, count: usize) -> Vec<T> {
-    // bounded: by MAX_ELEMENTS, against which the inputs of the node were checked.
+    // bounded: by MAX_ELEMENTS.
     std::iter::repeat_n(element, count).collect()
 }
 

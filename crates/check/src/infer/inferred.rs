@@ -19,10 +19,17 @@ pub struct Inferred<'m> {
     facts: Vec<ValueFact>,
 }
 
-/// Infers the facts about the values of a model that are known before it runs.
+/// Infers the facts about the values of a model that are known before it runs, and finds the nodes that cannot run.
 pub fn infer<'m>(model: &'m ModelProto, limits: &Limits) -> Inferred<'m> {
     let bodies = Bodies::new(model);
     let (facts, findings) = Walk::new(&bodies, limits).run();
+    Inferred { bodies, findings, facts }
+}
+
+/// Infers only the facts: no node is tried on values for its unknown inputs.
+pub fn infer_facts<'m>(model: &'m ModelProto, limits: &Limits) -> Inferred<'m> {
+    let bodies = Bodies::new(model);
+    let (facts, findings) = Walk::new(&bodies, limits).without_probes().run();
     Inferred { bodies, findings, facts }
 }
 

@@ -1,18 +1,14 @@
 //! Inference: the type of every value of a model, and its shape and value where that is cheap and certain.
 
-mod attributes;
 mod bodies;
 mod control;
 mod declared;
 mod digest;
 mod execute;
 mod inferred;
-mod output_types;
-mod shapes;
+mod symbols;
 mod types;
-mod view;
 mod walk;
-mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -22,4 +18,4 @@ pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
 pub use execute::RANDOM;
-pub use inferred::{Inferred, infer};
+pub use inferred::{Inferred, infer, infer_facts};

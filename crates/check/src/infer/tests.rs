@@ -67,3 +67,55 @@ fn the_first_trip_of_a_loop_has_the_declared_shape() {
         );
     }
 }
+
+/// Returns the messages of the findings of a model at opset 21.
+fn messages(graph: &str) -> Vec<String> {
+    let model = parse_model(&format!("<ir_version: 10, opset_import: [\"\" : 21]> {graph}")).unwrap();
+    let inferred = infer(&model, &Limits::default());
+    inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect()
+}
+
+#[test]
+fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
+    for graph in [
+        "g (float[N,3] x, float[4,5] w) => (float[N,5] y) { y = MatMul (x, w) }",
+        "g (float[N,3] x, float[4,M] w) => (float[N,M] y) { y = MatMul (x, w) }",
+        "g (float[N,3] x, float[M,4] w) => (float[N,M] y) { y = Add (x, w) }",
+        "g (float[N,3,8,8] x, float[4,2,3,3] w) => (float[N,4,6,6] y) { y = Conv (x, w) }",
+        "g (float[N,5] x) => (float[] y) <int64[2] s = {4, 4}> { y = Reshape (x, s) }",
+        "g (float[N,3] x, float[N,4] w) => (float[N,7] y) { y = Concat <axis = 0> (x, w) }",
+        "g (float[N,4] x) => (float[N,4] y) { y = Clip (x, , x) }",
+    ] {
+        let messages = messages(graph);
+        assert_eq!(messages.len(), 1, "{graph}: {messages:?}");
+        assert!(messages[0].contains("unknown dimensions taken as 1; no other size is valid"), "{graph}: {messages:?}");
+    }
+}
+
+#[test]
+fn a_node_that_has_a_valid_size_is_valid() {
+    for graph in [
+        "g (float[2,N] x, float[4,5] w) => (float[2,5] y) { y = MatMul (x, w) }",
+        "g (float[N,4] x) => (float[] y) <int64[2] s = {8, 8}> { y = Reshape (x, s) }",
+        "g (float[N,7] x) => (float[] y) <int64[3] s = {2, -1, 5}> { y = Reshape (x, s) }",
+        "g (float[N,C,H,W] x, float[4,1,7,7] w) => (float[] y) { y = Conv (x, w) }",
+        "g (float[N,C] x) => (float[] a, float[] b) <int64[2] s = {3, 5}> { a, b = Split <axis = 1> (x, s) }",
+        "g (float[N,C,2,2] x) => (float[] y) { y = DepthToSpace <blocksize = 3> (x) }",
+        "g (float[N,4] x, float[M,3] w) => (float[] y) { y = MatMul (x, w) }",
+    ] {
+        let messages = messages(graph);
+        assert!(messages.is_empty(), "{graph}: {messages:?}");
+    }
+}
+
+#[test]
+fn a_constant_with_two_values_is_invalid_also_if_it_is_large() {
+    for length in [1, 100_000] {
+        let text = "0".repeat(length);
+        let found = messages(&format!(
+            "g () => (float[] y) {{ y = Constant <value_float = 1.0, value_string = \"{text}\"> () }}"
+        ));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("exactly one of the attributes"), "{found:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Type checks: a node against its operator version, and the types of its outputs.
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{
     Argument, AttributeType, Bindings, FormalParameter, FormalType, NodeSignature, OpSpec, Side, SignatureError,
     type_list, violations,
@@ -8,9 +9,8 @@ use onnx_conformance_reference::spec::{
 use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
-use crate::infer::output_types::derived_type;
-use crate::infer::view::NodeView;
 use crate::rules::RuleId;
+use onnx_conformance_reference::infer::NodeView;
 
 /// Violation of an operator version by a node.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, 
     let signature = NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &attributes };
     let (bindings, errors) = violations(view.spec, signature);
     let mut found: Vec<Violation> = errors.into_iter().map(|error| violation(view, error)).collect();
-    found.extend(excluded_outputs(view).or_else(|| unnamed_inputs(view)));
+    found.extend(excluded_outputs(view).or_else(|| unnamed_inputs(view)).or_else(|| constant_values(view)));
     (bindings, found)
 }
 
@@ -143,7 +143,7 @@ fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
 /// Checks that the output type given by attributes is allowed by the operator version.
 fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let formal = view.spec.output_at(0)?;
-    let own = derived_type(view, 0)?;
+    let own = registered_type(view, 0)?;
     let allowed = view.spec.allowed(&formal.kind);
     if allowed.contains(&own) {
         return None;
@@ -166,6 +166,16 @@ fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     (names != inputs).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
 }
 
+/// Checks that `Constant` has no second value. Its values may be too large for a run, which would find that.
+fn constant_values(view: &NodeView<'_, '_>) -> Option<Violation> {
+    if view.spec.version.name != "Constant" || view.attributes.any_open() {
+        return None;
+    }
+    let names: Vec<&str> = view.attributes.all().map(|(name, _)| name).collect();
+    let message = format!("exactly one of the attributes that hold the value must be set, not {names:?} (Constant/C1)");
+    (names.len() > 1).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
+}
+
 /// The facts that the operator's signature and rules give about the outputs of a node: types only.
 pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<ValueFact> {
     let fact =
@@ -173,9 +183,14 @@ pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<Value
     (0..view.node.output.len()).map(fact).collect()
 }
 
+/// The type of an output by the rule of the kernel table; `None` if the signature determines it, or if it is unknown.
+fn registered_type(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
+    registry::find(&view.spec.version)?.output_type(view, position)
+}
+
 fn output_type(view: &NodeView<'_, '_>, bindings: &Bindings, position: usize) -> Option<ValueType> {
     let formal = view.spec.output_at(position)?;
-    if let Some(own) = derived_type(view, position) {
+    if let Some(own) = registered_type(view, position) {
         return view.spec.allowed(&formal.kind).contains(&own).then_some(own);
     }
     match &formal.kind {

@@ -10,15 +10,15 @@ use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, Tens
 use crate::facts::{MAX_RANK, ValueFact};
 use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
 use crate::findings::Findings;
-use crate::infer::attributes::{Attributes, CallAttributes};
 use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
-use crate::infer::view::{NodeView, tensor_fact};
-use crate::infer::{shapes, types};
+use crate::infer::types;
 use crate::limits::Limits;
 use crate::rules::RuleId;
+use onnx_conformance_reference::infer::{Attributes, CallAttributes};
+use onnx_conformance_reference::infer::{NodeView, tensor_fact};
 
 /// Maximum depth of function calls to follow.
 const MAX_CALL_DEPTH: usize = 64;
@@ -143,6 +143,12 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
     }
 
+    /// Does not try nodes on values for their unknown inputs.
+    pub(super) fn without_probes(mut self) -> Walk<'b, 'm> {
+        self.executor.disable_probes();
+        self
+    }
+
     /// Walks the main graph with everything it calls, then the functions that are never called.
     pub(super) fn run(mut self) -> (Vec<ValueFact>, Findings) {
         if self.bodies.model.graph.is_some() {
@@ -175,7 +181,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         let fact_bytes_used = self.fact_bytes_used.saturating_add(fact.size());
         if fact_bytes_used > self.limits.fact_bytes() {
             self.is_truncated = true;
-            return ValueFact { shape: None, constant: None, ..fact };
+            return ValueFact { shape: None, constant: None, elements: None, ..fact };
         }
         self.fact_bytes_used = fact_bytes_used;
         fact
@@ -313,13 +319,13 @@ impl<'b, 'm> Walk<'b, 'm> {
             None => types::outputs(&view, &bindings),
         };
         if found.is_empty() {
-            shapes::refine(&view, &mut outputs);
+            onnx_conformance_reference::infer::refine(&view, &mut outputs);
             self.executor.refine(&view, &mut outputs);
         }
-        let described: Vec<Described> = if found.is_empty() { Vec::new() } else { view.describe() };
+        let described: Vec<Described> = if found.is_empty() { Vec::new() } else { describe(&view) };
         let is_probed = found.is_empty() && self.branches == 0;
         let refused = if is_probed { self.executor.refusal(&view) } else { None };
-        let described = if refused.is_some() { view.describe() } else { described };
+        let described = if refused.is_some() { describe(&view) } else { described };
         self.facts = facts;
         for violation in found {
             let value = violation.input.and_then(|at| bodies.lookup(id.body, node.input.get(at)?));
@@ -357,6 +363,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
         for fact in &mut inputs {
             fact.constant = None;
+            fact.elements = None;
         }
         let count = self.call_counts.entry(function).or_insert(0);
         if *count >= MAX_CALLS_WITH_SHAPES {
@@ -508,4 +515,9 @@ impl<'b, 'm> Walk<'b, 'm> {
         path.extend(self.bodies.place(body).path);
         path
     }
+}
+
+/// Describes the inputs of a node for display.
+fn describe(view: &NodeView<'_, '_>) -> Vec<Described> {
+    view.node.input.iter().zip(&view.inputs).map(|(name, fact)| Described::new(name, *fact)).collect()
 }

@@ -62,6 +62,6 @@ impl UnknownFields {
             others => format!(", and {others} more such fields"),
         };
         let message = format!("byte {}: {} is not defined by ONNX 1.23{others}", first.offset, first.place());
-        Some(Finding::new(RuleId::FileUnknown, Place::default(), message).with_offset(first.offset))
+        Some(Finding::new(RuleId::FileUnknownField, Place::default(), message).with_offset(first.offset))
     }
 }

@@ -141,7 +141,7 @@ fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Pro
     match specs.find(domain, operator, opset) {
         Ok(spec) if spec.deprecated => {
             let message = format!("{} deprecates the operator", spec.version);
-            let edit = spec.changes.as_ref().map(|_| "replace it as its specification describes".to_owned());
+            let edit = (!spec.changes.is_empty()).then(|| "replace it as its specification describes".to_owned());
             Some((RuleId::NodeDeprecated, message, edit))
         }
         Ok(spec) if spec.experimental => {

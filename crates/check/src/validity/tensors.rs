@@ -221,6 +221,6 @@ fn check_sparse(context: &mut Context<'_, '_>, sparse: &SparseTensorProto, place
         return;
     }
     if let Err(error) = decode::sparse_tensor(sparse, &NoExternalData) {
-        context.push(Finding::new(RuleId::SparseForm, place.clone(), error.to_string()));
+        context.push(Finding::new(RuleId::TensorSparse, place.clone(), error.to_string()));
     }
 }

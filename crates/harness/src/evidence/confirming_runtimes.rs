@@ -6,6 +6,7 @@ use onnx_conformance_cases::case::{Case, Evidence};
 use crate::expectations::ExpectationError;
 use crate::measure::{Measurement, Measurements};
 use crate::run::Confirm;
+use crate::runtimes::Runtimes;
 
 /// The runtimes that confirm cases, each in the newest version that was measured.
 #[derive(Debug, Default)]
@@ -14,12 +15,20 @@ pub struct ConfirmingRuntimes<'a>(Vec<(Evidence, &'a Measurement)>);
 impl ConfirmingRuntimes<'static> {
     /// Returns the runtimes of the committed measurements, which cover the project's own suite.
     pub fn embedded() -> Result<ConfirmingRuntimes<'static>, ExpectationError> {
-        let all = Measurements::embedded();
-        let mut confirming = Vec::new();
+        let (runtimes, all) = (Runtimes::embedded()?, Measurements::embedded());
+        let mut newest = Vec::new();
         for (runtime, _) in all.runtimes() {
-            confirming.extend(Evidence::from_runtime(runtime).zip(all.newest(runtime)?));
+            newest.extend(all.newest(runtime)?);
         }
-        Ok(ConfirmingRuntimes(confirming))
+        Ok(ConfirmingRuntimes::new(&runtimes, newest))
+    }
+}
+
+impl<'a> ConfirmingRuntimes<'a> {
+    /// Selects the measurements of runtimes whose results count as evidence.
+    pub fn new(runtimes: &Runtimes, newest: impl IntoIterator<Item = &'a Measurement>) -> ConfirmingRuntimes<'a> {
+        let confirming = newest.into_iter().filter(|measurement| runtimes.confirms(measurement.runtime()));
+        ConfirmingRuntimes(confirming.map(|it| (Evidence::Runtime(it.runtime().into()), it)).collect())
     }
 }
 
@@ -30,8 +39,8 @@ impl ConfirmingRuntimes<'_> {
     }
 
     /// Returns each confirming runtime with its version.
-    pub fn versions(&self) -> impl Iterator<Item = (Evidence, &str)> {
-        self.0.iter().map(|(evidence, measurement)| (*evidence, measurement.version()))
+    pub fn versions(&self) -> impl Iterator<Item = (&Evidence, &str)> {
+        self.0.iter().map(|(evidence, measurement)| (evidence, measurement.version()))
     }
 }
 
@@ -43,7 +52,7 @@ impl Confirm for ConfirmingRuntimes<'_> {
         }
         for (evidence, measurement) in &self.0 {
             if measurement.passes(case) {
-                case.confirm(*evidence);
+                case.confirm(evidence);
             }
         }
     }
@@ -57,6 +66,7 @@ mod tests {
     use crate::measure::MeasuredDigests;
     use onnx_conformance_cases::case::{Expected, Level};
     use onnx_conformance_cases::suite::{Generated, Suite};
+    use onnx_conformance_subject::CiCases;
 
     fn case(id: &str) -> Case {
         let suite = Suite::new(vec![Box::new(Generated::embedded())]);
@@ -72,8 +82,8 @@ mod tests {
         let text = format!("runtime: onnxruntime\nversion: 1.2\nexact: true\n{rest}");
         let measurement = Measurement::read("a.yaml", &text, digests).unwrap().unwrap();
         let mut case = case.clone();
-        ConfirmingRuntimes(vec![(Evidence::Onnxruntime, &measurement)]).confirm(&mut case);
-        case.confirmed_by().contains(&Evidence::Onnxruntime)
+        ConfirmingRuntimes::new(&Runtimes::embedded().unwrap(), [&measurement]).confirm(&mut case);
+        case.confirmed_by().contains(&Evidence::Runtime("onnxruntime".into()))
     }
 
     #[test]
@@ -96,7 +106,7 @@ mod tests {
             let digests = Some(digests).filter(|digests| !digests.is_empty());
             assert_eq!(is_confirmed(rest, digests, &case), expected, "{rest} {digests:?}");
         }
-        let vendored = Case { id: "onnx-1.23.2/node/test_abs".to_owned(), ..case };
+        let vendored = Case { id: "onnx-1.14.1/node/test_abs".to_owned(), ..case };
         assert!(!is_confirmed("scope: ['**']\n", Some(&digests), &vendored) && is_confirmed("", None, &vendored));
     }
 
@@ -142,33 +152,36 @@ mod tests {
         }
     }
 
-    /// File that pins the newest version of each runtime, and the text before the version.
-    const PINS: [(Evidence, &str, &str); 4] = [
-        (Evidence::OnnxReference, "adapters/onnx-reference/versions.yaml", "requirements: [onnx=="),
-        (Evidence::Onnxruntime, "adapters/onnxruntime/versions.yaml", "requirements: [onnxruntime=="),
-        (Evidence::Openvino, "adapters/openvino/versions.yaml", "requirements: [openvino=="),
-        (Evidence::Tract, "tests/crates/tract-runtime/Cargo.lock", "\nname = \"tract-onnx\"\nversion = \""),
-    ];
-
-    fn pinned(runtime: Evidence) -> String {
-        let (_, path, before) = PINS.iter().find(|(pinned, ..)| *pinned == runtime).unwrap();
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
-        let text = format!("\n{}", std::fs::read_to_string(path).unwrap());
-        let (_, version) = text.rsplit_once(before).unwrap();
+    /// Returns the newest version that `versions.yaml` of an adapter lists, or that its crate's `Cargo.lock` pins.
+    fn pinned(runtime: &str) -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: &str| format!("\n{}", std::fs::read_to_string(root.join(path)).unwrap());
+        let versions = read(&format!("adapters/{runtime}/versions.yaml"));
+        let value = |key: &str| versions.split(&format!("\n{key}: ")).nth(1).and_then(|rest| rest.lines().next());
+        let (text, before) = match value("manifest") {
+            Some(folder) => {
+                let package = value("crate").unwrap();
+                (read(&format!("{folder}/Cargo.lock")), format!("\nname = \"{package}\"\nversion = \""))
+            }
+            None => (versions.clone(), format!("requirements: [{}==", value("package").unwrap())),
+        };
+        let (_, version) = text.rsplit_once(&before).unwrap();
         version.chars().take_while(|c| c.is_ascii_alphanumeric() || ".+-".contains(*c)).collect()
     }
 
     #[test]
     fn the_files_name_the_versions_that_the_adapters_pin() {
-        let runtimes = ConfirmingRuntimes::embedded().unwrap();
-        let versions: Vec<(Evidence, &str)> = runtimes.versions().collect();
-        for required in [Evidence::OnnxReference, Evidence::Onnxruntime] {
-            assert!(versions.iter().any(|(runtime, _)| *runtime == required), "{required}");
+        let confirming = ConfirmingRuntimes::embedded().unwrap();
+        let runtimes = Runtimes::embedded().unwrap();
+        for (evidence, version) in confirming.versions() {
+            assert_eq!(version, pinned(&evidence.to_string()), "{evidence}");
         }
-        for (runtime, version) in versions {
-            assert_eq!(version, pinned(runtime), "{runtime}");
+        // The runtimes that CI runs on every case are measured, since their evidence is never stale.
+        for (name, _) in runtimes.all().filter(|(_, file)| file.ci == CiCases::Whole) {
+            assert!(confirming.versions().any(|(evidence, _)| evidence.to_string() == name), "{name}");
         }
         // Runtimes without a measurement are also checked, so that the order is right when they get one.
-        assert!(PINS.iter().all(|(runtime, ..)| pinned(*runtime).starts_with(|c: char| c.is_ascii_digit())));
+        let pins: Vec<String> = runtimes.all().map(|(name, _)| pinned(name)).collect();
+        assert!(pins.len() > 4 && pins.iter().all(|pin| pin.starts_with(|c: char| c.is_ascii_digit())), "{pins:?}");
     }
 }

@@ -1,9 +1,11 @@
 //! Selection of cases from the command line of a test binary.
 
-use libtest_mimic::Arguments;
+use std::collections::BTreeSet;
 
 use onnx_conformance_cases::case::{CaseId, Variant};
 use onnx_conformance_cases::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
+
+use crate::libtest::arguments::Arguments;
 
 /// A group to run.
 pub(super) struct Choice {
@@ -31,7 +33,8 @@ impl Part {
     }
 }
 
-/// Returns the groups that the patterns of the crate select, or the group of the case that the command line names.
+/// Returns the groups from which the filters of the command line select: those that the patterns of the crate select,
+/// and the groups of the cases that the command line names.
 pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
     let whole = |(source, group): (&'static (dyn Source + Send), CaseGroup)| Choice {
         name: group.name.clone(),
@@ -39,25 +42,29 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
         group,
         part: None,
     };
-    match &arguments.filter {
-        // A single name is found without listing everything.
-        Some(name) if arguments.exact => match suite.find_group(name)? {
-            Some(group) => Ok(vec![whole(group)]),
-            None => Ok(named(suite, name, true)?.into_iter().collect()),
-        },
-        text => {
-            let groups: Vec<_> = if filter.is_everything() {
-                suite.groups()?
-            } else {
-                suite.choose(filter)?.into_iter().map(|(source, group, _)| (source, group)).collect()
-            };
-            let is_met = |text: &String| groups.iter().any(|(_, group)| group.name.contains(text.as_str()));
-            match text.as_ref().filter(|text| !is_met(text)) {
-                Some(text) => Ok(named(suite, text, false)?.into_iter().collect()),
-                None => Ok(groups.into_iter().map(whole).collect()),
+    let mut chosen = Vec::new();
+    if arguments.exact && !arguments.filters.is_empty() {
+        // A complete name is found without listing everything.
+        for name in arguments.filters.iter().collect::<BTreeSet<_>>() {
+            match suite.find_group(name)? {
+                Some(group) => chosen.push(whole(group)),
+                None => chosen.extend(named(suite, name, true)?),
             }
         }
+        return Ok(chosen);
     }
+    let groups: Vec<_> = if filter.is_everything() {
+        suite.groups()?
+    } else {
+        suite.choose(filter)?.into_iter().map(|(source, group, _)| (source, group)).collect()
+    };
+    for text in arguments.filters.iter().collect::<BTreeSet<_>>() {
+        if !groups.iter().any(|(_, group)| group.name.contains(text.as_str())) {
+            chosen.extend(named(suite, text, false)?);
+        }
+    }
+    chosen.extend(groups.into_iter().map(whole));
+    Ok(chosen)
 }
 
 /// Returns the group of the case that a text names, as a trial with that name.
@@ -82,12 +89,12 @@ mod tests {
     fn check(line: &[&str], expected: &[(&str, &str, &[&str])]) {
         let suite: &'static Suite =
             Box::leak(Box::new(Suite::new(vec![Box::new(onnx_conformance_cases::suite::Generated::embedded())])));
-        let arguments = Arguments::from_iter([&["test"], line].concat());
+        let arguments = Arguments::parse(line.iter().map(std::ffi::OsString::from), None).unwrap();
         let filter = Filter::new(&["ai.onnx/{Abs,Identity}-*"]).unwrap();
         let chosen = choose(suite, &filter, &arguments).unwrap();
         let found: Vec<(String, String, Vec<String>)> = chosen
             .into_iter()
-            .filter(|choice| arguments.filter.as_ref().is_none_or(|text| choice.name.contains(text)))
+            .filter(|choice| arguments.selects(&choice.name))
             .map(|choice| {
                 let part = choice.part.as_ref();
                 let ids = choice.source.ids(&choice.group).unwrap();
@@ -115,5 +122,9 @@ mod tests {
         check(&["--exact", &varied], &[(&varied, "ai.onnx/Abs-13", &[id])]);
         check(&["--exact", "ai.onnx/Abs-99/known_values"], &[]);
         check(&["nothing of the kind"], &[]);
+        let unit = ("ai.onnx/Identity-1", "ai.onnx/Identity-1", &[][..]);
+        check(&["--exact", "ai.onnx/Identity-1", id, id], &[(id, "ai.onnx/Abs-13", &[id]), unit]);
+        check(&[id, "Identity-1", "--skip", "Identity-1"], &[(id, "ai.onnx/Abs-13", &[id])]);
+        check(&["Identity-1", "--skip", "Identity-13", "--skip", "6", "--skip", "4", "--skip", "9"], &[unit]);
     }
 }

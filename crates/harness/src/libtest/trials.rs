@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
-use libtest_mimic::{Completion, Failed};
 use onnx_conformance_cases::case::{Variant, vary};
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
@@ -14,6 +13,7 @@ use crate::escape;
 use crate::expectations::{Doubts, GateResult, Scope, Verdict, WholeRun};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
+use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
 use crate::run::{CaseResult, Outcome, judge_twice};
 
@@ -58,7 +58,7 @@ pub(super) struct Seen {
 impl Trials {
     /// Runs the cases of a group. Each unexpected result is printed with the command that re-runs it.
     pub(super) fn run_group(&self, choice: &Choice) -> Result<Completion, Failed> {
-        let not_run = || Ok(Completion::ignored_with("not run"));
+        let not_run = || Ok(Completion::Ignored("not run".to_owned()));
         let (source, group) = (choice.source, &choice.group);
         if self.stop.is_set() {
             return not_run();
@@ -111,12 +111,12 @@ impl Trials {
             _ if is_empty && choice.part.is_some() => {
                 Err(format!("no selected case of {} has this id", group.name).into())
             }
-            _ if is_empty => Ok(Completion::ignored_with("none of its cases is selected")),
+            _ if is_empty => Ok(Completion::Ignored("none of its cases is selected".to_owned())),
             (false, _) => Err(report.into()),
             (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
-                Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
+                Ok(Completion::Ignored(format!("expected: {}", message.lines().next().unwrap_or_default())))
             }
-            (true, _) => Ok(Completion::Completed),
+            (true, _) => Ok(Completion::Passed),
         }
     }
 
@@ -147,7 +147,7 @@ impl Trials {
     }
 
     /// Fails if an entry matches no case of the suite. Such an entry is out of date, even if only a part of the suite is run.
-    pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
+    pub(super) fn check_patterns(&self, suite: &Suite) -> Result<Completion, Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
         let entries = matcher.expectations().expect.iter().enumerate();
         for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
@@ -157,7 +157,7 @@ impl Trials {
                 let _ = write!(report, "\nexpectation that matches no case: {}", matcher.expectations().place(index));
             }
         }
-        if report.is_empty() { Ok(()) } else { Err(report.into()) }
+        if report.is_empty() { Ok(Completion::Passed) } else { Err(report.into()) }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

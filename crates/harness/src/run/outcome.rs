@@ -45,6 +45,16 @@ pub enum Outcome {
     ProtocolError,
 }
 
+/// Row of the table of outcomes.
+struct Definition {
+    name: &'static str,
+    letter: char,
+    rank: u8,
+    words: &'static str,
+    meaning: &'static str,
+    next_step: &'static str,
+}
+
 impl Outcome {
     /// Every outcome, best first.
     pub const ALL: [Outcome; 13] = [
@@ -63,36 +73,154 @@ impl Outcome {
         Outcome::ProtocolError,
     ];
 
+    /// The table of outcomes: the only place with their names, words, ranks and meanings.
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    const fn definition(self) -> Definition {
+        match self {
+            Outcome::Pass => Definition {
+                name: "pass",
+                letter: 'P',
+                rank: 0,
+                words: "pass",
+                meaning: "every output is correct, or the model was refused as required",
+                next_step: "No action is needed.",
+            },
+            Outcome::NotApplicable => Definition {
+                name: "not-applicable",
+                letter: 'N',
+                rank: 0,
+                words: "not applicable: the control fails",
+                meaning: "the case must be refused, but the same model without the violation does not run \
+                       either, so the refusal proves nothing",
+                next_step: "`show` names the control, the same model without the violation. Once it runs, the case \
+                       is judged.",
+            },
+            Outcome::NotDeclared => Definition {
+                name: "not-declared",
+                letter: 'D',
+                rank: 0,
+                words: "not declared",
+                meaning: "the case needs a feature that the runtime does not declare, so it was not sent",
+                next_step: "If the runtime has the feature, declare it in the adapter. The case is neither a pass \
+                       nor a failure.",
+            },
+            Outcome::Unsupported => Definition {
+                name: "unsupported",
+                letter: 'U',
+                rank: 1,
+                words: "unsupported",
+                meaning: "the runtime declines the case and names the missing feature",
+                next_step: "A missing feature is not a wrong answer. An entry `unsupported` in the expectation \
+                       file covers all such cases.",
+            },
+            Outcome::Error => Definition {
+                name: "error",
+                letter: 'E',
+                rank: 2,
+                words: "error",
+                meaning: "the runtime fails to load or run a valid model",
+                next_step: "Read its message. If it means that a feature is missing, the adapter may answer \
+                       `unsupported`.",
+            },
+            Outcome::Mismatch => Definition {
+                name: "mismatch",
+                letter: 'M',
+                rank: 3,
+                words: "wrong values",
+                meaning: "an output has wrong values, outside the error bound of the case",
+                next_step: "The message gives the position, both values and their distance in representable values \
+                       (ULP). `trace` prints every step.",
+            },
+            Outcome::WrongShape => Definition {
+                name: "wrong-shape",
+                letter: 'S',
+                rank: 3,
+                words: "wrong shape",
+                meaning: "an output has the wrong shape, length or keys",
+                next_step: "Compare with `show`. The usual cause is axes or broadcasting.",
+            },
+            Outcome::WrongType => Definition {
+                name: "wrong-type",
+                letter: 'Y',
+                rank: 3,
+                words: "wrong type",
+                meaning: "an output has the wrong type",
+                next_step: "Compare with `show`. Some runtimes compute in a wider type and do not convert back.",
+            },
+            Outcome::Accepted => Definition {
+                name: "accepted",
+                letter: 'A',
+                rank: 3,
+                words: "accepted an invalid model",
+                meaning: "the runtime runs a model that violates a rule and must be refused",
+                next_step: "`show` names the rule and the control. A user with such a model gets meaningless \
+                       outputs.",
+            },
+            Outcome::Timeout => Definition {
+                name: "timeout",
+                letter: 'T',
+                rank: 4,
+                words: "timeout",
+                meaning: "the runtime did not answer in time",
+                next_step: "Try a longer `--timeout`. A case takes milliseconds unless its name contains `large`.",
+            },
+            Outcome::OutOfMemory => Definition {
+                name: "out-of-memory",
+                letter: 'O',
+                rank: 4,
+                words: "out of memory",
+                meaning: "the runtime exceeded the memory limit",
+                next_step: "Try a higher `--memory`. If a small case needs gigabytes, that is a defect.",
+            },
+            Outcome::Crash => Definition {
+                name: "crash",
+                letter: 'C',
+                rank: 5,
+                words: "crash",
+                meaning: "the process of the runtime ended without an answer",
+                next_step: "The message gives the signal and the last output. Such a model also ends a user's \
+                       program.",
+            },
+            Outcome::ProtocolError => Definition {
+                name: "protocol-error",
+                letter: 'X',
+                rank: 5,
+                words: "broke the protocol",
+                meaning: "the adapter's answer violates the protocol",
+                next_step: "The adapter has an error: `smoke` describes it, and docs/protocol.md has the rules.",
+            },
+        }
+    }
+
     /// Returns the name, as results and expectations spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Pass => "pass",
-            Outcome::NotApplicable => "not-applicable",
-            Outcome::NotDeclared => "not-declared",
-            Outcome::Unsupported => "unsupported",
-            Outcome::Error => "error",
-            Outcome::Mismatch => "mismatch",
-            Outcome::WrongShape => "wrong-shape",
-            Outcome::WrongType => "wrong-type",
-            Outcome::Accepted => "accepted",
-            Outcome::Timeout => "timeout",
-            Outcome::OutOfMemory => "out-of-memory",
-            Outcome::Crash => "crash",
-            Outcome::ProtocolError => "protocol-error",
-        }
+        self.definition().name
+    }
+
+    /// Returns the letter in the data of the site.
+    pub const fn letter(self) -> char {
+        self.definition().letter
+    }
+
+    /// Returns the name in words, for pages: `wrong shape`.
+    pub const fn words(self) -> &'static str {
+        self.definition().words
+    }
+
+    /// Returns the meaning, as a fragment without a full stop.
+    pub const fn meaning(self) -> &'static str {
+        self.definition().meaning
+    }
+
+    /// Returns the recommended next step, in sentences.
+    pub const fn next_step(self) -> &'static str {
+        self.definition().next_step
     }
 
     /// Returns the severity of the outcome. A higher rank is a regression, a lower one an improvement. A wrong value is
     /// worse than an error, and the end of the process is worst.
     pub const fn rank(self) -> u8 {
-        match self {
-            Outcome::Pass | Outcome::NotApplicable | Outcome::NotDeclared => 0,
-            Outcome::Unsupported => 1,
-            Outcome::Error => 2,
-            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => 3,
-            Outcome::Timeout | Outcome::OutOfMemory => 4,
-            Outcome::Crash | Outcome::ProtocolError => 5,
-        }
+        self.definition().rank
     }
 
     /// Returns true for failures of positive cases. The same behavior passes a case that must be refused.

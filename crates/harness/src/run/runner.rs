@@ -7,9 +7,8 @@ use std::thread::Builder;
 use onnx_conformance_cases::case::{Case, RefusalClass, UpstreamOverride};
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::{SelectedGroup, SuiteError};
+use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_subject::{Declaration, Host, Stop};
-use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
 
 use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 
@@ -59,17 +58,12 @@ impl<'a> Runner<'a> {
     pub fn run(&self, mut sink: impl FnMut(Event)) {
         let (sender, receiver) = mpsc::channel();
         let declaration = self.runtime.declaration();
-        let run = |sender: Sender<Event>| {
-            same_cases(self.plan).par_iter().for_each_with(sender, |sender, same| {
-                self.run_group(same, &declaration, &|event| drop(sender.send(event)));
-            });
-        };
         // The number of threads is the number of requests that the runtime can run at a time. With more threads, waiting
         // would count as time of a case.
-        let pool = self.runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
-        let run = |sender| match &pool {
-            Some(pool) => pool.install(|| run(sender)),
-            None => run(sender),
+        let run = |sender: Sender<Event>| {
+            map_items(self.runtime.jobs(), &same_cases(self.plan), |same| {
+                self.run_group(same, &declaration, &|event| drop(sender.send(event)));
+            });
         };
         std::thread::scope(|scope| {
             let own = sender.clone();

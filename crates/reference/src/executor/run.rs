@@ -167,7 +167,7 @@ fn check_input<'a>(
         && declared.iter().zip(tensor.shape()).all(|(dim, &size)| match dim {
             Dim::Size(declared) => *declared == size,
             Dim::Name(name) => *sizes.entry(name).or_insert(size) == size,
-            Dim::Unknown => true,
+            Dim::Sum(_) | Dim::Unknown => true,
         });
     if fits {
         Ok(())
@@ -222,7 +222,7 @@ impl<'a> Frame<'a> {
         }
         for (node, last_uses) in graph.nodes.iter().zip(&graph.last_uses) {
             self.context.budget.count_work(1)?;
-            let outputs = self.run_node(node, last_uses)?;
+            let outputs = self.run_node(node)?;
             for (name, value) in node.outputs.iter().zip(outputs.0) {
                 if let (Some(value), false) = (value, name.is_empty()) {
                     self.values.insert(name, value);
@@ -239,7 +239,7 @@ impl<'a> Frame<'a> {
         graph.outputs.iter().map(output).collect()
     }
 
-    fn run_node(&self, node: &Node, last_uses: &[String]) -> Result {
+    fn run_node(&self, node: &Node) -> Result {
         let input = |name: &String| {
             if name.is_empty() || self.is_absent_input(name) {
                 return Ok(None);
@@ -251,14 +251,14 @@ impl<'a> Frame<'a> {
             self.get(name).cloned().map(Some).ok_or_else(missing)
         };
         let inputs: Vec<Option<Value>> = node.inputs.iter().map(input).collect::<Result<_>>()?;
-        self.apply_node(node, &inputs, last_uses)
+        self.apply_node(node, &inputs)
     }
 
-    fn apply_node(&self, node: &Node, inputs: &[Option<Value>], last_uses: &[String]) -> Result {
+    fn apply_node(&self, node: &Node, inputs: &[Option<Value>]) -> Result {
         let attributes = self.resolve_attributes(node);
         let result = match self.context.model.function_of(node) {
             Some((_, function)) => self.call_function(node, function, inputs.to_vec(), attributes),
-            None => self.call_kernel(node, inputs, &attributes, last_uses),
+            None => self.call_kernel(node, inputs, &attributes),
         };
         if let (Mode::Traced(trace), Ok(outputs)) = (self.context.mode, &result) {
             trace(&Step { depth: self.context.depth, node, outputs: &outputs.0 });
@@ -283,13 +283,7 @@ impl<'a> Frame<'a> {
         attributes
     }
 
-    fn call_kernel(
-        &self,
-        node: &Node,
-        inputs: &[Option<Value>],
-        attributes: &BTreeMap<String, Attribute>,
-        last_uses: &[String],
-    ) -> Result {
+    fn call_kernel(&self, node: &Node, inputs: &[Option<Value>], attributes: &BTreeMap<String, Attribute>) -> Result {
         let spec = find_spec(self.context.opsets, node).map_err(|error| invalid(error.to_string()))?;
         // Trailing empty names are dropped, so that a variadic input ends with the last value.
         let inputs = &inputs[..inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1)];
@@ -300,8 +294,8 @@ impl<'a> Frame<'a> {
         let signature = |error: Box<SignatureError>| invalid(error.to_string());
         let types = validate_node(spec, node, attributes, &arguments).map_err(signature)?;
         let kernel = registry::find(&spec.version).ok_or_else(|| no_kernel(spec))?;
-        let wanted: Vec<bool> =
-            node.outputs.iter().map(|name| !name.is_empty() && last_uses.binary_search(name).is_err()).collect();
+        // A name that nothing uses is an output as well: some operators have a mode with more outputs.
+        let wanted: Vec<bool> = node.outputs.iter().map(|name| !name.is_empty()).collect();
         let budget = self.context.budget.nested();
         let call = Call {
             spec,
@@ -419,7 +413,7 @@ impl Subgraphs for Frame<'_> {
     }
 
     fn apply(&self, node: &Node, inputs: Vec<Option<Value>>) -> Result {
-        self.apply_node(node, &inputs, &[])
+        self.apply_node(node, &inputs)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+pub use crate::infer::size::Dim;
 use crate::types::ValueType;
 use crate::value::Value;
 
@@ -96,17 +97,6 @@ pub struct Parameter {
     pub value_type: Option<ValueType>,
     /// The declared shape of a tensor.
     pub shape: Option<Vec<Dim>>,
-}
-
-/// A declared dimension.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dim {
-    /// A fixed size.
-    Size(usize),
-    /// A symbolic size; all dimensions of the same name have the same size.
-    Name(Arc<str>),
-    /// Any size.
-    Unknown,
 }
 
 /// Call of an operator or a function.

@@ -13,10 +13,7 @@ const MANY: usize = 4;
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::Semantics { version, text } => write!(f, "{version}: {text}"),
-            Change::Behaviour { version, behaviour } => {
-                write!(f, "{version}, silently (the model stays valid): {behaviour}")
-            }
+            Change::Meaning { version, meaning } => write!(f, "{version}: {meaning}"),
             Change::Deprecated { now } => f.write_str(if *now { "deprecated" } else { "no longer deprecated" }),
             Change::Experimental { now } => f.write_str(if *now { "experimental" } else { "no longer experimental" }),
             Change::Function { from, to } => write!(f, "{}", function(*from, *to)),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::attribute::{AttributeSpec, AttributeType, DefaultValue};
-use super::behaviour::Behaviour;
+use super::changes::MeaningChange;
 use super::operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
 use super::specs::{LookupError, Specs};
 use super::validate::Side;
@@ -18,10 +18,8 @@ use crate::types::ValueType;
 #[serde(tag = "change", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the parts of what changed")]
 pub enum Change {
-    /// The semantics changed, according to `changes` of a version file.
-    Semantics { version: OperatorVersion, text: String },
-    /// Nodes that both versions accept changed their meaning, according to `behaviour` of a version file.
-    Behaviour { version: OperatorVersion, behaviour: Behaviour },
+    /// The meaning changed, according to `changes` of op.yaml.
+    Meaning { version: OperatorVersion, meaning: MeaningChange },
     /// The operator was deprecated or reinstated.
     Deprecated { now: bool },
     /// The version became experimental or stopped being so.
@@ -147,13 +145,8 @@ fn version_diff(specs: &Specs, before: &OpSpec, after: &OpSpec) -> Result<Versio
     for since in specs.versions(&to.domain, &to.name).filter(|since| from.since < *since && *since <= to.since) {
         let version = OperatorVersion { since, ..to.clone() };
         let spec = specs.get(&version)?;
-        let silent = spec
-            .behaviour
-            .iter()
-            .map(|behaviour| Change::Behaviour { version: version.clone(), behaviour: behaviour.clone() });
-        changes
-            .extend(spec.changes.iter().map(|text| Change::Semantics { version: version.clone(), text: text.clone() }));
-        changes.extend(silent);
+        let meanings = spec.changes.iter().cloned();
+        changes.extend(meanings.map(|meaning| Change::Meaning { version: version.clone(), meaning }));
     }
     changes.extend(compare(before, after));
     Ok(VersionDiff { from, to, changes })
@@ -415,7 +408,7 @@ mod tests {
 
     #[test]
     fn sum_8_broadcasts() {
-        assert_eq!(diff("Sum", 6, 8), ["Sum-8: Broadcasts its inputs multidirectionally; before, all had one shape."]);
+        assert_eq!(diff("Sum", 6, 8), ["Sum-8: The inputs broadcast to each other. Before, all had one shape."]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ pub mod embedded;
 pub mod yaml;
 
 mod attribute;
-mod behaviour;
+mod changes;
 mod describe;
+mod entry;
 mod enums;
 mod names;
 mod nesting;
@@ -22,7 +23,7 @@ mod version;
 mod tests;
 
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
-pub use behaviour::{AttributeValue, Behaviour, ElementName, OneOf};
+pub use changes::{AttributeValue, Changes, ElementName, MeaningChange, OneOf, SilentChange};
 pub use describe::type_list;
 pub use enums::Enums;
 pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attribute::AttributeSpec;
-use super::behaviour::Behaviour;
+use super::changes::MeaningChange;
 use super::unique::{SortedTypes, checked, unique_map};
 use super::version::{OperatorVersion, canonical_domain};
 use crate::types::ValueType;
@@ -16,10 +16,8 @@ use crate::types::ValueType;
 pub struct OpSpec {
     /// The operator version.
     pub version: OperatorVersion,
-    /// The changes of meaning since the previous version, in our words; signatures are compared by program.
-    pub changes: Option<String>,
-    /// Silent changes of meaning since the previous version.
-    pub behaviour: Vec<Behaviour>,
+    /// The changes of meaning since the previous version, from op.yaml; signatures are compared by program.
+    pub changes: Vec<MeaningChange>,
     /// True if the version deprecates the operator.
     pub deprecated: bool,
     /// True if the standard calls the version experimental.
@@ -136,6 +134,16 @@ impl OpSpec {
         }
     }
 
+    /// Returns the name in a condition of `change` that the version does not have.
+    pub(super) fn unknown_name<'a>(&self, change: &'a MeaningChange) -> Option<&'a str> {
+        let is_formal = |name: &str| self.inputs.iter().chain(&self.outputs).any(|formal| formal.name == name);
+        let unknown = change.silent.iter().find_map(|silent| {
+            let (mut types, mut formals) = silent.names();
+            types.find(|name| !self.types.contains_key(*name)).or_else(|| formals.find(|name| !is_formal(name)))
+        });
+        unknown.map(String::as_str)
+    }
+
     /// The formal input for the node's input at `position`; a variadic one covers all that follow.
     pub fn input_at(&self, position: usize) -> Option<&FormalParameter> {
         formal_at(&self.inputs, position)
@@ -179,11 +187,6 @@ pub(super) struct VersionFile {
     domain: String,
     /// The opset of the domain that introduced this version, the same as the file's name.
     since: u32,
-    /// The changes of meaning since the previous version, in our words; signatures are compared by program.
-    changes: Option<String>,
-    /// Silent changes of meaning since the previous version: nodes that both accept, with different results.
-    #[serde(default)]
-    behaviour: Vec<Behaviour>,
     /// True if the version deprecates the operator.
     #[serde(default)]
     deprecated: bool,
@@ -228,8 +231,6 @@ pub enum VersionFileError {
     UnknownType { side: Side, name: String, parameter: String },
     #[error("'{0}' is not variadic, so min and heterogeneous do not apply to it")]
     NotVariadic(String),
-    #[error("behaviour names '{0}', which the version does not have")]
-    UnknownInBehaviour(String),
 }
 
 /// Side of a node.
@@ -260,8 +261,7 @@ impl TryFrom<VersionFile> for OpSpec {
         }
         let spec = OpSpec {
             version: OperatorVersion { domain: file.domain, name: file.op, since: file.since },
-            changes: file.changes,
-            behaviour: file.behaviour,
+            changes: Vec::new(),
             deprecated: file.deprecated,
             experimental: file.experimental,
             function: file.function,
@@ -272,7 +272,6 @@ impl TryFrom<VersionFile> for OpSpec {
             types: file.types.into_iter().map(|(parameter, types)| (parameter, types.0)).collect(),
         };
         check_formals(&spec, Side::Input, &spec.inputs)?;
-        check_behaviour(&spec)?;
         check_formals(&spec, Side::Output, &spec.outputs)?;
         Ok(spec)
     }
@@ -292,19 +291,6 @@ fn check_formals(spec: &OpSpec, side: Side, formals: &[FormalParameter]) -> Resu
             && !spec.types.contains_key(parameter)
         {
             return Err(VersionFileError::UnknownType { side, name, parameter: parameter.clone() });
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the version has everything that its conditions name.
-fn check_behaviour(spec: &OpSpec) -> Result<(), VersionFileError> {
-    let is_formal = |name: &String| spec.inputs.iter().chain(&spec.outputs).any(|formal| formal.name == *name);
-    for behaviour in &spec.behaviour {
-        let unknown = behaviour.types.keys().find(|name| !spec.types.contains_key(*name));
-        let mut formals = behaviour.given.iter().chain(&behaviour.left_out).chain(behaviour.ranks.keys());
-        if let Some(name) = unknown.or_else(|| formals.find(|name| !is_formal(name))) {
-            return Err(VersionFileError::UnknownInBehaviour(name.clone()));
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::sync::{LazyLock, OnceLock};
 use miette::Diagnostic;
 use thiserror::Error;
 
+use super::changes::{Changes, MeaningChange};
 use super::embedded;
 use super::operator::OpSpec;
 use super::releases::Releases;
@@ -251,6 +252,11 @@ impl Specs {
         releases.as_ref().map_err(|error| LookupError::File(Box::new(SpecError::Yaml(error.clone()))))
     }
 
+    /// The version of the newest release, which the suite is made for; empty if the files have no releases.
+    pub fn newest_release(&self) -> &str {
+        self.releases().ok().and_then(Releases::newest).map_or("", |release| release.onnx.as_str())
+    }
+
     /// The text of a file, by its path relative to the folder.
     pub fn file(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(AsRef::as_ref)
@@ -297,8 +303,47 @@ impl Specs {
 
     fn read_file(&self, version: &OperatorVersion, path: &str) -> Result<OpSpec, SpecError> {
         let text = self.file(path).unwrap_or_default();
-        let spec: OpSpec = yaml::read(&self.display(path), text)?;
-        if spec.version == *version { Ok(spec) } else { Err(self.misplaced(version, path, text, &spec.version)) }
+        let mut spec: OpSpec = yaml::read(&self.display(path), text)?;
+        if spec.version != *version {
+            return Err(self.misplaced(version, path, text, &spec.version));
+        }
+        spec.changes = self.changes(&spec)?;
+        Ok(spec)
+    }
+
+    /// Reads the changes of a version from `changes` in the op.yaml of its operator.
+    fn changes(&self, spec: &OpSpec) -> Result<Vec<MeaningChange>, Box<YamlError>> {
+        let OperatorVersion { domain, name, since } = &spec.version;
+        let path = format!("{domain}/{name}/op.yaml");
+        let Some(text) = self.file(&path) else { return Ok(Vec::new()) };
+        let path = self.display(&path);
+        let Some(entry) = yaml::read_entry::<ChangesEntry>(&path, text, "changes") else { return Ok(Vec::new()) };
+        let mut changes = entry?.changes.0;
+        let later: Vec<u32> = self.versions(domain, name).skip(1).collect();
+        if let Some(unknown) = changes.keys().find(|since| !later.contains(since)) {
+            let message = format!("{name} has no version {unknown} with one before it");
+            let help = match later.as_slice() {
+                [] => "it has one version only; remove `changes`".to_owned(),
+                later => format!("the versions that can have changes are {later:?}"),
+            };
+            return Err(Box::new(YamlError::new(
+                &path,
+                text,
+                Changes::place(text, *unknown, 0, "says"),
+                message,
+                Some(help),
+            )));
+        }
+        let own = changes.remove(since).unwrap_or_default();
+        for (number, change) in own.iter().enumerate() {
+            if let Some(unknown) = spec.unknown_name(change) {
+                let place = Changes::place(text, *since, number, unknown);
+                let message = format!("a condition names '{unknown}', which {} does not have", spec.version);
+                let help = Some(format!("name a type parameter, input or output as {} does", spec.version));
+                return Err(Box::new(YamlError::new(&path, text, place, message, help)));
+            }
+        }
+        Ok(own)
     }
 
     /// Error that points at the first line that contradicts the path.
@@ -325,6 +370,12 @@ impl Specs {
         let place = (line, key.len() + 2);
         SpecError::Misplaced(Box::new(YamlError::new(&self.display(path), text, place, message, Some(help))))
     }
+}
+
+/// The entry of op.yaml with the changes of meaning.
+#[derive(serde::Deserialize)]
+struct ChangesEntry {
+    changes: Changes,
 }
 
 /// The path of an operator version's file.

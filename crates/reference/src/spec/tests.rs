@@ -104,8 +104,8 @@ fn an_unknown_key_is_shown() {
    ·    ╰── here
  7 │   - {name: sum, type: T}
    ╰────
-  help: the keys here are `op`, `domain`, `since`, `changes`, `behaviour`, `deprecated`,
-        `experimental`, `function`, `shape_inference`, `attributes`, `inputs`, `outputs`, `types`"
+  help: the keys here are `op`, `domain`, `since`, `deprecated`, `experimental`, `function`,
+        `shape_inference`, `attributes`, `inputs`, `outputs`, `types`"
     );
 }
 
@@ -247,4 +247,52 @@ fn an_unexpected_file_is_named() {
   help: specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
         recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     );
+}
+
+/// Returns the changes of Sum-13 by an op.yaml with these lines, or the error.
+fn changes(lines: &str) -> Result<String, String> {
+    let op = format!("op: Sum\n# About the sum.\n{lines}cases: []\n");
+    let sum_8 = SUM_13.replace("since: 13", "since: 8");
+    let files = [("ai.onnx/Sum/13.yaml", SUM_13), ("ai.onnx/Sum/8.yaml", &sum_8), ("ai.onnx/Sum/op.yaml", &op)];
+    let specs = specs(&files).unwrap();
+    let spec = specs.get(&OperatorVersion::new("", "Sum", 13)).map_err(|error| render(&error))?;
+    Ok(spec.changes.iter().fold(String::new(), |text, change| text + &change.to_string() + "\n"))
+}
+
+#[test]
+fn changes_are_read_from_op_yaml() {
+    assert_eq!(changes("").unwrap(), "");
+    let two = "changes:\n  13:\n    - says: One.\n      was: none\n    - says: Two.\n      silent: [{example: Sum-8/a, ranks: {data_0: [1]}}]\n";
+    let written = "One. Before, none.\nTwo. Silent (the model stays valid) where the rank of data_0 is 1: Sum-8/a\n";
+    assert_eq!(changes(two).unwrap(), written);
+}
+
+#[test]
+fn a_mistake_in_a_change_is_shown_in_op_yaml() {
+    assert_eq!(
+        changes("changes:\n  9:\n    - says: One.\n").unwrap_err(),
+        "\
+× specs/ai.onnx/Sum/op.yaml:5: Sum has no version 9 with one before it
+   ╭─[specs/ai.onnx/Sum/op.yaml:5:7]
+ 4 │   9:
+ 5 │     - says: One.
+   ·       ──┬─
+   ·         ╰── here
+ 6 │ cases: []
+   ╰────
+  help: the versions that can have changes are [13]"
+    );
+    for (lines, said) in [
+        ("changes:\n  8:\n    - says: One.\n", "op.yaml:5: Sum has no version 8 with one before it"),
+        ("changes:\n  13:\n    - say: One.\n", "op.yaml:5: "),
+        ("changes:\n  13:\n    - say: One.\n", "unknown key `say`"),
+        ("changes:\n  13: []\n  13: []\n", "op.yaml:5: "),
+        (
+            "changes:\n  13:\n    - says: One.\n      silent: [{example: a, given: [B]}]\n",
+            "op.yaml:6: a condition names 'B', which Sum-13 does not have",
+        ),
+    ] {
+        let shown = changes(lines).unwrap_err();
+        assert!(shown.contains(said), "{said} is not in {shown}");
+    }
 }

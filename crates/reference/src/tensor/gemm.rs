@@ -4,10 +4,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::deadline::Deadline;
 use crate::dtype::ElementType;
+use crate::parallel::{threads, try_for_each_block};
 use crate::tensor::error::TensorError;
 use crate::tensor::sum::CompensatedSum;
 
@@ -17,6 +16,9 @@ const BLOCK: usize = 1 << 23;
 /// Maximum number of terms added in one step. It is a multiple of the block size of `matrixmultiply`, so the number of
 /// steps does not change the sum.
 const DEPTH: usize = 1 << 13;
+
+/// Number of compensated sums that run on one thread.
+const COMPENSATED_BLOCK: usize = 64;
 
 /// Matrix view of a slice: element (row, column) is at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, Debug)]
@@ -105,12 +107,12 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &De
         return Ok(());
     }
     let work = out.len().saturating_mul(a.columns);
-    let threads = if work < 1 << 18 { 1 } else { rayon::current_num_threads() };
+    let threads = if work < 1 << 18 { 1 } else { threads() };
     let rows = a.rows.div_ceil(threads);
     if threads == 1 || rows < 4 {
         return blocks(a, b, out, deadline);
     }
-    out.par_chunks_mut(rows * b.columns).enumerate().try_for_each(|(index, out)| {
+    try_for_each_block(out, rows * b.columns, |index, out| {
         blocks(a.row_block(index * rows..index * rows + out.len() / b.columns), b, out, deadline)
     })
 }
@@ -129,17 +131,19 @@ pub fn multiply_add_compensated(
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
     assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
     let columns = b.columns;
-    out.par_iter_mut().with_min_len(64).enumerate().try_for_each(|(index, out)| {
-        let (row, column) = (index / columns * a.row_stride, index % columns * b.column_stride);
-        let mut sum = CompensatedSum::default();
-        sum.add(*out);
-        for inner in 0..a.columns {
-            if (index + inner) % DEPTH == 0 {
-                check(deadline)?;
+    try_for_each_block(out, COMPENSATED_BLOCK, |block, out| {
+        for (index, out) in (block * COMPENSATED_BLOCK..).zip(out) {
+            let (row, column) = (index / columns * a.row_stride, index % columns * b.column_stride);
+            let mut sum = CompensatedSum::default();
+            sum.add(*out);
+            for inner in 0..a.columns {
+                if (index + inner) % DEPTH == 0 {
+                    check(deadline)?;
+                }
+                sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
             }
-            sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
+            *out = sum.value();
         }
-        *out = sum.value();
         Ok(())
     })
 }
@@ -161,7 +165,7 @@ pub fn multiply_add_wrapping(
         return Ok(());
     }
     let between_checks = (DEPTH / b.columns).max(1);
-    out.par_chunks_mut(b.columns).enumerate().try_for_each(|(row, out)| {
+    try_for_each_block(out, b.columns, |row, out| {
         for inner in 0..a.columns {
             if inner % between_checks == 0 {
                 check(deadline)?;

@@ -1,11 +1,11 @@
-//! Conversion between tensors and numbers of Rust and of the `half` crate.
+//! Conversion between tensors and numbers of Rust and, with the feature `half`, of the crate `half`.
 
 use bytemuck::AnyBitPattern;
 
 use crate::dtype::ElementType;
 use crate::tensor::{Tensor, TensorError};
 
-/// Rust type with a matching element type: integers, floats, `bool`, and `half::{f16, bf16}`.
+/// Rust type with a matching element type: integers, floats, `bool`, and `half::{f16, bf16}` with the feature `half`.
 pub trait Native: sealed::Bytes {
     /// The element type.
     const ELEMENT_TYPE: ElementType;
@@ -39,8 +39,13 @@ macro_rules! native {
 }
 
 native! {
-    f32 = Float, f64 = Double, half::f16 = Float16, half::bf16 = Bfloat16,
+    f32 = Float, f64 = Double,
     i8 = Int8, i16 = Int16, i32 = Int32, i64 = Int64, u8 = Uint8, u16 = Uint16, u32 = Uint32, u64 = Uint64,
+}
+
+#[cfg(feature = "half")]
+native! {
+    half::f16 = Float16, half::bf16 = Bfloat16,
 }
 
 impl Native for bool {
@@ -107,7 +112,6 @@ impl Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use half::{bf16, f16};
 
     fn check<T: Native + PartialEq + std::fmt::Debug>(elements: &[T], name: &str) {
         let tensor = Tensor::from_vec(vec![1, elements.len()], elements.to_vec()).unwrap();
@@ -120,8 +124,6 @@ mod tests {
     fn elements_round_trip() {
         check(&[1.5_f32, f32::MIN_POSITIVE, f32::INFINITY], "float");
         check(&[-0.1_f64], "double");
-        check(&[f16::from_f32(0.1), f16::MAX], "float16");
-        check(&[bf16::from_f32(0.1)], "bfloat16");
         check(&[i8::MIN, 1], "int8");
         check(&[i16::MIN, 1], "int16");
         check(&[i32::MIN, 1], "int32");
@@ -132,6 +134,14 @@ mod tests {
         check(&[u64::MAX], "uint64");
         check(&[true, false], "bool");
         check::<f32>(&[], "float");
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn half_floats_round_trip() {
+        use half::{bf16, f16};
+        check(&[f16::from_f32(0.1), f16::MAX], "float16");
+        check(&[bf16::from_f32(0.1)], "bfloat16");
     }
 
     #[test]

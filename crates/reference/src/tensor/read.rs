@@ -4,9 +4,9 @@ use std::fmt;
 
 use bytes::Bytes;
 use num_complex::Complex;
-use rayon::prelude::*;
 
 use crate::dtype::{ElementType, Kind};
+use crate::parallel;
 use crate::tensor::Tensor;
 
 /// Minimum number of elements of a conversion that uses several threads.
@@ -232,7 +232,7 @@ fn convert<const N: usize, T: Send>(bytes: &[u8], from: impl Fn([u8; N]) -> T + 
     if groups.len() < PARALLEL {
         groups.iter().map(|&group| from(group)).collect()
     } else {
-        groups.par_iter().map(|&group| from(group)).collect()
+        parallel::map(groups, |&group| from(group))
     }
 }
 

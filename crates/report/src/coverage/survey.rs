@@ -63,7 +63,7 @@ impl<'a> CoverageCollector<'a> {
     /// Returns the collector with the versions of the confirming runtimes.
     #[must_use]
     pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes<'_>) -> CoverageCollector<'a> {
-        self.versions = runtimes.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
+        self.versions = runtimes.versions().map(|(evidence, version)| (evidence.clone(), version.to_owned())).collect();
         self
     }
 

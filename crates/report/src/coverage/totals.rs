@@ -92,13 +92,14 @@ impl Coverage<'_> {
     /// Returns the number of cases that each source confirms, and that nothing confirms. A case may count for several sources.
     pub fn evidence(&self) -> Vec<(String, usize)> {
         let cases = &self.totals.cases;
-        let version = |evidence| self.versions.iter().find(|(other, _)| *other == evidence).map(|(_, version)| version);
-        let title = |evidence: Evidence| match version(evidence) {
+        let version =
+            |evidence: &Evidence| self.versions.iter().find(|(other, _)| other == evidence).map(|(_, version)| version);
+        let title = |evidence: &Evidence| match version(evidence) {
             Some(version) => format!("{evidence} {version}"),
             None => evidence.to_string(),
         };
         let mut counts: Vec<(String, usize)> =
-            cases.by_evidence.iter().map(|(&evidence, &count)| (title(evidence), count)).collect();
+            cases.by_evidence.iter().map(|(evidence, &count)| (title(evidence), count)).collect();
         counts.push(("nothing".to_owned(), cases.unconfirmed.values().map(BTreeSet::len).sum()));
         counts.push(("not judged beyond type and shape".to_owned(), cases.unjudged));
         counts

@@ -53,6 +53,9 @@ pub fn text(report: &ModelReport) -> String {
         push_target(&mut text, target);
     }
     push_runtimes(&mut text, &report.runtimes);
+    for value in report.values.iter().flatten() {
+        let _ = writeln!(text, "  {}", escape::line(&value.to_string()));
+    }
     for line in facts(report) {
         let _ = writeln!(text, "  {DIM}{}{DIM:#}", escape::line(&line));
     }

@@ -5,11 +5,12 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use onnx_conformance_check::convert::{Target, convert_inferred, convert_within};
-use onnx_conformance_check::infer::infer;
+use onnx_conformance_check::finding::Described;
+use onnx_conformance_check::infer::{BodyId, Inferred, infer_facts};
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::{IrFacts, ModelFacts};
 use onnx_conformance_check::{Folder, Limits, Source, check};
-use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::proto::{ModelProto, ValueInfoProto};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
 use crate::models::files::{ModelFile, ModelFolder};
@@ -87,12 +88,14 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         },
         runtimes: Vec::new(),
         saved: None,
+        values: None,
         facts: None,
         target,
     };
     let asks_about_runtimes = questions.asks_about_runtimes() && !has_errors;
-    if asks_about_runtimes || questions.save.is_some() {
-        let inferred = infer(&scan.model, limits);
+    if asks_about_runtimes || questions.save.is_some() || questions.shapes {
+        let inferred = infer_facts(&scan.model, limits);
+        all.values = questions.shapes.then(|| values(&inferred, &scan.model));
         let origin = Origin { scan: &scan, inferred: &inferred, file: bytes };
         if asks_about_runtimes {
             all.runtimes = on_runtimes(&origin, &facts, questions);
@@ -111,6 +114,15 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
     all
 }
 
+/// Describes the inputs of the main graph and the outputs of its nodes, in order.
+fn values(inferred: &Inferred<'_>, model: &ModelProto) -> Vec<Described> {
+    let Some(graph) = &model.graph else { return Vec::new() };
+    let inputs = graph.input.iter().map(ValueInfoProto::name);
+    let outputs = graph.node.iter().flat_map(|node| &node.output).map(String::as_str);
+    let names = inputs.chain(outputs).filter(|name| !name.is_empty());
+    names.map(|name| Described::new(name, inferred.value(BodyId::MAIN, name))).collect()
+}
+
 fn unreadable(file: String, verdict: String) -> ModelReport {
     ModelReport {
         file,
@@ -123,6 +135,7 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
         target: None,
         runtimes: Vec::new(),
         saved: None,
+        values: None,
     }
 }
 
@@ -179,7 +192,7 @@ fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap
     if facts.nodes > MAX_TRIED {
         return ranges;
     }
-    let inferred = infer(model, limits);
+    let inferred = infer_facts(model, limits);
     for (domain, &opset) in &facts.opsets {
         let Ok(newest) = Specs::embedded().newest_opset(domain) else { continue };
         let newest = i64::from(newest);

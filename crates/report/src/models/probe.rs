@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_cases::compare::{Accuracy, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE, compare};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::infer::RANDOM;
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
@@ -29,9 +29,6 @@ const MAX_SIZES: usize = 16;
 
 /// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// Relative tolerance of an element, as in ONNX's own tests.
-const RELATIVE: f64 = 1e-3;
 
 /// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
 const ROUNDOFFS: f64 = 32.0;
@@ -204,7 +201,7 @@ fn accuracy(expected: &Value) -> Accuracy {
         let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
         ROUNDOFFS * roundoff * largest(tensor)
     });
-    Accuracy::Close { relative: RELATIVE, absolute: slack.max(1e-7) }
+    Accuracy::Close { relative: UPSTREAM_RELATIVE, absolute: slack.max(UPSTREAM_ABSOLUTE) }
 }
 
 /// Returns the largest finite magnitude of a float tensor.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_cases::compare::{Accuracy, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE, compare};
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::{Limits, check};
@@ -16,9 +16,6 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
-
-/// Relative and absolute tolerance of elements, as in ONNX's own tests.
-const CLOSE: (f64, f64) = (1e-3, 1e-7);
 
 /// Additional tolerance of 16-bit types, in steps (ULPs) of the largest element. A conversion may round between two nodes where a
 /// single node did not.
@@ -155,7 +152,7 @@ pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
 
 /// Returns the tolerance of an output's elements, and its element type if it has 16 bits.
 pub fn proof_accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
-    let (relative, absolute) = CLOSE;
+    let (relative, absolute) = (UPSTREAM_RELATIVE, UPSTREAM_ABSOLUTE);
     let element = expected.value_type().element_type();
     let format = element.float_format().filter(|_| element.bits() == 16);
     let (Some(format), Some(tensor)) = (format, expected.as_tensor()) else {

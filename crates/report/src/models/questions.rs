@@ -29,6 +29,8 @@ pub struct CheckQuestions {
     pub probes: Vec<RuntimeProbe>,
     /// Nodes to write as separate models.
     pub save: Option<Saving>,
+    /// True if the type and shape of every value of the main graph are requested.
+    pub shapes: bool,
 }
 
 impl CheckQuestions {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use onnx_conformance_check::finding::Finding;
+use onnx_conformance_check::finding::{Described, Finding};
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::measure::NodeVerdict;
@@ -41,6 +41,10 @@ pub struct ModelReport {
     /// Nodes written as separate models; `None` if none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<Vec<SavedNode>>,
+    /// Inputs of the main graph and outputs of its nodes, in order, with inferred types and shapes; `None` if not
+    /// requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<Described>>,
 }
 
 /// Status of a model file.

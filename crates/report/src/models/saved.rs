@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hmac_sha256::Hash;
 use onnx_conformance_check::finding::{Finding, PathStep, Place};
 use onnx_conformance_check::infer::NodeId;
 use onnx_conformance_check::rules::Level;
@@ -14,7 +15,6 @@ use onnx_conformance_harness::measure::NodeVerdict;
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::proto::Message as _;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::models::runtimes::RuntimeReport;
 use crate::models::single_node::{Origin, SingleNodeError};
@@ -207,7 +207,7 @@ fn shortened(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let mut digest = String::new();
-    for byte in Sha256::digest(text).iter().take(8) {
+    for byte in Hash::hash(text.as_bytes()).iter().take(8) {
         // Writing to a string cannot fail.
         let _ = write!(digest, "{byte:02x}");
     }

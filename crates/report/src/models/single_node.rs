@@ -218,6 +218,8 @@ fn described(name: &str, fact: &ValueFact, role: &'static str) -> Result<ValueIn
             value: match dim {
                 Dim::Size(size) => i64::try_from(*size).ok().map(dimension::Value::DimValue),
                 Dim::Name(name) => Some(dimension::Value::DimParam(name.to_string())),
+                // Equal formulas have equal texts, so they stay one dimension.
+                Dim::Sum(_) => Some(dimension::Value::DimParam(dim.to_string())),
                 Dim::Unknown => None,
             },
             ..Dimension::default()

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::generate::OperatorFile;
 use onnx_conformance_harness::measure::Measured;
-use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Specs, Texts};
 use onnx_conformance_reference::types::ValueType;
@@ -268,8 +267,8 @@ fn pairs(tables: &[VersionTable], standard: Option<&StandardTexts>) -> Result<Ve
 
 fn kind(change: &Change) -> &'static str {
     match change {
-        Change::Semantics { .. } => "meaning",
-        Change::Behaviour { .. } => "silent",
+        Change::Meaning { meaning, .. } if meaning.silent.is_empty() => "meaning",
+        Change::Meaning { .. } => "silent",
         _ => "signature",
     }
 }
@@ -302,25 +301,11 @@ fn behaviours<'a>(
     all.into_values().collect()
 }
 
-/// Letter of an outcome in the data of the pages. `CASES` in the script has the words.
+/// Letter of an outcome in the data of the pages. `site.OUTCOMES` in the script has the words.
 pub(crate) const fn letter(measured: Measured) -> char {
     match measured {
         Measured::NotAccepted => 'n',
         Measured::Unknown => '?',
-        Measured::Ended(outcome) => match outcome {
-            Outcome::Pass => 'P',
-            Outcome::NotApplicable => 'N',
-            Outcome::NotDeclared => 'D',
-            Outcome::Unsupported => 'U',
-            Outcome::Error => 'E',
-            Outcome::Mismatch => 'M',
-            Outcome::WrongShape => 'S',
-            Outcome::WrongType => 'Y',
-            Outcome::Accepted => 'A',
-            Outcome::Timeout => 'T',
-            Outcome::OutOfMemory => 'O',
-            Outcome::Crash => 'C',
-            Outcome::ProtocolError => 'X',
-        },
+        Measured::Ended(outcome) => outcome.letter(),
     }
 }

@@ -1,12 +1,12 @@
 //! Inputs of a model as text that readers can edit, and values as text.
 
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_reference::model::text::{TextError, parse_model};
+use onnx_conformance_reference::model::text::{TextError, parse_model, print_name};
 use onnx_conformance_reference::proto::decode::{self, DecodeError};
 use onnx_conformance_reference::value::Value;
 
 use crate::describe_case::shown;
-use crate::site::onnx_text::{name, tensor_text};
+use crate::site::onnx_text::tensor_text;
 
 /// Formats inputs in ONNX's text syntax, one per line: `float[2] x = {1.0, 2.0},`. Returns `None` if one is not a tensor, is too
 /// long, or would not parse back.
@@ -15,7 +15,7 @@ pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
         let Value::Tensor(tensor) = &input.value else { return None };
         let text = tensor_text(tensor)?;
         let (declared, values) = text.split_once(" {")?;
-        Some(format!("{declared} {} = {{{values}", name(&input.name)))
+        Some(format!("{declared} {} = {{{values}", print_name(&input.name)))
     };
     let text = inputs.iter().map(line).collect::<Option<Vec<_>>>()?.join(",\n");
     let read = read_inputs(&text).ok()?;

@@ -1,11 +1,14 @@
 //! Severity of an outcome, and the worst severity over the cases of an operator version or type.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use anstyle::Style;
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::Outcome;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
 
@@ -66,6 +69,62 @@ impl Severity {
             Severity::Crash => 'c',
         }
     }
+}
+
+/// State of a cell, as the pages show it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct State {
+    /// The letter in the data of the pages.
+    key: char,
+    sign: char,
+    name: &'static str,
+    /// The predicate of several operators: `12 are wrong`.
+    many: &'static str,
+    /// The predicate of one operator.
+    one: &'static str,
+    /// True if the state is a failure.
+    bad: bool,
+}
+
+const fn state(key: char, sign: char, name: &'static str, many: &'static str, one: &'static str) -> State {
+    State { key, sign, name, many, one, bad: matches!(key, 'c' | 'w' | 's' | 'e' | 'a') }
+}
+
+/// The states of cells, worst first.
+pub(crate) const STATES: [State; 11] = [
+    state('c', '☠', "crashes", "crash", "crashes, hangs or uses too much memory"),
+    state('w', '✗', "wrong", "are wrong", "gives a wrong output"),
+    state(
+        's',
+        '≈',
+        "wrong in special values",
+        "are wrong in special values",
+        "gives a wrong output only for special values",
+    ),
+    state('e', '⊘', "fails", "fail", "fails on a valid model"),
+    state('a', '!', "accepts invalid", "accept invalid models", "runs an invalid model"),
+    state('p', '◐', "partly declined", "are partly declined", "reports some cases as not supported"),
+    state('d', '–', "declined", "are declined", "reports it as not supported"),
+    state('r', '✓', "right", "are right", "is right in every case"),
+    state('n', '▨', "not accepted", "are not accepted", "does not take files of this opset or IR version"),
+    state('o', '○', "recorded", "are recorded", "the standard leaves it open; the outcome is recorded"),
+    state('?', '?', "not measured", "are not measured", "not measured: neither right nor wrong"),
+];
+
+/// The script that gives the pages the tables of states and of outcomes. An outcome has its words and its state.
+pub(crate) fn tables_script() -> String {
+    let outcome = |outcome: Outcome| {
+        let state = Severity::from_outcome(outcome, false).map_or('?', Severity::letter);
+        (outcome.letter(), (outcome.words(), state))
+    };
+    let others = [('n', ("opset or IR version not accepted", 'n')), ('?', ("not measured", '?'))];
+    let outcomes: BTreeMap<char, (&str, char)> = Outcome::ALL.into_iter().map(outcome).chain(others).collect();
+    format!(
+        "\"use strict\";\n\n/** The states of cells, worst first. */\nsite.STATES = {};\n\n\
+         /** Words and state of the outcomes of single cases, by their letters in the data. */\nsite.OUTCOMES = {};\n",
+        json!(STATES),
+        json!(outcomes),
+    )
 }
 
 /// Result of one case in a column.
@@ -265,6 +324,26 @@ mod tests {
             Ending::Unknown
         );
         assert_eq!(Ending::from_measured(Measured::Unknown, Level::Required, false), Ending::Unknown);
+    }
+
+    #[test]
+    fn the_pages_have_every_state_and_every_outcome() {
+        let keys: Vec<char> = STATES.iter().map(|state| state.key).collect();
+        let severities: Vec<char> = Severity::ALL.into_iter().rev().map(Severity::letter).collect();
+        let known: Vec<char> = keys.iter().copied().filter(|key| severities.contains(key)).collect();
+        assert_eq!(known, severities, "the order of STATES differs from that of Severity");
+        let states = [CellState::Untested, CellState::Recorded, CellState::NotAccepted, CellState::DeclinedAll(1)];
+        let worst = Severity::ALL.into_iter().map(|severity| CellState::Worst(severity, 1, 2));
+        for state in states.into_iter().chain(worst) {
+            assert!(keys.contains(&letter_of(&state)), "{state}");
+        }
+        let script = tables_script();
+        let (_, outcomes) = script.split_once("site.OUTCOMES = ").unwrap();
+        let outcomes: BTreeMap<char, (String, char)> =
+            serde_json::from_str(outcomes.trim_end().trim_end_matches(';')).unwrap();
+        assert_eq!(outcomes.len(), Outcome::ALL.len() + 2, "two outcomes have the same letter");
+        assert_eq!(outcomes.get(&'S'), Some(&("wrong shape".to_owned(), 'w')));
+        assert!(outcomes.values().all(|(_, state)| keys.contains(state)), "{outcomes:?}");
     }
 
     #[test]

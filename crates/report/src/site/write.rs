@@ -26,6 +26,7 @@ use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::sample::samples;
+use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
 
 /// Files that do not depend on measurements.
@@ -149,6 +150,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     for (name, text) in ASSETS {
         out.write(name, text)?;
     }
+    out.write("tables.js", &tables_script())?;
     let (catalog, findings) = (OperatorCatalog::embedded(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
     let specs = Specs::embedded();

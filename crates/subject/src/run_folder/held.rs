@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tempfile::Builder;
-
 use crate::run_folder::remove;
+use crate::unique::create_unique;
 
 /// Name prefix of these folders. A folder with it that no process holds is abandoned.
 const PREFIX: &str = "onnx-conformance-run-";
@@ -38,10 +37,10 @@ impl RunFolder {
     pub fn new_in(place: &Path) -> io::Result<RunFolder> {
         remove_abandoned(place);
         for _ in 0..MAX_ATTEMPTS {
-            let mut builder = Builder::new();
+            let mut builder = fs::DirBuilder::new();
             #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-            let path = builder.prefix(PREFIX).tempdir_in(place)?.keep();
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            let (path, ()) = create_unique(place, PREFIX, |path| builder.create(path))?;
             match try_lock_folder(&path) {
                 Lock::Acquired(held) => return Ok(RunFolder { path, held: Some(held) }),
                 Lock::Unsupported => return Ok(RunFolder { path, held: None }),

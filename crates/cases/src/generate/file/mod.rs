@@ -12,7 +12,6 @@ pub(crate) mod ordered;
 pub(crate) mod output;
 pub(crate) mod recipe;
 pub(crate) mod since;
-pub(crate) mod trap;
 pub(crate) mod type_list;
 pub(crate) mod value_file;
 pub(crate) mod words;
@@ -21,9 +20,8 @@ pub(crate) mod yaml_text;
 
 pub use accuracy::{AccuracyError, AccuracyFile, ResolvedAccuracy};
 pub use expression::ExpressionError;
-pub use op_file::{Computation, OperatorFile};
+pub use op_file::{Computation, ConstraintFile, OperatorFile, RuleOf};
 pub use recipe::{RecipeError, RecipesFile};
 pub use since::Since;
-pub use trap::TrapFile;
 pub use type_list::{TypeList, TypesFile};
 pub use words::Words;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use onnx_conformance_reference::spec::Changes;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
@@ -16,7 +17,6 @@ use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::output::OutputFile;
 use crate::generate::file::since::Since;
-use crate::generate::file::trap::TrapFile;
 use crate::generate::file::type_list::TypeList;
 use crate::generate::file::value_file::{InputFile, ValueFile};
 use crate::generate::file::words::Words;
@@ -50,9 +50,10 @@ pub struct OperatorFile {
     /// Parts that cases share, by name.
     #[serde(default)]
     pub given: Ordered<GivenFile>,
-    /// Differences in meaning between versions, with the cases that detect them.
+    /// Changes of meaning by the version that has them, with the cases that show them. Signatures are compared by
+    /// program.
     #[serde(default)]
-    pub traps: Vec<TrapFile>,
+    pub changes: Changes,
     /// Cases that must run and belong to no constraint: types, shapes, recipes.
     #[serde(default)]
     pub cases: Vec<CaseFile>,
@@ -83,13 +84,6 @@ pub enum Computation {
     Arithmetic,
 }
 
-impl OperatorFile {
-    /// Returns the traps of the version that begins at this opset.
-    pub fn traps_of(&self, since: u32) -> impl Iterator<Item = &TrapFile> {
-        self.traps.iter().filter(move |trap| trap.covers(since))
-    }
-}
-
 /// A demand or promise of an operator: a sentence, or a sentence with its cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "SentenceOrParts"))]
@@ -102,6 +96,17 @@ pub struct ConstraintFile {
     pub refuse: Vec<RefusalFile>,
     /// The line of the constraint in the file, counted from 1.
     pub line: Option<usize>,
+    /// The change of meaning that is the sentence, if there is one.
+    pub rule_of: Option<RuleOf>,
+}
+
+/// Versions whose rule is a constraint, according to a change of meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleOf {
+    /// The version with the change, and the later ones: the rule is what the change `says`.
+    From(u32),
+    /// The versions before the change: the rule is what it `was`.
+    Before(u32),
 }
 
 /// A constraint with its cases.
@@ -110,7 +115,12 @@ pub struct ConstraintFile {
 #[serde(deny_unknown_fields)]
 struct ConstraintParts {
     /// The demand or promise in one sentence.
-    says: String,
+    says: Option<String>,
+    /// The version whose change is the rule, instead of `says`. Of several changes, it is the one that names a case of
+    /// the rule.
+    change: Option<u32>,
+    /// The version whose change ends the rule, instead of `says`: the rule is what it `was`.
+    before: Option<u32>,
     /// The cases that show it.
     #[serde(default)]
     cases: Vec<CaseFile>,
@@ -152,8 +162,15 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConstraintFile, A::Error> {
-        let ConstraintParts { says, cases, refuse } = ConstraintParts::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(ConstraintFile { says, cases, refuse, line: None })
+        let ConstraintParts { says, change, before, cases, refuse } =
+            ConstraintParts::deserialize(MapAccessDeserializer::new(map))?;
+        let (says, rule_of) = match (says, change, before) {
+            (Some(says), None, None) => (says, None),
+            (None, Some(since), None) => (String::new(), Some(RuleOf::From(since))),
+            (None, None, Some(since)) => (String::new(), Some(RuleOf::Before(since))),
+            _ => return Err(A::Error::custom("a rule has exactly one of `says`, `change` and `before`")),
+        };
+        Ok(ConstraintFile { says, cases, refuse, line: None, rule_of })
     }
 }
 

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{Changes, MeaningChange, OperatorVersion};
 
 use crate::generate::file::anchors::first_anchor;
-use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile};
+use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, RuleOf};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
-use crate::generate::file::trap::place;
 use crate::generate::file::type_list::{TypeGroups, UnknownType};
 use crate::generate::file::yaml_text::YamlText;
 
@@ -63,6 +62,12 @@ pub(crate) fn expand_shorthands(
 ) -> Result<OperatorFile, Box<YamlError>> {
     for (id, constraint) in &mut file.constraints.0 {
         constraint.line = line_of(source.text, id);
+        if let Some(rule_of) = constraint.rule_of {
+            constraint.says = sentence(&file.changes, rule_of, &constraint.cases).map_err(|message| {
+                let help = Some("write the sentence under `says`, or correct the version".to_owned());
+                source.error((constraint.line.unwrap_or(1), 3), format!("{id}: {message}"), help)
+            })?;
+        }
         file.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
             case.constraint = Some(id.clone());
             case
@@ -83,10 +88,6 @@ pub(crate) fn expand_shorthands(
         check_since(refusal.since.as_ref(), refusal.until)
             .map_err(|error| source.error_at_case(&refusal.name, error.to_string(), None))?;
     }
-    for (number, trap) in file.traps.iter().enumerate() {
-        check_since(trap.since.as_ref(), trap.until)
-            .map_err(|error| source.error(place(source.text, number, "until"), error.to_string(), None))?;
-    }
     check_names(source, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
     if let Some(name) = file.given.keys().find(|name| !is_used(name)) {
@@ -95,6 +96,28 @@ pub(crate) fn expand_shorthands(
         return Err(source.error(place, format!("no case uses '{name}' of `given`"), help));
     }
     Ok(file)
+}
+
+/// Returns the sentence of a change of meaning that is a rule. Of several changes, it is the one that names one of these
+/// cases.
+fn sentence(changes: &Changes, rule_of: RuleOf, cases: &[CaseFile]) -> Result<String, String> {
+    let (RuleOf::From(since) | RuleOf::Before(since)) = rule_of;
+    let written = |change: &MeaningChange| match rule_of {
+        RuleOf::From(_) => Some(format!("from version {since} on: {}", change.says.trim_end_matches('.'))),
+        RuleOf::Before(_) => change.was.as_ref().map(|was| format!("below version {since}: {was}")),
+    };
+    let of_version = changes.0.get(&since).map_or(&[][..], Vec::as_slice);
+    let names = |change: &MeaningChange| cases.iter().any(|case| change.cases.contains(&case.name));
+    let mut found: Vec<(&MeaningChange, String)> =
+        of_version.iter().filter_map(|change| Some((change, written(change)?))).collect();
+    if found.len() > 1 {
+        found.retain(|(change, _)| names(change));
+    }
+    match found.as_slice() {
+        [(_, sentence)] => Ok(sentence.clone()),
+        [] => Err(format!("`changes` has no such change at version {since}")),
+        _ => Err(format!("several changes at version {since} name its cases")),
+    }
 }
 
 /// Resolves the type lists of a case.

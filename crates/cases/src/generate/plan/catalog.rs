@@ -12,12 +12,12 @@ use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
 use crate::generate::file::written_out::{expand_shorthands, refuse_anchors};
 use crate::generate::file::yaml_text::YamlText;
+use crate::generate::plan::changes;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::error::FitError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::nodes;
 use crate::generate::plan::refusal_fit;
-use crate::generate::plan::traps;
 
 /// File of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
@@ -120,7 +120,7 @@ impl OperatorCatalog {
     }
 
     /// Checks that every case of an operator is made in some version, with each of its alternatives, and that every
-    /// version of a trap has one of its cases. A type that cannot hold a literal value omits the case, so a mistake in
+    /// change of meaning has a case that shows it. A type that cannot hold a literal value omits the case, so a mistake in
     /// the value could silently omit it everywhere.
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
@@ -128,7 +128,7 @@ impl OperatorCatalog {
             let source = YamlText { path: &self.display(version), text };
             let newest_first = newest_first(version)?;
             check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
-            Ok(traps::check(source, file, &newest_first)?)
+            Ok(changes::check(source, file, &newest_first)?)
         };
         self.entry(version)?.is_whole.get_or_init(check).clone()
     }

@@ -1,6 +1,7 @@
 //! Planning of cases: the operators' files, the versions and types that a case fits, its alternatives, and refusals.
 
 pub(crate) mod catalog;
+pub(crate) mod changes;
 pub(crate) mod concrete;
 pub(crate) mod error;
 pub(crate) mod fit;
@@ -10,7 +11,6 @@ pub(crate) mod refusal_fit;
 pub(crate) mod refusals;
 pub(crate) mod settings;
 pub(crate) mod signature_refusals;
-pub(crate) mod traps;
 pub(crate) mod types;
 pub(crate) mod value_plan;
 pub(crate) mod version;

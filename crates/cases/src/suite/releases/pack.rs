@@ -11,7 +11,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 /// Target size of a block in bytes, unless a single object is larger.
 const BLOCK: usize = 1 << 18;
@@ -162,7 +162,7 @@ impl Pack {
 /// Computes the SHA-256 of bytes, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    for byte in Hash::hash(bytes) {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }

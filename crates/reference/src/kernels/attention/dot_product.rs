@@ -4,6 +4,7 @@ use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
+use crate::kernels::attention::shapes;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -11,9 +12,12 @@ use crate::tensor::Tensor;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Attention", 23, |call| attention(call, ShortMask::Broadcast, Redundant::Allowed)),
-    Kernel::new("Attention", 24, |call| attention(call, ShortMask::Masked, Redundant::Allowed)),
-    Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
+    Kernel::new("Attention", 23, |call| attention(call, ShortMask::Broadcast, Redundant::Allowed))
+        .shapes_of_all(shapes::attention),
+    Kernel::new("Attention", 24, |call| attention(call, ShortMask::Masked, Redundant::Allowed))
+        .shapes_of_all(shapes::attention),
+    Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused))
+        .shapes_of_all(shapes::attention),
 ];
 
 /// Handling of redundant arguments: numbers of heads that the axes already define, and present states with

@@ -2,13 +2,15 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax};
+use crate::kernels::attention::shapes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::in_domain("ai.onnx.preview", "FlexAttention", 1, flex_attention).shape(shapes::flex)];
 
 /// `FlexAttention`. The first product uses the type of Q, the rest the precision of the softmax.
 fn flex_attention(call: &Call<'_>) -> Result {

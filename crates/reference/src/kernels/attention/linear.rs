@@ -8,12 +8,14 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
 use crate::kernels::attention::scores::round_all;
+use crate::kernels::attention::shapes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("LinearAttention", 27, linear_attention)];
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("LinearAttention", 27, linear_attention).shapes_of_all(shapes::linear)];
 
 /// Update of the state by a token.
 #[derive(Clone, Copy)]

@@ -7,6 +7,7 @@ pub(crate) mod heads;
 pub(crate) mod linear;
 pub(crate) mod rotary;
 pub(crate) mod scores;
+mod shapes;
 
 use crate::kernels::framework::registry::Kernel;
 

@@ -5,13 +5,14 @@
     reason = "the sizes are those of the shapes, which have been checked against each other"
 )]
 
+use crate::infer::rules;
 use crate::kernels::attention::heads::divide;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("RotaryEmbedding", 23, rotary_embedding)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("RotaryEmbedding", 23, rotary_embedding).shape(rules::same)];
 
 /// Memory layout of a tensor of heads, and the rotated part of each head.
 struct Layout {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::control_flow::scan_outputs::ScanOutputs;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
@@ -13,10 +14,10 @@ use crate::types::ValueType;
 use crate::value::{Optional, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("If", 1, |call| run_branch(call, true)),
-    Kernel::new("If", 11, |call| run_branch(call, false)),
-    Kernel::new("Loop", 1, repeat),
-    Kernel::new("SequenceMap", 17, map),
+    Kernel::new("If", 1, |call| run_branch(call, true)).shape(rules::not_inferred),
+    Kernel::new("If", 11, |call| run_branch(call, false)).shape(rules::not_inferred),
+    Kernel::new("Loop", 1, repeat).shape(rules::not_inferred),
+    Kernel::new("SequenceMap", 17, map).shape(rules::not_inferred),
 ];
 
 /// If: the outputs of one of two branches. Both must declare the same number of outputs with the same types and, before
@@ -55,7 +56,7 @@ fn check_branches(call: &Call<'_>, yes: &Graph, no: &Graph, same_shapes: bool) -
 fn fixed_shape(parameter: &Parameter) -> Option<Vec<usize>> {
     let size = |dim: &Dim| match dim {
         Dim::Size(size) => Some(*size),
-        Dim::Name(_) | Dim::Unknown => None,
+        Dim::Name(_) | Dim::Sum(_) | Dim::Unknown => None,
     };
     parameter.shape.as_ref()?.iter().map(size).collect()
 }

@@ -1,5 +1,6 @@
 //! Scan: runs a body over slices of tensors and carries states along.
 
+use crate::infer::rules;
 use crate::kernels::control_flow::scan_outputs::{ScanOutputs, slice};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
@@ -10,9 +11,9 @@ use crate::tensor::shape::normalize_axis;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Scan", 8, scan_batches),
-    Kernel::new("Scan", 9, |call| scan(call, Axes::NonNegative)),
-    Kernel::new("Scan", 11, |call| scan(call, Axes::Any)),
+    Kernel::new("Scan", 8, scan_batches).shape(rules::not_inferred),
+    Kernel::new("Scan", 9, |call| scan(call, Axes::NonNegative)).shape(rules::not_inferred),
+    Kernel::new("Scan", 11, |call| scan(call, Axes::Any)).shape(rules::not_inferred),
 ];
 
 /// Axes that the attributes may hold.

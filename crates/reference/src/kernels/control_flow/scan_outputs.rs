@@ -104,7 +104,7 @@ impl<'a> ScanOutputs<'a> {
         };
         let size = |dim: &Dim| match dim {
             Dim::Size(size) => *size,
-            Dim::Name(_) | Dim::Unknown => 0,
+            Dim::Name(_) | Dim::Sum(_) | Dim::Unknown => 0,
         };
         let mut shape: Vec<usize> = self.declared.shape.iter().flatten().map(size).collect();
         shape.insert(normalize_axis(axis, shape.len() + 1)?, length);

@@ -3,6 +3,7 @@
 //! Formulas that would cancel or overflow use an equivalent form: expm1 for `exp(x) - 1`, erfc(-x) for `1 + erf(x)`,
 //! and `ln(1 + exp(x))` by its larger term.
 
+use crate::infer::{NodeView, Shape, rules};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use crate::dtype::ElementType;
@@ -12,24 +13,25 @@ use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Celu", 12, celu),
-    Kernel::new("Elu", 1, elu),
-    Kernel::new("Gelu", 20, gelu),
-    Kernel::new("HardSigmoid", 1, hard_sigmoid),
-    Kernel::new("HardSwish", 14, hard_swish),
-    Kernel::new("LeakyRelu", 1, leaky_relu),
-    Kernel::new("Mish", 18, |call| map_floats(call, |x| x * libm::tanh(softplus(x)))),
-    Kernel::new("PRelu", 1, |call| prelu(&by_channel(call)?)),
-    Kernel::new("PRelu", 7, |call| prelu(&Pair::unidirectional(call)?)),
-    Kernel::new("Relu", 1, |call| map_numbers(call, |x| if x < 0.0 { 0.0 } else { x }, |x| x.max(0))),
-    Kernel::new("Selu", 1, selu),
-    Kernel::new("Shrink", 9, shrink),
-    Kernel::new("Sigmoid", 1, |call| map_floats(call, sigmoid)),
-    Kernel::new("Softplus", 1, |call| map_floats(call, softplus)),
-    Kernel::new("Softsign", 1, |call| map_floats(call, |x| x / (1.0 + x.abs()))),
-    Kernel::new("SwiGLU", 28, swiglu),
-    Kernel::new("Swish", 24, swish),
-    Kernel::new("ThresholdedRelu", 10, thresholded_relu),
+    Kernel::new("Celu", 12, celu).shape(rules::same),
+    Kernel::new("Elu", 1, elu).shape(rules::same),
+    Kernel::new("Gelu", 20, gelu).shape(rules::same),
+    Kernel::new("HardSigmoid", 1, hard_sigmoid).shape(rules::same),
+    Kernel::new("HardSwish", 14, hard_swish).shape(rules::same),
+    Kernel::new("LeakyRelu", 1, leaky_relu).shape(rules::same),
+    Kernel::new("Mish", 18, |call| map_floats(call, |x| x * libm::tanh(softplus(x)))).shape(rules::same),
+    Kernel::new("PRelu", 1, |call| prelu(&by_channel(call)?)).shape(rules::same),
+    Kernel::new("PRelu", 7, |call| prelu(&Pair::unidirectional(call)?)).shape(rules::same),
+    Kernel::new("Relu", 1, |call| map_numbers(call, |x| if x < 0.0 { 0.0 } else { x }, |x| x.max(0)))
+        .shape(rules::same),
+    Kernel::new("Selu", 1, selu).shape(rules::same),
+    Kernel::new("Shrink", 9, shrink).shape(rules::same),
+    Kernel::new("Sigmoid", 1, |call| map_floats(call, sigmoid)).shape(rules::same),
+    Kernel::new("Softplus", 1, |call| map_floats(call, softplus)).shape(rules::same),
+    Kernel::new("Softsign", 1, |call| map_floats(call, |x| x / (1.0 + x.abs()))).shape(rules::same),
+    Kernel::new("SwiGLU", 28, swiglu).shape(equal_shapes),
+    Kernel::new("Swish", 24, swish).shape(rules::same),
+    Kernel::new("ThresholdedRelu", 10, thresholded_relu).shape(rules::same),
 ];
 
 /// `1 / (1 + exp(-x))`, in a form that does not overflow for negative numbers.
@@ -168,6 +170,17 @@ fn swiglu(call: &Call<'_>) -> Result {
     }
     let alpha = parameter(call, "alpha")?;
     Pair::broadcast(call)?.floats(|a, b| a * sigmoid(alpha * a) * b)
+}
+
+/// The shape that both inputs share.
+fn equal_shapes(view: &NodeView<'_, '_>) -> Option<Shape> {
+    match (view.shape(0), view.shape(1)) {
+        (Some(one), Some(two)) if one.len() == two.len() => {
+            one.iter().zip(&two).map(|(one, two)| rules::equal_dim(one, two)).collect()
+        }
+        (Some(_), Some(_)) => None,
+        (one, two) => one.or(two),
+    }
 }
 
 fn thresholded_relu(call: &Call<'_>) -> Result {

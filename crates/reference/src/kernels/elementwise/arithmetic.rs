@@ -1,23 +1,40 @@
 //! Add, Sub, Mul, Div, Mod and Pow.
 
+use crate::infer::{elements, rules};
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Add", 1, |call| add(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Add", 7, |call| add(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Sub", 1, |call| subtract(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Mul", 1, |call| multiply(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Div", 1, |call| divide(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Mod", 10, modulo_before_28),
-    Kernel::new("Mod", 28, modulo),
-    Kernel::new("Pow", 1, |call| power(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call).rule("C2")?)),
+    Kernel::new("Add", 1, |call| add(&Pair::legacy_broadcast(call)?))
+        .shape(rules::elementwise)
+        .with_elements(elements::sum),
+    Kernel::new("Add", 7, |call| add(&Pair::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise)
+        .with_elements(elements::sum),
+    Kernel::new("Sub", 1, |call| subtract(&Pair::legacy_broadcast(call)?))
+        .shape(rules::elementwise)
+        .with_elements(elements::difference),
+    Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise)
+        .with_elements(elements::difference),
+    Kernel::new("Mul", 1, |call| multiply(&Pair::legacy_broadcast(call)?))
+        .shape(rules::elementwise)
+        .with_elements(elements::product),
+    Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise)
+        .with_elements(elements::product),
+    Kernel::new("Div", 1, |call| divide(&Pair::legacy_broadcast(call)?))
+        .shape(rules::elementwise)
+        .with_elements(elements::quotient),
+    Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise)
+        .with_elements(elements::quotient),
+    Kernel::new("Mod", 10, modulo_before_28).shape(rules::elementwise),
+    Kernel::new("Mod", 28, modulo).shape(rules::elementwise),
+    Kernel::new("Pow", 1, |call| power(&Pair::legacy_broadcast(call)?)).shape(rules::elementwise),
+    Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call).rule("C2")?)).shape(rules::elementwise),
 ];
 
 fn add(pair: &Pair<'_, '_>) -> Result {

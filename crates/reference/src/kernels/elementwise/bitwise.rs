@@ -1,5 +1,6 @@
 //! Bitwise operators on integers.
 
+use crate::infer::rules;
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::Ruled;
@@ -7,11 +8,14 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("BitShift", 11, shift),
-    Kernel::new("BitwiseAnd", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a & b)),
-    Kernel::new("BitwiseNot", 18, not),
-    Kernel::new("BitwiseOr", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a | b)),
-    Kernel::new("BitwiseXor", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a ^ b)),
+    Kernel::new("BitShift", 11, shift).shape(rules::elementwise),
+    Kernel::new("BitwiseAnd", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a & b))
+        .shape(rules::elementwise),
+    Kernel::new("BitwiseNot", 18, not).shape(rules::same),
+    Kernel::new("BitwiseOr", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a | b))
+        .shape(rules::elementwise),
+    Kernel::new("BitwiseXor", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a ^ b))
+        .shape(rules::elementwise),
 ];
 
 /// Shifts the bits of X by Y places. Signed integers, new in version 28, shift right arithmetically.

@@ -3,23 +3,41 @@
 use std::sync::Arc;
 
 use crate::dtype::{ElementType, Kind, RoundMode, round_e8m0};
+use crate::infer::elements::{self, Elements};
+use crate::infer::{NodeView, rules};
 use crate::kernels::elementwise::number_format::{self, Numeral};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::packing::extend;
+use crate::types::ValueType;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("BitCast", 26, bit_cast),
+    Kernel::new("BitCast", 26, bit_cast)
+        .shape(rules::same)
+        .typed(|view, _| view.attributes.element("to").map(ValueType::Tensor)),
     Kernel::new("Cast", 1, |call| {
         let to = call.output_element(0, named_type(call.string("to")?)?).rule("C10")?;
         cast(call, to, Infinity::IsNan, CAST)
-    }),
-    Kernel::new("Cast", 6, |call| cast(call, to(call)?, Infinity::IsNan, CAST)),
-    Kernel::new("Cast", 24, |call| cast(call, to(call)?, Infinity::Saturates, CAST)),
-    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type(), Infinity::IsNan, CAST_LIKE)),
-    Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates, CAST_LIKE)),
+    })
+    .shape(rules::same)
+    .with_elements(cast_elements)
+    .typed(|view, _| target(view).map(ValueType::Tensor)),
+    Kernel::new("Cast", 6, |call| cast(call, to(call)?, Infinity::IsNan, CAST))
+        .shape(rules::same)
+        .with_elements(cast_elements)
+        .typed(|view, _| target(view).map(ValueType::Tensor)),
+    Kernel::new("Cast", 24, |call| cast(call, to(call)?, Infinity::Saturates, CAST))
+        .shape(rules::same)
+        .with_elements(cast_elements)
+        .typed(|view, _| target(view).map(ValueType::Tensor)),
+    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type(), Infinity::IsNan, CAST_LIKE))
+        .shape(rules::same)
+        .with_elements(cast_like_elements),
+    Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates, CAST_LIKE))
+        .shape(rules::same)
+        .with_elements(cast_like_elements),
 ];
 
 /// Ids of the rules that both conversions share.
@@ -153,6 +171,24 @@ fn bit_cast(call: &Call<'_>) -> Result {
     }
     let output = call.allocate(to, input.shape())?;
     Ok(output.bits(input.bytes().iter().map(|&byte| u64::from(extend(to, byte))))?.into())
+}
+
+/// The type that `to` gives, by name before version 6 and by code since.
+fn target(view: &NodeView<'_, '_>) -> Option<ElementType> {
+    if view.since() < 6 { named_type(view.attributes.text("to")?).ok() } else { view.attributes.element("to") }
+}
+
+/// The elements of an integer input, if the target type holds them.
+fn cast_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    elements::converted(view, target(view)?)
+}
+
+/// The elements of an integer input, if the type of the second input holds them.
+fn cast_like_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    match view.value_type(1)? {
+        ValueType::Tensor(to) => elements::converted(view, *to),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

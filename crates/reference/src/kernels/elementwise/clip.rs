@@ -1,13 +1,16 @@
 //! Clip: limits numbers to a range.
 
+use crate::infer::rules;
 use crate::kernels::elementwise::map::{map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
-pub(super) const KERNELS: &[Kernel] =
-    &[Kernel::new("Clip", 1, clip_to_attributes), Kernel::new("Clip", 11, clip_to_inputs)];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Clip", 1, clip_to_attributes).shape(rules::same),
+    Kernel::new("Clip", 11, clip_to_inputs).shape(rules::same),
+];
 
 /// Clip below 11. In version 6 the defaults are the largest finite floats, also for double. In version 1 a missing
 /// limit is the end of the type's range, which excludes infinities.

@@ -1,6 +1,7 @@
 //! Booleans: logic, comparisons, tests of floats, and Where, which selects by them.
 
 use crate::dtype::{ElementType, Kind};
+use crate::infer::{elements, rules};
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::Ruled;
@@ -10,24 +11,26 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("And", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a && b)),
-    Kernel::new("And", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a && b)),
-    Kernel::new("Or", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a || b)),
-    Kernel::new("Or", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a || b)),
-    Kernel::new("Xor", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a != b)),
-    Kernel::new("Xor", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a != b)),
-    Kernel::new("Not", 1, not),
-    Kernel::new("Equal", 1, |call| equal(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Equal", 7, |call| equal(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Less", 1, |call| less(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Less", 7, |call| less(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("Greater", 1, |call| greater(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Greater", 7, |call| greater(&Pair::broadcast(call).rule("C2")?)),
-    Kernel::new("LessOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a <= b, |a, b| a <= b)),
-    Kernel::new("GreaterOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a >= b, |a, b| a >= b)),
-    Kernel::new("IsInf", 10, is_infinite),
-    Kernel::new("IsNaN", 9, |call| test(call, f64::is_nan)),
-    Kernel::new("Where", 9, select),
+    Kernel::new("And", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a && b)).shape(rules::elementwise),
+    Kernel::new("And", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a && b)).shape(rules::elementwise),
+    Kernel::new("Or", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a || b)).shape(rules::elementwise),
+    Kernel::new("Or", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a || b)).shape(rules::elementwise),
+    Kernel::new("Xor", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a != b)).shape(rules::elementwise),
+    Kernel::new("Xor", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a != b)).shape(rules::elementwise),
+    Kernel::new("Not", 1, not).shape(rules::same),
+    Kernel::new("Equal", 1, |call| equal(&Pair::legacy_broadcast(call)?)).shape(rules::elementwise),
+    Kernel::new("Equal", 7, |call| equal(&Pair::broadcast(call).rule("C2")?)).shape(rules::elementwise),
+    Kernel::new("Less", 1, |call| less(&Pair::legacy_broadcast(call)?)).shape(rules::elementwise),
+    Kernel::new("Less", 7, |call| less(&Pair::broadcast(call).rule("C2")?)).shape(rules::elementwise),
+    Kernel::new("Greater", 1, |call| greater(&Pair::legacy_broadcast(call)?)).shape(rules::elementwise),
+    Kernel::new("Greater", 7, |call| greater(&Pair::broadcast(call).rule("C2")?)).shape(rules::elementwise),
+    Kernel::new("LessOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a <= b, |a, b| a <= b))
+        .shape(rules::elementwise),
+    Kernel::new("GreaterOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a >= b, |a, b| a >= b))
+        .shape(rules::elementwise),
+    Kernel::new("IsInf", 10, is_infinite).shape(rules::same),
+    Kernel::new("IsNaN", 9, |call| test(call, f64::is_nan)).shape(rules::same),
+    Kernel::new("Where", 9, select).shape(rules::broadcast_all).with_elements(elements::selected),
 ];
 
 fn logic(pair: &Pair<'_, '_>, holds: impl Fn(bool, bool) -> bool) -> Result {

@@ -2,11 +2,10 @@
 
 #![expect(clippy::indexing_slicing, reason = "the walks stay inside the shapes that they broadcast")]
 
-use rayon::prelude::*;
-
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
+use crate::parallel::for_each_block;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::read::{self, Stream};
@@ -29,7 +28,7 @@ fn map_blocks(call: &Call<'_>, function: &(dyn Fn(&mut [f64]) + Sync)) -> Result
         if values.len() < PARALLEL {
             function(&mut values);
         } else {
-            values.par_chunks_mut(PARALLEL / 64).for_each(function);
+            for_each_block(&mut values, PARALLEL / 64, function);
         }
         values
     });

@@ -9,6 +9,8 @@ pub(crate) mod comparison;
 pub(crate) mod map;
 pub(crate) mod number_format;
 pub(crate) mod quantize;
+#[cfg(test)]
+mod shape_tests;
 pub(crate) mod unary;
 pub(crate) mod variadic;
 

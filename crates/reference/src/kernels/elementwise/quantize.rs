@@ -1,17 +1,19 @@
 //! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 
 use crate::dtype::{ElementType, Kind};
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::elementwise::cast::{Infinity, Rounding};
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
+use crate::types::ValueType;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("DequantizeLinear", 10, dequantize),
-    Kernel::new("DynamicQuantizeLinear", 11, dynamic_quantize),
-    Kernel::new("QuantizeLinear", 10, quantize),
+    Kernel::new("DequantizeLinear", 10, dequantize).shape(rules::same).typed(dequantized_type),
+    Kernel::new("DynamicQuantizeLinear", 11, dynamic_quantize).shapes_of_all(quantized_and_parameters),
+    Kernel::new("QuantizeLinear", 10, quantize).shape(rules::same).typed(quantized_type),
 ];
 
 /// Ids of the rules that both directions share.
@@ -212,6 +214,25 @@ fn dynamic_quantize(call: &Call<'_>) -> Result {
         call.floats(ElementType::Uint8, &[], [zero])?,
     ];
     Ok(Outputs::from(Vec::from(outputs)))
+}
+
+/// The type of the zero point, or the one that `output_dtype` gives, or `uint8`.
+fn quantized_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    if view.is_given(2) {
+        return view.value_type(2).cloned();
+    }
+    rules::named_type(view, "output_dtype", Some(ValueType::Tensor(ElementType::Uint8)))
+}
+
+/// Since version 23: the type that `output_dtype` gives, or that of the scale.
+fn dequantized_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    let has_own = view.since() >= 23;
+    has_own.then(|| rules::named_type(view, "output_dtype", view.value_type(1).cloned())).flatten()
+}
+
+/// The shape of the input, then a scale and a zero point, which are scalars.
+fn quantized_and_parameters(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+    vec![view.shape(0), Some(Vec::new()), Some(Vec::new())]
 }
 
 #[cfg(test)]

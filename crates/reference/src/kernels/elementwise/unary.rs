@@ -1,33 +1,38 @@
 //! Element-wise functions of one number.
 
+use crate::infer::{elements, rules};
 use crate::kernels::elementwise::map::{map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Abs", 1, |call| map_numbers(call, f64::abs, i128::wrapping_abs)),
-    Kernel::new("Acos", 7, |call| map_floats(call, libm::acos)),
-    Kernel::new("Acosh", 9, |call| map_floats(call, libm::acosh)),
-    Kernel::new("Asin", 7, |call| map_floats(call, libm::asin)),
-    Kernel::new("Asinh", 9, |call| map_floats(call, libm::asinh)),
-    Kernel::new("Atan", 7, |call| map_floats(call, libm::atan)),
-    Kernel::new("Atanh", 9, |call| map_floats(call, libm::atanh)),
-    Kernel::new("Ceil", 1, |call| map_floats(call, f64::ceil)),
-    Kernel::new("Cos", 7, |call| map_floats(call, libm::cos)),
-    Kernel::new("Cosh", 9, |call| map_floats(call, libm::cosh)),
-    Kernel::new("Erf", 9, |call| map_floats(call, libm::erf)),
-    Kernel::new("Exp", 1, |call| map_floats(call, libm::exp)),
-    Kernel::new("Floor", 1, |call| map_floats(call, f64::floor)),
-    Kernel::new("Log", 1, |call| map_floats(call, libm::log)),
-    Kernel::new("Neg", 1, |call| map_numbers(call, |value| -value, i128::wrapping_neg)),
-    Kernel::new("Reciprocal", 1, |call| map_floats(call, |value| 1.0 / value)),
-    Kernel::new("Round", 11, |call| map_floats(call, f64::round_ties_even)),
-    Kernel::new("Sign", 9, sign),
-    Kernel::new("Sin", 7, |call| map_floats(call, libm::sin)),
-    Kernel::new("Sinh", 9, |call| map_floats(call, libm::sinh)),
-    Kernel::new("Sqrt", 1, |call| map_floats(call, f64::sqrt)),
-    Kernel::new("Tan", 7, |call| map_floats(call, libm::tan)),
-    Kernel::new("Tanh", 1, |call| map_floats(call, libm::tanh)),
+    Kernel::new("Abs", 1, |call| map_numbers(call, f64::abs, i128::wrapping_abs))
+        .shape(rules::same)
+        .with_elements(elements::absolute),
+    Kernel::new("Acos", 7, |call| map_floats(call, libm::acos)).shape(rules::same),
+    Kernel::new("Acosh", 9, |call| map_floats(call, libm::acosh)).shape(rules::same),
+    Kernel::new("Asin", 7, |call| map_floats(call, libm::asin)).shape(rules::same),
+    Kernel::new("Asinh", 9, |call| map_floats(call, libm::asinh)).shape(rules::same),
+    Kernel::new("Atan", 7, |call| map_floats(call, libm::atan)).shape(rules::same),
+    Kernel::new("Atanh", 9, |call| map_floats(call, libm::atanh)).shape(rules::same),
+    Kernel::new("Ceil", 1, |call| map_floats(call, f64::ceil)).shape(rules::same),
+    Kernel::new("Cos", 7, |call| map_floats(call, libm::cos)).shape(rules::same),
+    Kernel::new("Cosh", 9, |call| map_floats(call, libm::cosh)).shape(rules::same),
+    Kernel::new("Erf", 9, |call| map_floats(call, libm::erf)).shape(rules::same),
+    Kernel::new("Exp", 1, |call| map_floats(call, libm::exp)).shape(rules::same),
+    Kernel::new("Floor", 1, |call| map_floats(call, f64::floor)).shape(rules::same),
+    Kernel::new("Log", 1, |call| map_floats(call, libm::log)).shape(rules::same),
+    Kernel::new("Neg", 1, |call| map_numbers(call, |value| -value, i128::wrapping_neg))
+        .shape(rules::same)
+        .with_elements(elements::negated),
+    Kernel::new("Reciprocal", 1, |call| map_floats(call, |value| 1.0 / value)).shape(rules::same),
+    Kernel::new("Round", 11, |call| map_floats(call, f64::round_ties_even)).shape(rules::same),
+    Kernel::new("Sign", 9, sign).shape(rules::same),
+    Kernel::new("Sin", 7, |call| map_floats(call, libm::sin)).shape(rules::same),
+    Kernel::new("Sinh", 9, |call| map_floats(call, libm::sinh)).shape(rules::same),
+    Kernel::new("Sqrt", 1, |call| map_floats(call, f64::sqrt)).shape(rules::same),
+    Kernel::new("Tan", 7, |call| map_floats(call, libm::tan)).shape(rules::same),
+    Kernel::new("Tanh", 1, |call| map_floats(call, libm::tanh)).shape(rules::same),
 ];
 
 /// Returns -1, 0 or 1. The text leaves NaN open; it stays NaN, as in `NumPy`.

@@ -1,6 +1,7 @@
 //! Variadic operators: Sum, Mean, Max, Min.
 
 use crate::dtype::ElementType;
+use crate::infer::{elements, rules};
 use crate::kernels::elementwise::map::{Elements, Order};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
@@ -10,14 +11,26 @@ use crate::tensor::shape::{broadcast, element_count};
 use crate::tensor::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("Sum", 1, |call| total(&Operands::same(call)?), magnitude_of_total),
-    Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call).rule("C2")?), magnitude_of_total),
-    Kernel::with_magnitude("Mean", 1, |call| mean(&Operands::same(call)?), magnitude_of_mean),
-    Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call).rule("C2")?), magnitude_of_mean),
-    Kernel::new("Max", 1, |call| max_of_inputs(&Operands::same(call)?)),
-    Kernel::new("Max", 8, |call| max_of_inputs(&Operands::broadcast(call).rule("C2")?)),
-    Kernel::new("Min", 1, |call| min_of_inputs(&Operands::same(call)?)),
-    Kernel::new("Min", 8, |call| min_of_inputs(&Operands::broadcast(call).rule("C2")?)),
+    Kernel::with_magnitude("Sum", 1, |call| total(&Operands::same(call)?), magnitude_of_total)
+        .shape(rules::elementwise_list),
+    Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call).rule("C2")?), magnitude_of_total)
+        .shape(rules::elementwise_list),
+    Kernel::with_magnitude("Mean", 1, |call| mean(&Operands::same(call)?), magnitude_of_mean)
+        .shape(rules::elementwise_list),
+    Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call).rule("C2")?), magnitude_of_mean)
+        .shape(rules::elementwise_list),
+    Kernel::new("Max", 1, |call| max_of_inputs(&Operands::same(call)?))
+        .shape(rules::elementwise_list)
+        .with_elements(elements::maximum),
+    Kernel::new("Max", 8, |call| max_of_inputs(&Operands::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise_list)
+        .with_elements(elements::maximum),
+    Kernel::new("Min", 1, |call| min_of_inputs(&Operands::same(call)?))
+        .shape(rules::elementwise_list)
+        .with_elements(elements::minimum),
+    Kernel::new("Min", 8, |call| min_of_inputs(&Operands::broadcast(call).rule("C2")?))
+        .shape(rules::elementwise_list)
+        .with_elements(elements::minimum),
 ];
 
 /// Inputs and the shape that they broadcast to.

@@ -66,7 +66,7 @@ pub struct Call<'a> {
     pub inputs: &'a [Option<Value>],
     /// Attributes that the node sets. [`Call::int`] and its siblings add the defaults.
     pub attributes: &'a BTreeMap<String, Attribute>,
-    /// For each output of the node, true if anything may use it.
+    /// For each output of the node, true if it has a name.
     pub wanted: &'a [bool],
     /// Types that the inputs bind, by type parameter.
     pub types: &'a BTreeMap<String, ValueType>,
@@ -259,7 +259,7 @@ impl<'a> Call<'a> {
         self.wanted.len()
     }
 
-    /// True if anything may use the output at `index`.
+    /// True if the node names the output at `index`.
     pub fn wants(&self, index: usize) -> bool {
         self.wanted.get(index).copied().unwrap_or(false)
     }

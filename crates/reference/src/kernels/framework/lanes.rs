@@ -2,11 +2,10 @@
 
 #![expect(clippy::indexing_slicing, reason = "positions are sums of an index below each dimension times its stride")]
 
-use rayon::prelude::*;
-
 use crate::deadline::Deadline;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::KernelError;
+use crate::parallel::{try_for_each_block, try_map};
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{element_count, strides};
 
@@ -116,11 +115,7 @@ impl Lanes {
         };
         let count = self.starts.len();
         call.budget.count(count, size_of::<Result<R, KernelError>>())?;
-        if values.len() < PARALLEL {
-            (0..count).map(lane).collect()
-        } else {
-            (0..count).into_par_iter().map(lane).collect()
-        }
+        if values.len() < PARALLEL { (0..count).map(lane).collect() } else { try_map(count, lane) }
     }
 
     /// Applies `change` in place to the elements of each lane. It also gets the lane's number.
@@ -136,33 +131,38 @@ impl Lanes {
         if values.is_empty() {
             return Ok(());
         }
-        let change = |(lane, chunk): (usize, &mut [T])| {
+        let change = |lane: usize, chunk: &mut [T]| {
             call.budget.count_work(chunk.len())?;
             change(lane, chunk);
             Ok::<_, KernelError>(())
         };
         if self.lie_in_order() {
-            return if values.len() < PARALLEL {
-                values.chunks_exact_mut(self.len()).enumerate().try_for_each(change)
-            } else {
-                values.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)
-            };
+            return self.for_each_lane(values, change);
         }
         let mut gathered: Vec<T> = call.budget.scratch(values.len())?;
         for (lane, chunk) in gathered.chunks_exact_mut(self.len()).enumerate() {
             call.budget.count_work(chunk.len())?;
             chunk.iter_mut().zip(self.positions(lane)).for_each(|(slot, position)| *slot = values[position]);
         }
-        if values.len() < PARALLEL {
-            gathered.chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
-        } else {
-            gathered.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
-        }
+        self.for_each_lane(&mut gathered, change)?;
         for (lane, chunk) in gathered.chunks_exact(self.len()).enumerate() {
             call.budget.count_work(chunk.len())?;
             chunk.iter().zip(self.positions(lane)).for_each(|(value, position)| values[position] = *value);
         }
         Ok(())
+    }
+
+    /// Calls `change` with the number and the elements of each lane of contiguous ones, on several threads if there are many elements.
+    fn for_each_lane<T: Send>(
+        &self,
+        values: &mut [T],
+        change: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        if values.len() < PARALLEL {
+            values.chunks_exact_mut(self.len()).enumerate().try_for_each(|(lane, chunk)| change(lane, chunk))
+        } else {
+            try_for_each_block(values, self.len(), change)
+        }
     }
 
     /// True if each lane is contiguous and the lanes follow each other.

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::infer::elements::Elements;
+use crate::infer::{NodeView, Shape};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::spec::{DEFAULT_DOMAIN, OperatorVersion};
+use crate::types::ValueType;
 
 /// Implementation of an operator from one version on.
 #[derive(Debug)]
@@ -15,6 +18,18 @@ pub struct Kernel {
     name: &'static str,
     since: u32,
     run: Run,
+    shapes: Option<Shapes>,
+    elements: Option<fn(&NodeView<'_, '_>) -> Option<Elements>>,
+    output_type: Option<fn(&NodeView<'_, '_>, usize) -> Option<ValueType>>,
+}
+
+/// Rule for the shapes of outputs.
+#[derive(Clone, Copy, Debug)]
+enum Shapes {
+    /// Of the first output; nothing is known of the others.
+    First(fn(&NodeView<'_, '_>) -> Option<Shape>),
+    /// Of all outputs by position.
+    All(fn(&NodeView<'_, '_>) -> Vec<Option<Shape>>),
 }
 
 /// Functions of a table row.
@@ -31,14 +46,62 @@ enum Run {
 type Function = fn(&Call<'_>) -> Result;
 
 impl Kernel {
+    const fn row_of(domain: &'static str, name: &'static str, since: u32, run: Run) -> Kernel {
+        Kernel { domain, name, since, run, shapes: None, elements: None, output_type: None }
+    }
+
+    /// Adds the rule for the shape of the first output.
+    pub(crate) const fn shape(self, rule: fn(&NodeView<'_, '_>) -> Option<Shape>) -> Kernel {
+        Kernel { shapes: Some(Shapes::First(rule)), ..self }
+    }
+
+    /// Adds the rule for the shapes of all outputs.
+    pub(crate) const fn shapes_of_all(self, rule: fn(&NodeView<'_, '_>) -> Vec<Option<Shape>>) -> Kernel {
+        Kernel { shapes: Some(Shapes::All(rule)), ..self }
+    }
+
+    /// Adds the rule for the elements of the first output, a scalar or vector of integers.
+    pub(crate) const fn with_elements(self, rule: fn(&NodeView<'_, '_>) -> Option<Elements>) -> Kernel {
+        Kernel { elements: Some(rule), ..self }
+    }
+
+    /// Adds the rule for the type of an output by its position, where no type parameter of an input determines it.
+    pub(crate) const fn typed(self, rule: fn(&NodeView<'_, '_>, usize) -> Option<ValueType>) -> Kernel {
+        Kernel { output_type: Some(rule), ..self }
+    }
+
+    /// True if the row has a rule for the shapes of its outputs.
+    pub fn infers_shapes(&self) -> bool {
+        self.shapes.is_some()
+    }
+
+    /// Infers the shapes of the outputs by position, as far as the inputs determine them.
+    pub fn shapes(&self, view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+        match self.shapes {
+            Some(Shapes::First(rule)) => vec![rule(view)],
+            Some(Shapes::All(rule)) => rule(view),
+            None => Vec::new(),
+        }
+    }
+
+    /// Infers the elements of the first output.
+    pub fn elements(&self, view: &NodeView<'_, '_>) -> Option<Elements> {
+        self.elements?(view)
+    }
+
+    /// Infers the type of an output that no type parameter of an input determines.
+    pub fn output_type(&self, view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
+        self.output_type?(view, position)
+    }
+
     /// Defines an operator of the default domain, from version `since` until the next row.
     pub const fn new(name: &'static str, since: u32, run: Function) -> Kernel {
-        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Plain(run) }
+        Kernel::row_of(DEFAULT_DOMAIN, name, since, Run::Plain(run))
     }
 
     /// Defines an operator of another domain.
     pub const fn in_domain(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
-        Kernel { domain, name, since, run: Run::Plain(run) }
+        Kernel::row_of(domain, name, since, Run::Plain(run))
     }
 
     /// Defines an operator that accumulates: one function for the value and for the sum of absolute terms.
@@ -47,12 +110,12 @@ impl Kernel {
         since: u32,
         run: fn(&Call<'_>, Accumulate) -> Result,
     ) -> Kernel {
-        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Accumulating(run) }
+        Kernel::row_of(DEFAULT_DOMAIN, name, since, Run::Accumulating(run))
     }
 
     /// Defines an operator that accumulates, with a separate function for its magnitude.
     pub(crate) const fn with_magnitude(name: &'static str, since: u32, value: Function, magnitude: Function) -> Kernel {
-        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::WithMagnitude { value, magnitude } }
+        Kernel::row_of(DEFAULT_DOMAIN, name, since, Run::WithMagnitude { value, magnitude })
     }
 
     /// True if the kernel has a magnitude.

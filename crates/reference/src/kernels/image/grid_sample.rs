@@ -2,20 +2,20 @@
 
 #![expect(clippy::indexing_slicing, reason = "ranks are checked first, and places are clamped to the axes")]
 
-use rayon::prelude::*;
-
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Missing, Ruled, broken, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::image::shapes;
+use crate::parallel::try_for_each_block;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::{CompensatedSum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("AffineGrid", 20, affine_grid),
-    Kernel::new("GridSample", 16, |call| grid_sample(call, &OF_16)),
-    Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)),
+    Kernel::new("AffineGrid", 20, affine_grid).shape(shapes::affine_grid),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, &OF_16)).shape(shapes::grid_sample),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)).shape(shapes::grid_sample),
 ];
 
 /// Rules of a version of `GridSample`.
@@ -158,7 +158,7 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
         if out.is_empty() {
             return Ok(out);
         }
-        out.par_chunks_mut(count).enumerate().try_for_each(|(index, out)| {
+        try_for_each_block(&mut out, count, |index, out| {
             let values = &values[index * plane..(index + 1) * plane];
             for (place_at, out) in out.iter_mut().enumerate() {
                 call.budget.count_work(1 << (2 * rank))?;

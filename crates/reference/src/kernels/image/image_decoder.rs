@@ -1,5 +1,6 @@
 //! `ImageDecoder`: decodes encoded images.
 
+use crate::kernels::image::shapes;
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +13,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled};
 use crate::kernels::framework::registry::Kernel;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder).shape(shapes::decoded_image)];
 
 /// Encoded bytes that a decoder reads between two checks of the clock. They decode in a few milliseconds.
 const READ: usize = 1 << 9;

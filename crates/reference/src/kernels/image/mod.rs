@@ -6,6 +6,7 @@ pub(crate) mod image_decoder;
 pub(crate) mod non_max_suppression;
 pub(crate) mod resize;
 pub(crate) mod roi;
+mod shapes;
 
 use crate::kernels::framework::registry::Kernel;
 

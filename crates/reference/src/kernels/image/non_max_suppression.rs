@@ -9,9 +9,11 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::image::shapes;
 use crate::tensor::Tensor;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonMaxSuppression", 10, non_max_suppression)];
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("NonMaxSuppression", 10, non_max_suppression).shape(shapes::selected_boxes)];
 
 /// Returns the selected boxes by batch and class, and in each class by descending score. Ties go to the first box.
 fn non_max_suppression(call: &Call<'_>) -> Result {

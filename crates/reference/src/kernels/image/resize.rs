@@ -9,19 +9,23 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::image::resize::interpolation::{Coordinates, Extent, Method, Nearest, Plan, resample};
+use crate::kernels::image::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Resize", 10, resize_by_scales),
-    Kernel::new("Resize", 11, |call| resize(call, COORDINATES_OF_11)),
-    Kernel::new("Resize", 13, |call| resize(call, COORDINATES_OF_13)),
-    Kernel::new("Resize", 19, |call| resize(call, COORDINATES_OF_19)),
-    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear", "C2")),
+    Kernel::new("Resize", 10, resize_by_scales).shape(shapes::scaled_by_input),
+    Kernel::new("Resize", 11, |call| resize(call, COORDINATES_OF_11)).shape(shapes::resized),
+    Kernel::new("Resize", 13, |call| resize(call, COORDINATES_OF_13)).shape(shapes::resized),
+    Kernel::new("Resize", 19, |call| resize(call, COORDINATES_OF_19)).shape(shapes::resized),
+    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear", "C2"))
+        .shape(shapes::scaled_plane),
     Kernel::new("Upsample", 7, |call| {
         upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear", "C3")
-    }),
-    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", "C3")),
+    })
+    .shape(shapes::scaled_by_attribute),
+    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", "C3"))
+        .shape(shapes::scaled_by_input),
 ];
 
 /// Rounds to `float`, the type of scales.

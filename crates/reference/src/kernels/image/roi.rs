@@ -7,13 +7,14 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::image::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("MaxRoiPool", 1, max_roi_pool),
-    Kernel::new("RoiAlign", 10, |call| roi_align(call, 0.0)),
-    Kernel::new("RoiAlign", 16, |call| roi_align(call, pixel_shift(call)?)),
+    Kernel::new("MaxRoiPool", 1, max_roi_pool).shape(shapes::pooled_regions),
+    Kernel::new("RoiAlign", 10, |call| roi_align(call, 0.0)).shape(shapes::aligned_regions),
+    Kernel::new("RoiAlign", 16, |call| roi_align(call, pixel_shift(call)?)).shape(shapes::aligned_regions),
 ];
 
 /// Rounds to the type of the input. Coordinates and counts are computed in it, step by step.

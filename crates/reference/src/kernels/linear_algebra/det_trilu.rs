@@ -1,5 +1,6 @@
 //! Det and Trilu, on matrices in the last two axes.
 
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::arguments::single;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
@@ -7,7 +8,8 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::double_double::DoubleDouble;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Trilu", 14, trilu), Kernel::new("Det", 11, det)];
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("Trilu", 14, trilu).shape(rules::same), Kernel::new("Det", 11, det).shape(batch_axes)];
 
 /// Returns the batch axes, rows and columns of a stack of matrices.
 fn stack(data: &Tensor) -> Result<(&[usize], usize, usize)> {
@@ -88,6 +90,13 @@ fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f
         }
     }
     Ok(product.to_f64())
+}
+
+/// The shape without the two axes of a matrix.
+fn batch_axes(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    shape.truncate(shape.len().checked_sub(2)?);
+    Some(shape)
 }
 
 #[cfg(test)]

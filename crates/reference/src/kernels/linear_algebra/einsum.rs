@@ -6,20 +6,22 @@
 )]
 
 use std::collections::BTreeMap;
-
-use rayon::prelude::*;
+use std::fmt::Debug;
 
 use crate::dtype::ElementType;
+use crate::infer::{MAX_RANK, NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
+use crate::parallel::try_for_each_block;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::read::Elements;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::with_magnitude("Einsum", 12, einsum, magnitude)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::with_magnitude("Einsum", 12, einsum, magnitude).shape(result)];
 
 /// Name of a dimension. Ellipsis dimensions order before letters, and capitals before lower-case letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,11 +58,8 @@ impl Plan {
     fn new(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
         let refuse =
             |(rule, why): Violation| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
-        let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
-        let (left, right) = match compact.split_once("->") {
-            Some((left, right)) => (left, Some(right)),
-            None => (compact.as_str(), None),
-        };
+        let compact = compact(equation);
+        let (left, right) = sides(&compact);
         let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Violation>>().map_err(refuse)?;
         if terms.len() != shapes.len() {
             return Err(refuse(("C6", format!("it has {} terms for {} inputs", terms.len(), shapes.len()))));
@@ -101,6 +100,19 @@ impl Plan {
     }
 }
 
+/// Returns an equation without spaces.
+fn compact(equation: &str) -> String {
+    equation.chars().filter(|&letter| letter != ' ').collect()
+}
+
+/// Returns the terms of the operands, and that of the result if there is an arrow.
+fn sides(compact: &str) -> (&str, Option<&str>) {
+    match compact.split_once("->") {
+        Some((left, right)) => (left, Some(right)),
+        None => (compact, None),
+    }
+}
+
 /// Parses a term.
 fn symbols(term: &str) -> Result<Vec<Symbol>, Violation> {
     let mut symbols = Vec::new();
@@ -121,7 +133,7 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, Violation> {
 }
 
 /// Returns the number of dimensions of the ellipsis, which must be the same in every term.
-fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Violation> {
+fn ellipsis_rank<D: Debug>(terms: &[Vec<Symbol>], shapes: &[&[D]]) -> Result<usize, Violation> {
     let mut known = None;
     for (term, shape) in terms.iter().zip(shapes) {
         let letters = term.iter().filter(|symbol| **symbol != Symbol::Ellipsis).count();
@@ -269,8 +281,9 @@ fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number
     let (starts, offsets) = (walks(&plan.output, count)?, walks(&plan.summed, terms)?);
     let operands: Vec<Elements> = operands.into_iter().map(Tensor::elements).collect();
     let mut out: Vec<A::Number> = call.budget.scratch(count)?;
-    out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
-        |(index, slot)| -> Result<()> {
+    let size = 1 + (1 << 12) / (terms + 1);
+    try_for_each_block(&mut out, size, |block, slots| -> Result<()> {
+        for (index, slot) in (block * size..).zip(slots) {
             call.budget.count_work(terms)?;
             let product = |term: usize| {
                 let factors = operands
@@ -280,9 +293,9 @@ fn contract<A: Arithmetic>(call: &Call<'_>, plan: &Plan) -> Result<Vec<A::Number
                 factors.fold(A::ONE, A::multiply)
             };
             *slot = A::sum(call.budget.timed(0..terms).map(product));
-            Ok(())
-        },
-    )?;
+        }
+        Ok(())
+    })?;
     Ok(out)
 }
 
@@ -306,6 +319,33 @@ fn magnitude(call: &Call<'_>) -> Result {
     let plan = Plan::new(call.string("equation")?, &shapes)?;
     let values = contract::<Magnitudes>(call, &plan)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
+}
+
+/// The size of each index of the result. Sizes of an index broadcast.
+fn result(view: &NodeView<'_, '_>) -> Option<Shape> {
+    const MAX_DIMS: usize = 1 << 16;
+    let shapes: Vec<&[Dim]> = view.inputs.iter().map(|input| (*input)?.shape.as_deref()).collect::<Option<_>>()?;
+    if shapes.iter().map(|shape| shape.len()).sum::<usize>() > MAX_DIMS {
+        return None;
+    }
+    let compact = compact(view.text("equation")?);
+    let (left, right) = sides(&compact);
+    let terms: Vec<Vec<Symbol>> = left.split(',').map(|term| symbols(term).ok()).collect::<Option<_>>()?;
+    let ellipsis = ellipsis_rank(&terms, &shapes).ok().filter(|_| terms.len() == shapes.len())?;
+    let operands: Vec<Vec<Index>> = terms.iter().map(|term| indices(term, ellipsis)).collect();
+    let mut sizes: BTreeMap<Index, Dim> = BTreeMap::new();
+    for (index, dim) in operands.iter().zip(&shapes).flat_map(|(operand, shape)| operand.iter().zip(*shape)) {
+        let size = sizes.entry(*index).or_insert(Dim::Size(1));
+        *size = rules::broadcast_dim(size.clone(), dim.clone())?;
+    }
+    let output = match right {
+        Some(right) => indices(&symbols(right).ok()?, ellipsis),
+        None => implicit_output(&operands),
+    };
+    if output.len() > MAX_RANK {
+        return None;
+    }
+    output.iter().map(|index| sizes.get(index).cloned()).collect()
 }
 
 #[cfg(test)]

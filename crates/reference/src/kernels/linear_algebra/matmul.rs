@@ -10,23 +10,27 @@ mod product;
 use std::ops::Range;
 
 use crate::dtype::ElementType;
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::linear_algebra::matmul::product::{Arithmetic, MatMulShape, Rules};
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{multiply_add, multiply_add_compensated, multiply_add_wrapping};
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("MatMul", 1, matmul),
-    Kernel::accumulating("Gemm", 1, |call, accumulate| gemm(call, AddendShape::SameUnlessBroadcast, accumulate)),
-    Kernel::accumulating("Gemm", 7, |call, accumulate| gemm(call, AddendShape::Broadcast, accumulate)),
-    Kernel::new("MatMulInteger", 10, matmul_integer),
-    Kernel::new("QLinearMatMul", 10, quantized_matmul),
+    Kernel::accumulating("MatMul", 1, matmul).shape(|view| matrix_product(view, 1)),
+    Kernel::accumulating("Gemm", 1, |call, accumulate| gemm(call, AddendShape::SameUnlessBroadcast, accumulate))
+        .shape(rows_and_columns),
+    Kernel::accumulating("Gemm", 7, |call, accumulate| gemm(call, AddendShape::Broadcast, accumulate))
+        .shape(rows_and_columns),
+    Kernel::new("MatMulInteger", 10, matmul_integer).shape(|view| matrix_product(view, 1)),
+    Kernel::new("QLinearMatMul", 10, quantized_matmul).shape(|view| matrix_product(view, 3)),
 ];
 
 /// Factors of a product.
@@ -332,6 +336,21 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
         },
     );
     Ok(call.allocate(element, &product.shape)?.bits(quantized)?.into())
+}
+
+/// The shape of the product of the first factor and the second, which has this position.
+fn matrix_product(view: &NodeView<'_, '_>, second: usize) -> Option<Shape> {
+    rules::matrix_product(&view.shape(0)?, &view.shape(second)?)
+}
+
+/// The rows of `A` and the columns of `B`, each of which may be transposed.
+#[expect(clippy::unnecessary_wraps, reason = "a rule of the kernel table")]
+fn rows_and_columns(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let side = |position: usize, name: &str, axis: usize| {
+        let transposes = view.flag(name)?;
+        view.dim(position, if transposes { 1 - axis } else { axis })
+    };
+    Some(vec![side(0, "transA", 0).unwrap_or(Dim::Unknown), side(1, "transB", 1).unwrap_or(Dim::Unknown)])
 }
 
 #[cfg(test)]

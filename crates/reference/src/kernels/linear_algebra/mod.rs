@@ -3,6 +3,8 @@
 pub(crate) mod det_trilu;
 pub(crate) mod einsum;
 pub(crate) mod matmul;
+#[cfg(test)]
+mod shape_tests;
 
 use crate::kernels::framework::registry::Kernel;
 

@@ -1,5 +1,7 @@
 //! Label encoders and maps of ai.onnx.ml.
 
+use crate::infer::rules;
+use crate::kernels::ml::shapes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -14,13 +16,21 @@ use crate::types::ValueType;
 use crate::value::{Map, MapKey, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.ml", "CastMap", 1, cast_map),
-    Kernel::in_domain("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
-    Kernel::in_domain("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
-    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
-    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
-    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
-    Kernel::in_domain("ai.onnx.ml", "ZipMap", 1, zip_map),
+    Kernel::in_domain("ai.onnx.ml", "CastMap", 1, cast_map).shape(shapes::cast_map).typed(shapes::cast_map_type),
+    Kernel::in_domain("ai.onnx.ml", "CategoryMapper", 1, category_mapper)
+        .shape(rules::same)
+        .typed(shapes::swapped_type),
+    Kernel::in_domain("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer)
+        .shape(shapes::vectorized)
+        .typed(shapes::map_value_type),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder).shape(rules::same).typed(shapes::encoded_type),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits))
+        .shape(rules::same)
+        .typed(shapes::encoded_type),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers))
+        .shape(rules::same)
+        .typed(shapes::encoded_type),
+    Kernel::in_domain("ai.onnx.ml", "ZipMap", 1, zip_map).shape(rules::not_inferred).typed(shapes::zipped_type),
 ];
 
 /// Values by key.

@@ -6,11 +6,14 @@ use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::kernels::ml::shapes;
 use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.ml", "LinearClassifier", 1, linear_classifier),
-    Kernel::in_domain("ai.onnx.ml", "LinearRegressor", 1, linear_regressor),
+    Kernel::in_domain("ai.onnx.ml", "LinearClassifier", 1, linear_classifier)
+        .shapes_of_all(shapes::linear_classes)
+        .typed(shapes::label_type),
+    Kernel::in_domain("ai.onnx.ml", "LinearRegressor", 1, linear_regressor).shape(shapes::regressed),
 ];
 
 /// Computes, for each row and target, the weighted sum of the features plus the intercept. `intercepts_rule` is the

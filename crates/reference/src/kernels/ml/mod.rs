@@ -4,6 +4,7 @@ pub(crate) mod encoders;
 pub(crate) mod linear;
 pub(crate) mod post_transform;
 pub(crate) mod preprocessing;
+mod shapes;
 pub(crate) mod svm;
 pub(crate) mod tree_ensemble;
 

@@ -1,5 +1,7 @@
 //! Feature preprocessing of ai.onnx.ml: selecting, scaling, normalizing, imputing, encoding.
 
+use crate::infer::rules;
+use crate::kernels::ml::shapes;
 use std::collections::HashMap;
 
 use crate::dtype::ElementType;
@@ -10,13 +12,13 @@ use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor),
-    Kernel::in_domain("ai.onnx.ml", "Binarizer", 1, binarizer),
-    Kernel::in_domain("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer),
-    Kernel::in_domain("ai.onnx.ml", "Imputer", 1, imputer),
-    Kernel::in_domain("ai.onnx.ml", "Normalizer", 1, normalizer),
-    Kernel::in_domain("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder),
-    Kernel::in_domain("ai.onnx.ml", "Scaler", 1, scaler),
+    Kernel::in_domain("ai.onnx.ml", "ArrayFeatureExtractor", 1, array_feature_extractor).shape(shapes::extracted),
+    Kernel::in_domain("ai.onnx.ml", "Binarizer", 1, binarizer).shape(rules::same),
+    Kernel::in_domain("ai.onnx.ml", "FeatureVectorizer", 1, feature_vectorizer).shape(shapes::joined),
+    Kernel::in_domain("ai.onnx.ml", "Imputer", 1, imputer).shape(rules::same),
+    Kernel::in_domain("ai.onnx.ml", "Normalizer", 1, normalizer).shape(rules::same),
+    Kernel::in_domain("ai.onnx.ml", "OneHotEncoder", 1, one_hot_encoder).shape(shapes::one_hot),
+    Kernel::in_domain("ai.onnx.ml", "Scaler", 1, scaler).shape(rules::same),
 ];
 
 /// Returns the rows and columns of a tensor `[N, C]`, or of `[C]`, which is one row.

@@ -8,11 +8,14 @@ use crate::kernels::framework::error::{Ruled, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::kernels::ml::shapes;
 use crate::tensor::sum::{CompensatedSum, dot, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
-    Kernel::in_domain("ai.onnx.ml", "SVMRegressor", 1, svm_regressor),
+    Kernel::in_domain("ai.onnx.ml", "SVMClassifier", 1, svm_classifier)
+        .shapes_of_all(shapes::svm_classes)
+        .typed(shapes::label_type),
+    Kernel::in_domain("ai.onnx.ml", "SVMRegressor", 1, svm_regressor).shape(shapes::regressed_to_one),
 ];
 
 /// Kernel function, which measures the similarity of two vectors.

@@ -9,13 +9,16 @@ use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::kernels::ml::shapes;
 use crate::kernels::ml::tree_ensemble::attributes::{by_leaves, by_node_ids, floats_or_tensor};
 use crate::kernels::ml::tree_ensemble::forest::{Aggregate, Forest};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.ml", "TreeEnsemble", 5, tree_ensemble),
-    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleClassifier", 1, tree_ensemble_classifier),
-    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsemble", 5, tree_ensemble).shape(shapes::scored_by_trees),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleClassifier", 1, tree_ensemble_classifier)
+        .shapes_of_all(shapes::tree_classes)
+        .typed(shapes::label_type),
+    Kernel::in_domain("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor).shape(shapes::scored_by_trees),
 ];
 
 /// Returns the number of targets, from an attribute or from the votes of the leaves.

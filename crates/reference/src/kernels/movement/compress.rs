@@ -1,13 +1,15 @@
 //! Compress.
 
+use crate::infer::{NodeView, Shape};
 use crate::kernels::framework::arguments::one_dimensional;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress).shape(compressed)];
 
 /// Compress along an axis, or of the flat input: `out[i] = data[c]`, `c` the i-th index whose condition is true.
 fn compress(call: &Call<'_>) -> Result {
@@ -49,6 +51,24 @@ pub(crate) fn entries(call: &Call<'_>, data: &Tensor, axis: usize, indices: &[us
         indices.iter().map(move |index| (0, (row * size + index) * inner..(row * size + index + 1) * inner))
     });
     Ok(buffer.gather_runs(&[data], runs)?)
+}
+
+/// As many entries of the axis, or of the flat input, as a constant condition selects.
+fn compressed(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let condition = view.input(1).and_then(|fact| fact.constant.as_ref()?.as_tensor());
+    // bounded: by the size of a constant.
+    let set = condition.map(|tensor| tensor.bools().into_iter().filter(|set| *set).count());
+    let selected = set.map_or(Dim::Unknown, Dim::Size);
+    if view.attributes.is_open("axis") {
+        return None;
+    }
+    if !view.attributes.has("axis") {
+        return Some(vec![selected]);
+    }
+    let mut shape = view.shape(0)?;
+    let axis = view.axis("axis", shape.len())?;
+    *shape.get_mut(axis)? = selected;
+    Some(shape)
 }
 
 #[cfg(test)]

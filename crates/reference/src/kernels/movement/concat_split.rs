@@ -2,32 +2,45 @@
 
 use std::ops::Range;
 
+use crate::infer::elements::{self, Elements};
+use crate::infer::{List, MAX_CONSTANT, NodeView, Shape, Size, axis_of, rules};
 use crate::kernels::framework::arguments::dimensions;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Concat", 1, |call| concat(call, call.optional_int("axis").unwrap_or(1))),
-    Kernel::new("Concat", 4, |call| concat(call, call.int("axis")?)),
+    Kernel::new("Concat", 1, |call| concat(call, call.optional_int("axis").unwrap_or(1)))
+        .shape(concatenated)
+        .with_elements(concatenated_elements),
+    Kernel::new("Concat", 4, |call| concat(call, call.int("axis")?))
+        .shape(concatenated)
+        .with_elements(concatenated_elements),
     Kernel::new("Split", 1, |call| {
         let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
         let axis = call.optional_int("axis").unwrap_or(0);
         split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref().or(call.optional_ints("split")))?)
-    }),
+    })
+    .shapes_of_all(split_shapes)
+    .with_elements(first_part),
     Kernel::new("Split", 2, |call| {
         let axis = call.int("axis")?;
         split(call, axis, &lengths_or_equal(call, axis, call.optional_ints("split"))?)
-    }),
+    })
+    .shapes_of_all(split_shapes)
+    .with_elements(first_part),
     Kernel::new("Split", 13, |call| {
         let axis = call.int("axis")?;
         let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
         split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref())?)
-    }),
-    Kernel::new("Split", 18, split_by_input_or_number),
+    })
+    .shapes_of_all(split_shapes)
+    .with_elements(first_part),
+    Kernel::new("Split", 18, split_by_input_or_number).shapes_of_all(split_shapes).with_elements(first_part),
 ];
 
 /// Concat: the entries of each input along an axis, in order.
@@ -140,6 +153,99 @@ pub(crate) fn part(call: &Call<'_>, data: &Tensor, axis: usize, range: Range<usi
     }
     let runs = (0..outer).map(|row| (0, (row * size + range.start) * inner..(row * size + range.end) * inner));
     Ok(call.allocate(data.element_type(), &shape)?.gather_runs(&[data], runs)?)
+}
+
+/// The attribute `axis`, which has a default that no signature states before version 4.
+fn axis_from(view: &NodeView<'_, '_>, rank: usize, default: i64) -> Option<usize> {
+    if view.attributes.is_open("axis") {
+        return None;
+    }
+    axis_of(view.int("axis").unwrap_or(default), Some(rank))
+}
+
+/// The sum of the inputs' sizes along the axis.
+fn concatenated(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let shapes = || view.inputs.iter().map(|input| input.and_then(|fact| fact.shape.as_ref()));
+    let mut result = shapes().flatten().next()?.clone();
+    let axis = axis_from(view, result.len(), 1);
+    let mut length = Dim::Size(0);
+    for shape in shapes() {
+        let Some(shape) = shape else {
+            length = Dim::Unknown;
+            continue;
+        };
+        if shape.len() != result.len() {
+            return None;
+        }
+        for (index, (dim, next)) in result.iter_mut().zip(shape).enumerate() {
+            if Some(index) == axis {
+                length = length.plus(next);
+            } else if axis.is_some() {
+                *dim = rules::equal_dim(dim, next)?;
+            }
+        }
+    }
+    match axis {
+        Some(axis) => *result.get_mut(axis)? = length,
+        None if view.attributes.is_open("axis") => return rules::unknown(result.len()),
+        None => return None,
+    }
+    Some(result)
+}
+
+/// The elements of all inputs in order.
+fn concatenated_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let lists = elements::of_all(view)?;
+    let is_vector = (0..lists.len()).all(|position| view.rank(position) == Some(1));
+    let length = lists.iter().map(Vec::len).sum::<usize>();
+    (is_vector && length <= MAX_CONSTANT).then(|| lists.concat())
+}
+
+/// The lengths of the outputs: those given, or the size by the number of outputs.
+fn part_lengths(view: &NodeView<'_, '_>, size: &Dim) -> Option<Vec<Dim>> {
+    let outputs = view.output_count();
+    if view.is_given(1) {
+        return view.shape_from_elements(1);
+    }
+    match view.ints("split") {
+        List::Given(lengths) => return Some(lengths.into_iter().map(Dim::from_int).collect()),
+        List::Unknown => return None,
+        List::Absent => {}
+    }
+    let count = Dim::Size(outputs);
+    if view.spec.attributes.contains_key("num_outputs") {
+        // All parts but the last have the same length, rounded up.
+        let part = size.over_rounded_up(&count);
+        let last = size.minus(&part.times(&Dim::Size(outputs.checked_sub(1)?)));
+        let mut lengths: Vec<Dim> = rules::repeat_dim(&part, outputs)?;
+        *lengths.last_mut()? = last;
+        return Some(lengths);
+    }
+    rules::repeat_dim(&size.over(&count), outputs)
+}
+
+/// The input's shape with the length of each part along the axis.
+fn split_shapes(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+    let outputs = view.output_count();
+    let Some(shape) = view.shape(0) else { return Vec::new() };
+    let Some(axis) = axis_from(view, shape.len(), 0) else {
+        return rules::repeat(rules::unknown(shape.len()), outputs);
+    };
+    let lengths = shape.get(axis).and_then(|size| part_lengths(view, size)).unwrap_or_default();
+    let mut shapes = rules::repeat(Some(shape), outputs);
+    for (index, shape) in shapes.iter_mut().enumerate() {
+        if let Some(size) = shape.as_mut().and_then(|shape| shape.get_mut(axis)) {
+            *size = lengths.get(index).cloned().unwrap_or(Dim::Unknown);
+        }
+    }
+    shapes
+}
+
+/// The elements of the first part of a vector.
+fn first_part(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let all: Vec<Option<Size>> = elements::integers(view, 0)?;
+    let length = part_lengths(view, &Dim::Size(all.len()))?.first()?.size()?;
+    Some(all.get(..length)?.to_vec())
 }
 
 #[cfg(test)]

@@ -1,22 +1,32 @@
 //! Tensors created from attributes and counts: Constant, `ConstantOfShape`, `EyeLike`, Range.
 
 use crate::dtype::ElementType;
+use crate::infer::elements::{self, Elements};
+use crate::infer::{MAX_CONSTANT, NodeView, Shape, Size, rules, tensor_fact};
 use crate::kernels::framework::arguments::dimensions;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::framework::sparse::densify;
 use crate::model::Attribute;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::types::ValueType;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Constant", 1, constant),
-    Kernel::new("ConstantOfShape", 9, constant_of_shape),
-    Kernel::new("EyeLike", 9, eye_like),
-    Kernel::new("Range", 11, |call| range(call, call.tensor(0)?.element_type())),
-    Kernel::new("Range", 27, |call| range(call, stash_type(call)?)),
+    Kernel::new("Constant", 1, constant).shape(constant_shape).with_elements(constant_elements).typed(constant_type),
+    Kernel::new("ConstantOfShape", 9, constant_of_shape)
+        .shape(|view| view.shape_from_elements(0))
+        .with_elements(filled_elements)
+        .typed(filled_type),
+    Kernel::new("EyeLike", 9, eye_like)
+        .shape(square)
+        .typed(|view, _| rules::named_type(view, "dtype", view.value_type(0).cloned())),
+    Kernel::new("Range", 11, |call| range(call, call.tensor(0)?.element_type()))
+        .shape(range_shape)
+        .with_elements(range_elements),
+    Kernel::new("Range", 27, |call| range(call, stash_type(call)?)).shape(range_shape).with_elements(range_elements),
 ];
 
 /// Constant: the value of the one attribute that is set.
@@ -113,13 +123,18 @@ fn range(call: &Call<'_>, compute: ElementType) -> Result {
         return Err(refuse());
     };
     let in_type = |value: f64| compute.round(value);
-    let steps = libm::ceil(in_type(in_type(limit - start) / delta));
+    let steps = float_steps(compute, [start, limit, delta]).ok_or_else(refuse)?;
+    Ok(call.floats(element, &[steps], (0..steps).map(|i| in_type(start + i as f64 * delta)))?.into())
+}
+
+/// Returns the number of steps of a type from the start to the limit, rounded up, and at least 0.
+fn float_steps(compute: ElementType, [start, limit, delta]: [f64; 3]) -> Option<usize> {
+    let steps = libm::ceil(compute.round(compute.round(limit - start) / delta));
     if steps.is_nan() || delta == 0.0 || steps >= usize::MAX as f64 {
-        return Err(refuse());
+        return None;
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number in the range")]
-    let steps = steps.max(0.0) as usize;
-    Ok(call.floats(element, &[steps], (0..steps).map(|i| in_type(start + i as f64 * delta)))?.into())
+    Some(steps.max(0.0) as usize)
 }
 
 /// Returns the distance divided by the step, rounded up, and at least 0.
@@ -129,6 +144,156 @@ fn integer_steps(distance: i128, delta: i128) -> Option<usize> {
     // Euclidean division rounds down for a positive divisor and up for a negative one.
     let steps = if exact || delta < 0 { floor } else { floor + 1 };
     usize::try_from(steps.max(0)).ok()
+}
+
+/// True if the node refers to an attribute of the caller that is unknown: any of them may hold the value.
+fn is_open(view: &NodeView<'_, '_>) -> bool {
+    view.attributes.any_open()
+}
+
+/// The shape of the value: of its tensor, of a list, or of a scalar.
+fn constant_shape(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let attributes = view.attributes;
+    if is_open(view) {
+        return None;
+    }
+    if let Some(tensor) = attributes.tensor("value") {
+        return tensor.dims.iter().map(|&dim| Some(Dim::Size(usize::try_from(dim).ok()?))).collect();
+    }
+    if let Some(sparse) = attributes.get("sparse_value") {
+        let dims = &sparse.sparse_tensor.as_ref()?.dims;
+        return dims.iter().map(|&dim| Some(Dim::Size(usize::try_from(dim).ok()?))).collect();
+    }
+    if ["value_float", "value_int", "value_string"].iter().any(|name| attributes.has(name)) {
+        return Some(Vec::new());
+    }
+    let length = if let Some(list) = attributes.get("value_ints") {
+        list.ints.len()
+    } else if let Some(list) = attributes.get("value_floats") {
+        list.floats.len()
+    } else {
+        attributes.get("value_strings")?.strings.len()
+    };
+    Some(vec![Dim::Size(length)])
+}
+
+/// The elements of an integer value.
+fn constant_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let attributes = view.attributes;
+    let numbers = if is_open(view) {
+        return None;
+    } else if let Some(value) = attributes.int("value_int") {
+        vec![value]
+    } else if let Some(list) = attributes.get("value_ints") {
+        list.ints.clone()
+    } else {
+        let fact = tensor_fact(attributes.tensor("value")?);
+        elements::numbers(&fact).filter(|_| fact.rank().is_some_and(|rank| rank <= 1))?
+    };
+    Some(numbers.into_iter().map(|value| Some(Size::constant(value))).collect())
+}
+
+/// The type of the value, by the attribute that holds it.
+fn constant_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    let attributes = view.attributes;
+    let has = |names: [&str; 2]| names.iter().any(|name| attributes.has(name));
+    let element = if let Some(value) = attributes.tensor("value") {
+        ElementType::from_code(value.data_type())?
+    } else if let Some(sparse) = attributes.get("sparse_value") {
+        ElementType::from_code(sparse.sparse_tensor.as_ref()?.values.as_ref()?.data_type())?
+    } else if has(["value_float", "value_floats"]) {
+        ElementType::Float
+    } else if has(["value_int", "value_ints"]) {
+        ElementType::Int64
+    } else if has(["value_string", "value_strings"]) {
+        ElementType::String
+    } else {
+        return None;
+    };
+    Some(ValueType::Tensor(element))
+}
+
+/// The type of the attribute `value`, by default `float`.
+fn filled_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    if view.attributes.is_open("value") {
+        return None;
+    }
+    let element = match view.attributes.tensor("value") {
+        Some(value) => ElementType::from_code(value.data_type())?,
+        None => ElementType::Float,
+    };
+    Some(ValueType::Tensor(element))
+}
+
+/// The integer of the attribute `value`, as often as a vector of known length has elements.
+fn filled_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let [value] = elements::numbers(&tensor_fact(view.attributes.tensor("value")?))?.try_into().ok()?;
+    let length = match view.shape_from_elements(0)?.as_slice() {
+        [] => 1,
+        [length] => length.size().filter(|length| *length <= MAX_CONSTANT)?,
+        _ => return None,
+    };
+    // bounded: by MAX_CONSTANT.
+    Some(std::iter::repeat_n(Some(Size::constant(value)), length).collect())
+}
+
+/// The shape of the input, a matrix.
+fn square(view: &NodeView<'_, '_>) -> Option<Shape> {
+    view.shape(0).or_else(|| rules::unknown(2))
+}
+
+/// The length: `max(ceil((limit - start) / delta), 0)`.
+#[expect(clippy::unnecessary_wraps, reason = "a rule of the kernel table")]
+fn range_shape(view: &NodeView<'_, '_>) -> Option<Shape> {
+    Some(vec![integer_range(view).or_else(|| float_range(view)).unwrap_or(Dim::Unknown)])
+}
+
+/// One element of each operand of an integer range.
+fn range_operands(view: &NodeView<'_, '_>) -> Option<[Size; 3]> {
+    let one = |position: usize| match <[Option<Size>; 1]>::try_from(elements::integers(view, position)?) {
+        Ok([size]) => size,
+        Err(_) => None,
+    };
+    Some([one(0)?, one(1)?, one(2)?])
+}
+
+fn integer_range(view: &NodeView<'_, '_>) -> Option<Dim> {
+    let [start, limit, delta] = range_operands(view)?;
+    let delta = delta.value()?;
+    if let (Some(start), Some(limit)) = (start.value(), limit.value()) {
+        return integer_steps(i128::from(limit) - i128::from(start), i128::from(delta)).map(Dim::Size);
+    }
+    let distance = if delta < 0 { start.minus(&limit)? } else { limit.minus(&start)? };
+    let step = Size::constant(delta.checked_abs().filter(|step| *step > 0)?);
+    Some(rules::not_below_zero(distance)?.over_rounded_up(&Size::dim(step)))
+}
+
+fn float_range(view: &NodeView<'_, '_>) -> Option<Dim> {
+    let operand = |position: usize| view.input(position)?.constant.as_ref()?.as_tensor();
+    let operands = [operand(0)?, operand(1)?, operand(2)?];
+    let element = operands.first()?.element_type();
+    if !element.is_float() {
+        let [start, limit, delta] = operands.map(Tensor::single_integer);
+        return integer_steps(limit?.checked_sub(start?)?, delta?).map(Dim::Size);
+    }
+    let compute = match element {
+        ElementType::Float16 | ElementType::Bfloat16 if view.since() >= 27 => {
+            let code = i32::try_from(view.int("stash_type")?).ok()?;
+            ElementType::from_code(code).filter(|stash| stash.is_float())?
+        }
+        element => element,
+    };
+    let [start, limit, delta] = operands.map(Tensor::single_float);
+    float_steps(compute, [start?, limit?, delta?]).map(Dim::Size)
+}
+
+/// The elements `start + i * delta` of an integer range of known length.
+fn range_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let [start, _, delta] = range_operands(view)?;
+    let length = integer_range(view)?.size().filter(|length| *length <= MAX_CONSTANT)?;
+    let element = |index: usize| start.plus(&delta.times(&Size::constant(i64::try_from(index).ok()?))?);
+    // bounded: by MAX_CONSTANT.
+    Some((0..length).map(element).collect())
 }
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
 //! Gather, `GatherElements`, `GatherND`: elements by index.
 
+use crate::infer::elements::{self, Elements};
+use crate::infer::{NodeView, Shape, axis_of, rules};
 use crate::kernels::framework::arguments::index;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Gather", 1, gather),
-    Kernel::new("GatherElements", 11, gather_elements),
-    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)),
-    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
+    Kernel::new("Gather", 1, gather).shape(gathered).with_elements(gathered_elements),
+    Kernel::new("GatherElements", 11, gather_elements).shape(like_indices),
+    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)).shape(gathered_nd),
+    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)).shape(gathered_nd),
 ];
 
 /// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` after it.
@@ -140,6 +143,41 @@ pub(super) fn tuple_positions(
         *start = position.saturating_mul(run);
     }
     Ok(Tuples { shape: result_shape, starts, run })
+}
+
+/// The shape of the data with that of the indices in place of the axis.
+fn gathered(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let (dims, indices) = (view.shape(0)?, view.shape(1)?);
+    let Some(axis) = view.axis("axis", dims.len()) else {
+        let is_open = view.attributes.is_open("axis");
+        return is_open.then(|| rules::unknown((dims.len() + indices.len()).checked_sub(1)?)).flatten();
+    };
+    Some([dims.get(..axis)?, &indices, dims.get(axis.checked_add(1)?..)?].concat())
+}
+
+/// The elements of a vector at constant indices.
+fn gathered_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let all = elements::integers(view, 0).filter(|_| view.rank(0) == Some(1))?;
+    let indices = elements::integers(view, 1)?;
+    let at = |index: i64| all.get(axis_of(index, Some(all.len()))?).cloned().flatten();
+    Some(indices.into_iter().map(|index| at(index?.value()?)).collect())
+}
+
+/// The shape of the indices, whose rank is that of the data.
+fn like_indices(view: &NodeView<'_, '_>) -> Option<Shape> {
+    view.shape(1).or_else(|| rules::unknown(view.rank(0)?))
+}
+
+/// The shape of the indices without their last axis, then the axes of the data that no index of a tuple selects.
+fn gathered_nd(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let (dims, indices) = (view.shape(0)?, view.shape(1)?);
+    let has_batches = view.spec.attributes.contains_key("batch_dims");
+    let batch = if has_batches { usize::try_from(view.int("batch_dims")?).ok()? } else { 0 };
+    let (Dim::Size(width), outer) = indices.split_last()? else { return None };
+    let shared = dims.iter().take(batch);
+    let unshared = std::iter::repeat(&Dim::Unknown);
+    let outer = outer.iter().zip(shared.chain(unshared)).map(|(dim, same)| dim.clone().or(same));
+    Some(outer.chain(dims.get(batch.checked_add(*width)?..)?.iter().cloned()).collect())
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ pub(crate) mod pad;
 pub(crate) mod reshape;
 pub(crate) mod scatter;
 pub(crate) mod shape_size;
+#[cfg(test)]
+mod shape_tests;
 pub(crate) mod slice;
 pub(crate) mod transpose;
 

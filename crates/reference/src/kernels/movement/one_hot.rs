@@ -1,14 +1,16 @@
 //! `OneHot`.
 
+use crate::infer::{NodeView, Shape, axis_of, rules};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("OneHot", 9, |call| one_hot(call, Negative::Outside)),
-    Kernel::new("OneHot", 11, |call| one_hot(call, Negative::FromTheBack)),
+    Kernel::new("OneHot", 9, |call| one_hot(call, Negative::Outside)).shape(with_classes),
+    Kernel::new("OneHot", 11, |call| one_hot(call, Negative::FromTheBack)).shape(with_classes),
 ];
 
 /// Meaning of a negative index of `OneHot`.
@@ -52,6 +54,20 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
         })
     });
     Ok(buffer.gather(values, positions)?.into())
+}
+
+/// The shape of the indices with a new axis of `depth` classes.
+fn with_classes(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let rank = shape.len().checked_add(1)?;
+    let Some(axis) = view.int("axis").and_then(|axis| axis_of(axis, Some(rank))) else { return rules::unknown(rank) };
+    let constant = view.input(1).and_then(|depth| depth.constant.as_ref()?.as_tensor()?.single_integer());
+    let classes = match constant {
+        Some(depth) => usize::try_from(depth).map_or(Dim::Unknown, Dim::Size),
+        None => view.shape_from_elements(1)?.into_iter().next().unwrap_or(Dim::Unknown),
+    };
+    shape.insert(axis, classes);
+    Some(shape)
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! Pad and `CenterCropPad`: extend or crop the ends of axes.
 
+use crate::infer::{List, NodeView, Shape, Size, rules};
 use crate::kernels::framework::arguments::{axes, dimensions};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Pad", 1, |call| pad_by_attributes(call, "paddings")),
-    Kernel::new("Pad", 2, |call| pad_by_attributes(call, "pads")),
-    Kernel::new("Pad", 11, |call| pad_by_inputs(call, MODES)),
-    Kernel::new("Pad", 19, |call| pad_by_inputs(call, MODES_WITH_WRAP)),
-    Kernel::new("CenterCropPad", 18, center_crop_pad),
+    Kernel::new("Pad", 1, |call| pad_by_attributes(call, "paddings")).shape(padded),
+    Kernel::new("Pad", 2, |call| pad_by_attributes(call, "pads")).shape(padded),
+    Kernel::new("Pad", 11, |call| pad_by_inputs(call, MODES)).shape(padded),
+    Kernel::new("Pad", 19, |call| pad_by_inputs(call, MODES_WITH_WRAP)).shape(padded),
+    Kernel::new("CenterCropPad", 18, center_crop_pad).shape(cropped_or_padded),
 ];
 
 /// Padding mode: the entries outside an axis.
@@ -176,6 +178,56 @@ fn row_base(tables: &[Vec<Option<usize>>], mut row: usize) -> Option<usize> {
         row /= table.len();
     }
     Some(base)
+}
+
+/// Numbers of a list attribute, or the elements of an input.
+fn numbers(view: &NodeView<'_, '_>, name: &str) -> Option<Vec<Option<Size>>> {
+    match view.ints(name) {
+        List::Given(list) => Some(list.into_iter().map(|number| Some(Size::constant(number))).collect()),
+        List::Unknown => None,
+        List::Absent => view.elements(1),
+    }
+}
+
+/// The axes that a list names; all if it is omitted, `None` if they are unknown.
+fn named_axes(list: List, rank: usize) -> Option<Vec<usize>> {
+    match list {
+        List::Given(axes) => rules::front_axes(&axes, rank),
+        List::Unknown => None,
+        List::Absent => Some((0..rank).collect()),
+    }
+}
+
+/// The size of each axis plus its two pads.
+fn padded(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let rank = shape.len();
+    let name = if view.since() < 2 { "paddings" } else { "pads" };
+    let axes = if view.since() < 11 { List::Absent } else { view.list("axes", 3) };
+    let (Some(pads), Some(axes)) = (numbers(view, name), named_axes(axes, rank)) else { return rules::unknown(rank) };
+    if pads.len() != axes.len().checked_mul(2)? {
+        return rules::unknown(rank);
+    }
+    let (begins, ends) = pads.split_at_checked(axes.len())?;
+    for ((axis, begin), end) in axes.into_iter().zip(begins).zip(ends) {
+        let size = shape.get_mut(axis)?;
+        let sum = || Size::from_dim(size)?.plus(begin.as_ref()?)?.plus(end.as_ref()?);
+        *size = sum().map_or(Dim::Unknown, Size::dim);
+    }
+    Some(shape)
+}
+
+/// The size of each named axis by the second input.
+fn cropped_or_padded(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let rank = shape.len();
+    let (Some(sizes), Some(axes)) = (view.shape_from_elements(1), named_axes(view.ints("axes"), rank)) else {
+        return rules::unknown(rank);
+    };
+    for (index, axis) in axes.into_iter().enumerate() {
+        *shape.get_mut(axis)? = sizes.get(index).cloned().unwrap_or(Dim::Unknown);
+    }
+    Some(shape)
 }
 
 #[cfg(test)]

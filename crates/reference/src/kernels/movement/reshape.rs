@@ -2,37 +2,58 @@
 
 #![expect(clippy::indexing_slicing, reason = "the axis is the position at which -1 was found")]
 
+use crate::infer::elements;
+use crate::infer::{List, MAX_RANK, NodeView, Shape, Size, axis_of, rules};
 use crate::kernels::framework::arguments::{axes, non_negative};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Identity", 1, identity),
-    Kernel::new("Reshape", 1, |call| reshape(call, call.ints("shape")?, Zero::Copies)),
-    Kernel::new("Reshape", 5, |call| reshape(call, &call.budget.read_indices(call.tensor(1)?)?, Zero::Copies)),
+    Kernel::new("Identity", 1, identity).shape(rules::same).with_elements(elements::same),
+    Kernel::new("Reshape", 1, |call| reshape(call, call.ints("shape")?, Zero::Copies))
+        .shape(reshaped)
+        .with_elements(|view| elements::same_if_vector(view, reshaped)),
+    Kernel::new("Reshape", 5, |call| reshape(call, &call.budget.read_indices(call.tensor(1)?)?, Zero::Copies))
+        .shape(reshaped)
+        .with_elements(|view| elements::same_if_vector(view, reshaped)),
     Kernel::new("Reshape", 14, |call| {
         let zero = if call.flag("allowzero")? { Zero::Stays } else { Zero::Copies };
         reshape(call, &call.budget.read_indices(call.tensor(1)?)?, zero)
-    }),
-    Kernel::new("Flatten", 1, |call| flatten(call, 0)),
-    Kernel::new("Flatten", 11, |call| flatten(call, -1)),
+    })
+    .shape(reshaped)
+    .with_elements(|view| elements::same_if_vector(view, reshaped)),
+    Kernel::new("Flatten", 1, |call| flatten(call, 0)).shape(flattened),
+    Kernel::new("Flatten", 11, |call| flatten(call, -1)).shape(flattened),
     Kernel::new("Squeeze", 1, |call| {
         from_the_front(call.optional_ints("axes").unwrap_or(&[]), call.tensor(0)?.rank(), ["C3", "C4"])?;
         squeeze(call, call.optional_ints("axes"))
-    }),
-    Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes"))),
+    })
+    .shape(squeezed)
+    .with_elements(|view| elements::same_if_vector(view, squeezed)),
+    Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes")))
+        .shape(squeezed)
+        .with_elements(|view| elements::same_if_vector(view, squeezed)),
     Kernel::new("Squeeze", 13, |call| {
         squeeze(call, call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.as_deref())
-    }),
+    })
+    .shape(squeezed)
+    .with_elements(|view| elements::same_if_vector(view, squeezed)),
     Kernel::new("Unsqueeze", 1, |call| {
         let axes = call.ints("axes")?;
         from_the_front(axes, call.tensor(0)?.rank() + axes.len(), ["C2", "C4"])?;
         unsqueeze(call, axes)
-    }),
-    Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?)),
-    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)),
+    })
+    .shape(unsqueezed)
+    .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
+    Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?))
+        .shape(unsqueezed)
+        .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
+    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?))
+        .shape(unsqueezed)
+        .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
 ];
 
 /// Identity: the input, of any type.
@@ -128,6 +149,108 @@ fn unsqueeze(call: &Call<'_>, list: &[i64]) -> Result {
     let mut old = data.shape().iter();
     let size = |axis| if new.contains(&axis) { Some(1) } else { old.next().copied() };
     Ok(data.with_shape((0..rank).filter_map(size).collect())?.into())
+}
+
+/// Entry of a new shape: a size, the -1 whose size follows from the others, or the size of the same axis of the input.
+enum Entry {
+    Size(Dim),
+    Rest,
+    Copy,
+}
+
+/// Reads an entry. A symbol that may be 0 or -1 is unknown, unless a 0 copies the same size.
+fn entry(size: Option<&Size>, own: Option<&Dim>, copies_zeros: bool) -> Entry {
+    let Some(size) = size else { return Entry::Size(Dim::Unknown) };
+    match size.value() {
+        Some(-1) => Entry::Rest,
+        Some(0) if copies_zeros => Entry::Copy,
+        Some(value) => Entry::Size(Dim::from_int(value)),
+        None => {
+            let dim = size.clone().dim();
+            let is_certain =
+                if copies_zeros { own == Some(&dim) || size.is_positive() } else { size.is_never_negative() };
+            Entry::Size(if is_certain { dim } else { Dim::Unknown })
+        }
+    }
+}
+
+/// The sizes of the new shape. That of a -1 is the number of elements by the product of the others.
+fn reshaped(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let target = match view.ints("shape") {
+        List::Given(list) if view.since() < 5 => list.into_iter().map(|size| Some(Size::constant(size))).collect(),
+        List::Absent if view.since() >= 5 => view.elements(1)?,
+        _ => return None,
+    };
+    if target.len() > MAX_RANK {
+        return None;
+    }
+    let has_choice = view.spec.attributes.contains_key("allowzero");
+    let allows_zeros = if has_choice { view.flag("allowzero") } else { Some(false) };
+    let Some(allows_zeros) = allows_zeros else { return rules::unknown(target.len()) };
+    let input = view.shape(0);
+    let at = |axis: usize| input.as_ref().and_then(|shape| shape.get(axis));
+    let entries = target.iter().enumerate().map(|(axis, size)| entry(size.as_ref(), at(axis), !allows_zeros));
+    let entries: Vec<Entry> = entries.collect();
+    let rest = input.as_ref().map_or(Dim::Unknown, |input| rest(input, &entries));
+    let dim = |(axis, entry)| match entry {
+        Entry::Size(dim) => dim,
+        Entry::Rest => rest.clone(),
+        Entry::Copy => at(axis).cloned().unwrap_or(Dim::Unknown),
+    };
+    Some(entries.into_iter().enumerate().map(dim).collect())
+}
+
+/// The size of a -1. Copied axes, which cannot be 0 next to it, cancel out.
+fn rest(input: &[Dim], entries: &[Entry]) -> Dim {
+    let is_copied = |axis: usize| matches!(entries.get(axis), Some(Entry::Copy));
+    let own = input.iter().enumerate().filter(|(axis, _)| !is_copied(*axis)).map(|(_, dim)| dim);
+    let given = entries.iter().filter_map(|entry| match entry {
+        Entry::Size(dim) => Some(dim),
+        Entry::Rest | Entry::Copy => None,
+    });
+    Dim::product(own).over(&Dim::product(given))
+}
+
+/// A matrix of the products of the sizes before and from the axis.
+fn flattened(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let (Some(shape), Some(axis)) = (view.shape(0), view.int("axis")) else { return rules::unknown(2) };
+    let rank = i64::try_from(shape.len()).ok()?;
+    let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    let (rows, columns) = shape.split_at_checked(usize::try_from(axis).ok()?)?;
+    Some(vec![Dim::product(rows), Dim::product(columns)])
+}
+
+/// The shape without the named axes, or without all of size 1.
+fn squeezed(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let shape = view.shape(0)?;
+    let rank = shape.len();
+    let removed: Vec<usize> = match view.list("axes", 1) {
+        List::Given(axes) => rules::front_axes(&axes, rank)?,
+        List::Unknown => {
+            // One axis is one dimension less; several may repeat one.
+            let is_single = view.elements(1).is_some_and(|axes| axes.len() == 1);
+            return is_single.then(|| rules::unknown(rank.checked_sub(1)?)).flatten();
+        }
+        List::Absent => {
+            let sizes: Vec<usize> = shape.iter().map(Dim::size).collect::<Option<_>>()?;
+            sizes.iter().enumerate().filter(|(_, size)| **size == 1).map(|(axis, _)| axis).collect()
+        }
+    };
+    Some(rules::without(shape, &removed, false))
+}
+
+/// The shape with a new axis of size 1 at each named place of the output.
+fn unsqueezed(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let shape = view.shape(0)?;
+    let axes = match view.list("axes", 1) {
+        List::Given(axes) => axes,
+        List::Unknown => return rules::unknown(shape.len().checked_add(view.elements(1)?.len())?),
+        List::Absent => return None,
+    };
+    let rank = shape.len().checked_add(axes.len()).filter(|rank| *rank <= MAX_RANK)?;
+    let added: Vec<usize> = axes.iter().map(|&axis| axis_of(axis, Some(rank))).collect::<Option<_>>()?;
+    let mut dims = shape.into_iter();
+    (0..rank).map(|axis| if added.contains(&axis) { Some(Dim::Size(1)) } else { dims.next() }).collect()
 }
 
 #[cfg(test)]

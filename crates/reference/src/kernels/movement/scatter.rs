@@ -1,5 +1,6 @@
 //! Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`: copies of a tensor with elements replaced by index.
 
+use crate::infer::rules;
 use num_complex::Complex;
 
 use crate::dtype::Kind;
@@ -12,14 +13,17 @@ use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None, ["C3", "C4"])),
-    Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None, SCATTER_ELEMENTS)),
-    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, sum_or_product(call)?, SCATTER_ELEMENTS)),
-    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, any_reduction(call)?, SCATTER_ELEMENTS)),
-    Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)),
-    Kernel::new("ScatterND", 16, |call| scatter_nd(call, sum_or_product(call)?)),
-    Kernel::new("ScatterND", 18, |call| scatter_nd(call, any_reduction(call)?)),
-    Kernel::new("TensorScatter", 24, tensor_scatter),
+    Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None, ["C3", "C4"])).shape(rules::same),
+    Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None, SCATTER_ELEMENTS))
+        .shape(rules::same),
+    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, sum_or_product(call)?, SCATTER_ELEMENTS))
+        .shape(rules::same),
+    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, any_reduction(call)?, SCATTER_ELEMENTS))
+        .shape(rules::same),
+    Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)).shape(rules::same),
+    Kernel::new("ScatterND", 16, |call| scatter_nd(call, sum_or_product(call)?)).shape(rules::same),
+    Kernel::new("ScatterND", 18, |call| scatter_nd(call, any_reduction(call)?)).shape(rules::same),
+    Kernel::new("TensorScatter", 24, tensor_scatter).shape(rules::same),
 ];
 
 /// Rules of `ScatterElements` about shapes and about indices.

@@ -1,9 +1,12 @@
 //! Slice: strided parts of a tensor.
 
+use crate::infer::elements::{self, Elements};
+use crate::infer::{List, NodeView, Shape, Size, rules};
 use crate::kernels::framework::arguments::axes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::strides;
 
@@ -11,13 +14,17 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Slice", 1, |call| {
         let (starts, ends) = (call.ints("starts")?, call.ints("ends")?);
         slice(call, Bounds { starts, ends, axes: call.optional_ints("axes"), steps: None })
-    }),
+    })
+    .shape(sliced)
+    .with_elements(sliced_elements),
     Kernel::new("Slice", 10, |call| {
         let list = |index| call.optional_tensor(index)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
         let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
         let (axes, steps) = (list(3)?, list(4)?);
         slice(call, Bounds { starts: &starts, ends: &ends, axes: axes.as_deref(), steps: steps.as_deref() })
-    }),
+    })
+    .shape(sliced)
+    .with_elements(sliced_elements),
 ];
 
 /// Bounds of a slice, with an entry for each of its axes.
@@ -89,6 +96,124 @@ impl Range {
         let step = if count > 1 { isize::try_from(step).unwrap_or(0) } else { 0 };
         Ok(Range { first: isize::try_from(first).unwrap_or(0), step, count })
     }
+}
+
+/// Bounds of a slice as far as they are known, with an entry for each of its axes.
+struct KnownBounds {
+    axes: Vec<usize>,
+    starts: Option<Elements>,
+    ends: Option<Elements>,
+    steps: Option<Elements>,
+}
+
+impl KnownBounds {
+    /// Reads the bounds for a tensor of this rank; `None` if the axes are unknown.
+    fn read(view: &NodeView<'_, '_>, rank: usize) -> Option<KnownBounds> {
+        let read = |name: &str, position: usize| match view.ints(name) {
+            List::Given(list) => Some(list.into_iter().map(|value| Some(Size::constant(value))).collect()),
+            List::Unknown => None,
+            List::Absent => view.elements(position),
+        };
+        let (starts, ends) = (read("starts", 1), read("ends", 2));
+        let axes = match view.list("axes", 3) {
+            List::Given(axes) => rules::front_axes(&axes, rank)?,
+            List::Unknown => return None,
+            List::Absent => (0..starts.as_ref().or(ends.as_ref())?.len().min(rank)).collect(),
+        };
+        let steps = if view.is_given(4) {
+            view.elements(4)
+        } else {
+            // bounded: by the rank.
+            Some(std::iter::repeat_n(Some(Size::constant(1)), axes.len()).collect())
+        };
+        Some(KnownBounds { axes, starts, ends, steps })
+    }
+
+    /// The start, end and step of an axis.
+    fn of(&self, index: usize) -> Option<[Size; 3]> {
+        let at = |list: Option<&Elements>| list?.get(index).cloned().flatten();
+        Some([at(self.starts.as_ref())?, at(self.ends.as_ref())?, at(self.steps.as_ref())?])
+    }
+}
+
+/// The number of entries of a slice of an axis of `size`: `ceil((end - start) / step)` of the clamped bounds.
+fn entries(size: &Dim, [start, end, step]: [Size; 3]) -> Option<Dim> {
+    let step = step.value()?;
+    if let (Dim::Size(size), Some(start), Some(end)) = (size, start.value(), end.value()) {
+        return Range::clamped(start, end, step, *size).ok().map(|range| Dim::Size(range.count));
+    }
+    let size = Size::from_dim(size)?;
+    let distance = if step < 0 { backward(&size, &start, &end)? } else { forward(&size, &start, &end)? };
+    let step = Size::constant(step.checked_abs().filter(|step| *step > 0)?);
+    Some(distance.over_rounded_up(&step.dim()))
+}
+
+/// True for an end that stands for that of any axis.
+fn is_open_end(end: &Size) -> bool {
+    end.value().is_some_and(|end| end >= i64::from(i32::MAX))
+}
+
+/// The number of entries from the start to the end, both clamped.
+fn forward(size: &Size, start: &Size, end: &Size) -> Option<Dim> {
+    let from_the_back = |bound: &Size| bound.value().is_some_and(|value| value < 0);
+    let from_the_front = |bound: &Size| bound.is_never_negative();
+    if from_the_front(start) {
+        let last = if is_open_end(end) {
+            size.clone()
+        } else if from_the_front(end) {
+            Size::min(size, end)?
+        } else {
+            size.plus(Some(end).filter(|end| from_the_back(end))?)?
+        };
+        return rules::not_below_zero(last.minus(start)?);
+    }
+    let start = Some(start).filter(|start| from_the_back(start))?;
+    if is_open_end(end) {
+        return Some(Size::min(size, &start.times(&Size::constant(-1))?)?.dim());
+    }
+    let zero = Size::constant(0);
+    let first = Size::max(&size.plus(start)?, &zero)?;
+    let last = if from_the_front(end) {
+        Size::min(size, end)?
+    } else {
+        Size::max(&size.plus(Some(end).filter(|end| from_the_back(end))?)?, &zero)?
+    };
+    rules::not_below_zero(last.minus(&first)?)
+}
+
+/// The size, if a slice that counts down selects every entry.
+fn backward(size: &Size, start: &Size, end: &Size) -> Option<Dim> {
+    let is_last = start.value() == Some(-1) || is_open_end(start);
+    let is_before_first = end.value().is_some_and(|end| end <= -i64::from(i32::MAX));
+    (is_last && is_before_first).then(|| size.clone().dim())
+}
+
+/// The shape of the data with the number of selected entries along each sliced axis.
+fn sliced(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let Some(bounds) = KnownBounds::read(view, shape.len()) else { return rules::unknown(shape.len()) };
+    for (index, &axis) in bounds.axes.iter().enumerate() {
+        let size = shape.get_mut(axis)?;
+        *size = bounds.of(index).and_then(|bounds| entries(size, bounds)).unwrap_or(Dim::Unknown);
+    }
+    Some(shape)
+}
+
+/// The selected elements of a vector, for constant bounds.
+fn sliced_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
+    let all = elements::integers(view, 0).filter(|_| view.rank(0) == Some(1))?;
+    let bounds = KnownBounds::read(view, 1)?;
+    if bounds.axes.is_empty() {
+        return Some(all);
+    }
+    let [start, end, step] = bounds.of(0)?;
+    let range = Range::clamped(start.value()?, end.value()?, step.value()?, all.len()).ok()?;
+    let at = |index: usize| {
+        let offset = range.step.checked_mul(isize::try_from(index).ok()?)?;
+        all.get(usize::try_from(range.first.checked_add(offset)?).ok()?).cloned().flatten()
+    };
+    // bounded: by the elements of the vector.
+    Some((0..range.count).map(at).collect())
 }
 
 #[cfg(test)]

@@ -1,23 +1,25 @@
 //! Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand: reordered or repeated elements.
 
+use crate::infer::{List, NodeView, Shape, axis_of, rules};
 use crate::kernels::framework::arguments::{dimensions, one_dimensional, single};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{around_axis, broadcast, normalize_axis, strides};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Transpose", 1, transpose),
-    Kernel::new("DepthToSpace", 1, |call| depth_to_space(call, Order::DepthFirst)),
-    Kernel::new("DepthToSpace", 11, |call| depth_to_space(call, Order::from_call(call)?)),
-    Kernel::new("SpaceToDepth", 1, |call| space_to_depth(call, Order::DepthFirst)),
-    Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::from_call(call)?)),
-    Kernel::new("ReverseSequence", 10, reverse_sequence),
-    Kernel::new("Tile", 1, tile_axis),
-    Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)),
-    Kernel::new("Expand", 8, expand),
+    Kernel::new("Transpose", 1, transpose).shape(transposed),
+    Kernel::new("DepthToSpace", 1, |call| depth_to_space(call, Order::DepthFirst)).shape(depth_in_space),
+    Kernel::new("DepthToSpace", 11, |call| depth_to_space(call, Order::from_call(call)?)).shape(depth_in_space),
+    Kernel::new("SpaceToDepth", 1, |call| space_to_depth(call, Order::DepthFirst)).shape(space_in_depth),
+    Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::from_call(call)?)).shape(space_in_depth),
+    Kernel::new("ReverseSequence", 10, reverse_sequence).shape(rules::same),
+    Kernel::new("Tile", 1, tile_axis).shape(tiled_axis),
+    Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)).shape(tiled),
+    Kernel::new("Expand", 8, expand).shape(expanded),
 ];
 
 /// Transpose: `out[i[perm[0]], i[perm[1]], ...] = data[i[0], i[1], ...]`. By default the axes are reversed.
@@ -173,6 +175,70 @@ fn expand(call: &Call<'_>) -> Result {
     }
     let buffer = call.allocate(data.element_type(), &shape)?;
     Ok(buffer.gather(data, StridedIter::broadcast(data.shape(), &shape))?.into())
+}
+
+/// The sizes in the order of `perm`, by default reversed.
+fn transposed(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let shape = view.shape(0)?;
+    match view.ints("perm") {
+        List::Given(perm) if perm.len() == shape.len() => {
+            perm.iter().map(|&axis| shape.get(usize::try_from(axis).ok()?).cloned()).collect()
+        }
+        List::Given(_) => None,
+        List::Unknown => rules::unknown(shape.len()),
+        List::Absent => Some(shape.into_iter().rev().collect()),
+    }
+}
+
+/// The block size and its square.
+fn block(view: &NodeView<'_, '_>) -> Option<(Dim, Dim)> {
+    let block = view.int("blocksize").map_or(Dim::Unknown, Dim::from_int);
+    let area = block.times(&block);
+    Some((block, area)).filter(|(block, _)| *block != Dim::Size(0))
+}
+
+/// `[N, C / b^2, H * b, W * b]`.
+fn depth_in_space(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let Some(shape) = view.shape(0) else { return rules::unknown(4) };
+    let [images, channels, height, width] = <[Dim; 4]>::try_from(shape).ok()?;
+    let (block, area) = block(view)?;
+    Some(vec![images, channels.over(&area), height.times(&block), width.times(&block)])
+}
+
+/// `[N, C * b^2, H / b, W / b]`.
+fn space_in_depth(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let Some(shape) = view.shape(0) else { return rules::unknown(4) };
+    let [images, channels, height, width] = <[Dim; 4]>::try_from(shape).ok()?;
+    let (block, area) = block(view)?;
+    Some(vec![images, channels.times(&area), height.over(&block), width.over(&block)])
+}
+
+/// The shape with the size of one axis times `tiles`.
+fn tiled_axis(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let input = |position: usize| view.input(position)?.constant.as_ref()?.as_tensor()?.single_integer();
+    let axis = input(2).and_then(|axis| i64::try_from(axis).ok());
+    let Some(axis) = axis else { return rules::unknown(shape.len()) };
+    let axis = axis_of(axis, Some(shape.len()))?;
+    let size = shape.get_mut(axis)?;
+    let tiles = input(1).and_then(|tiles| usize::try_from(tiles).ok()).map_or(Dim::Unknown, Dim::Size);
+    *size = size.times(&tiles);
+    Some(shape)
+}
+
+/// The size of each axis times its number of repeats.
+fn tiled(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let Some(shape) = view.shape(0) else { return rules::unknown(view.elements(1)?.len()) };
+    let Some(repeats) = view.shape_from_elements(1) else { return rules::unknown(shape.len()) };
+    if repeats.len() != shape.len() {
+        return None;
+    }
+    Some(shape.iter().zip(&repeats).map(|(size, repeats)| size.times(repeats)).collect())
+}
+
+/// The broadcast shape of the data and the second input's elements.
+fn expanded(view: &NodeView<'_, '_>) -> Option<Shape> {
+    rules::broadcast(&view.shape(0)?, &view.shape_from_elements(1)?)
 }
 
 #[cfg(test)]

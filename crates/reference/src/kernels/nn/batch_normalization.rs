@@ -9,14 +9,19 @@ use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::normalization::{absolute_moments, moments};
+use crate::kernels::nn::shapes;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("BatchNormalization", 1, |call, accumulate| batch(call, rules_of_1(call)?, accumulate)),
-    Kernel::accumulating("BatchNormalization", 7, |call, accumulate| batch(call, rules_of_7(call)?, accumulate)),
-    Kernel::accumulating("BatchNormalization", 9, |call, accumulate| batch(call, rules_of_9(call), accumulate)),
-    Kernel::accumulating("BatchNormalization", 14, |call, accumulate| batch(call, rules_of_14(call)?, accumulate)),
+    Kernel::accumulating("BatchNormalization", 1, |call, accumulate| batch(call, rules_of_1(call)?, accumulate))
+        .shapes_of_all(shapes::batch),
+    Kernel::accumulating("BatchNormalization", 7, |call, accumulate| batch(call, rules_of_7(call)?, accumulate))
+        .shapes_of_all(shapes::batch),
+    Kernel::accumulating("BatchNormalization", 9, |call, accumulate| batch(call, rules_of_9(call), accumulate))
+        .shapes_of_all(shapes::batch),
+    Kernel::accumulating("BatchNormalization", 14, |call, accumulate| batch(call, rules_of_14(call)?, accumulate))
+        .shapes_of_all(shapes::batch),
 ];
 
 fn rules_of_1(call: &Call<'_>) -> Result<Rules> {

@@ -1,5 +1,6 @@
 //! `Col2Im`: sums overlapping blocks into an image.
 
+use crate::kernels::nn::shapes;
 use std::ops::Add;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::tensor::Tensor;
 use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{element_count, strides};
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2im)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2im).shape(shapes::folded)];
 
 /// col2im, the transpose of im2col: `out[n][c][l * stride + k * dilation - pad] += data[n][c * block + k][l]`.
 fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {

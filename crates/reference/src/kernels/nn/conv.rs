@@ -5,6 +5,7 @@
     reason = "Shapes::forward checks ranks, channels and groups; offsets are below their products"
 )]
 
+use crate::kernels::nn::shapes;
 use std::ops::Range;
 
 use crate::dtype::ElementType;
@@ -19,10 +20,10 @@ use crate::tensor::Tensor;
 use crate::tensor::shape::element_count;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("CausalConvWithState", 27, causal, causal_magnitude),
-    Kernel::accumulating("Conv", 1, conv),
-    Kernel::new("ConvInteger", 10, integer),
-    Kernel::new("QLinearConv", 10, quantized),
+    Kernel::with_magnitude("CausalConvWithState", 27, causal, causal_magnitude).shapes_of_all(shapes::causal),
+    Kernel::accumulating("Conv", 1, conv).shape(shapes::convolved),
+    Kernel::new("ConvInteger", 10, integer).shape(shapes::convolved),
+    Kernel::new("QLinearConv", 10, quantized).shape(shapes::convolved_by_the_fourth),
 ];
 
 /// Shapes of a convolution, checked against each other.

@@ -11,12 +11,15 @@ use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::conv::Shapes;
 use crate::kernels::nn::im2col::{Direction, Patches};
+use crate::kernels::nn::shapes;
 use crate::kernels::nn::window::{AutoPad, Axis, per_axis};
 use crate::tensor::shape::element_count;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("ConvTranspose", 1, |call, accumulate| conv_transpose(call, Rules::Of1, accumulate)),
-    Kernel::accumulating("ConvTranspose", 11, |call, accumulate| conv_transpose(call, Rules::Of11, accumulate)),
+    Kernel::accumulating("ConvTranspose", 1, |call, accumulate| conv_transpose(call, Rules::Of1, accumulate))
+        .shape(shapes::transposed),
+    Kernel::accumulating("ConvTranspose", 11, |call, accumulate| conv_transpose(call, Rules::Of11, accumulate))
+        .shape(shapes::transposed),
 ];
 
 /// Rules of a version for `output_shape` and `output_padding`.

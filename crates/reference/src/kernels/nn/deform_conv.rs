@@ -11,12 +11,13 @@ use crate::kernels::framework::error::{Missing, broken, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::conv::Shapes;
 use crate::kernels::nn::im2col::Im2Col;
+use crate::kernels::nn::shapes;
 use crate::kernels::nn::window::Axis;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::sum;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv).shape(shapes::convolved)];
 
 /// Maximum number of spatial axes. A place between elements has two neighbours per axis, so their number doubles with
 /// each.

@@ -7,12 +7,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::KernelError;
 use crate::kernels::nn::window::Axis;
+use crate::parallel::try_for_each_block;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::shape::{element_count, strides};
 
@@ -64,7 +63,7 @@ impl ConvGemm<'_> {
         if out.is_empty() {
             return Ok(out);
         }
-        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(index, out)| {
+        try_for_each_block(&mut out, self.features * self.windows, |index, out| {
             let (image, group) = (index / self.groups, index % self.groups);
             if let Some(bias) = &self.bias {
                 let bias = bias.iter().skip(group * self.features);
@@ -92,7 +91,7 @@ impl ConvGemm<'_> {
         for from in (0..windows).step_by(width) {
             let width = width.min(windows - from);
             let taps = &mut taps[..depth * width];
-            taps.par_chunks_mut(width).enumerate().try_for_each(|(row, out)| {
+            try_for_each_block(taps, width, |row, out| {
                 budget.count_work(out.len())?;
                 columns.fill(row, from, out);
                 Ok::<_, KernelError>(())

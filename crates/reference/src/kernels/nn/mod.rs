@@ -8,6 +8,7 @@ pub(crate) mod deform_conv;
 pub(crate) mod im2col;
 pub(crate) mod normalization;
 pub(crate) mod pool;
+mod shapes;
 pub(crate) mod window;
 
 use crate::kernels::framework::registry::Kernel;

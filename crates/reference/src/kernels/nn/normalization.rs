@@ -6,11 +6,13 @@
 )]
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::lanes::{Lane, Lanes};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, normalize_axis};
@@ -18,14 +20,14 @@ use crate::tensor::sum::{dot, sum};
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("InstanceNormalization", 1, instance),
-    Kernel::accumulating("LayerNormalization", 17, layer),
-    Kernel::accumulating("GroupNormalization", 18, group_by_group),
-    Kernel::accumulating("GroupNormalization", 21, group_by_channel),
-    Kernel::new("RMSNormalization", 23, root_mean_square),
-    Kernel::accumulating("MeanVarianceNormalization", 9, mean_variance),
-    Kernel::new("LpNormalization", 1, norm),
-    Kernel::new("LRN", 1, local_response),
+    Kernel::accumulating("InstanceNormalization", 1, instance).shape(rules::same),
+    Kernel::accumulating("LayerNormalization", 17, layer).shapes_of_all(shapes::layer).typed(shapes::statistics_type),
+    Kernel::accumulating("GroupNormalization", 18, group_by_group).shape(rules::same),
+    Kernel::accumulating("GroupNormalization", 21, group_by_channel).shape(rules::same),
+    Kernel::new("RMSNormalization", 23, root_mean_square).shape(rules::same),
+    Kernel::accumulating("MeanVarianceNormalization", 9, mean_variance).shape(rules::same),
+    Kernel::new("LpNormalization", 1, norm).shape(rules::same),
+    Kernel::new("LRN", 1, local_response).shape(rules::same),
 ];
 
 /// Epsilon that the body of `MeanVarianceNormalization` adds to the standard deviation.

@@ -10,22 +10,29 @@ use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::shapes;
 use crate::kernels::nn::window::{Axis, Rounding, Rules, Window, axes, each_window, per_axis, spatial};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("AveragePool", 1, |call, accumulate| average_pool(call, Rounding::Ceil, accumulate)),
-    Kernel::accumulating("AveragePool", 19, |call, accumulate| average_pool(call, Rounding::CeilInside, accumulate)),
-    Kernel::accumulating("GlobalAveragePool", 1, global_average),
-    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global_window(call)?)),
-    Kernel::new("GlobalMaxPool", 1, global_max_pool),
-    Kernel::new("LpPool", 1, |call| norm_pool(call, &local_windows(call, Rounding::Ceil)?)),
-    Kernel::new("LpPool", 22, |call| norm_pool(call, &local_windows(call, Rounding::CeilInside)?)),
-    Kernel::new("MaxPool", 1, |call| max_pool(call, &local_windows(call, Rounding::Ceil)?)),
-    Kernel::new("MaxPool", 12, |call| max_pool(call, &local_windows(call, Rounding::CeilInside)?)),
-    Kernel::new("MaxUnpool", 9, max_unpool),
+    Kernel::accumulating("AveragePool", 1, |call, accumulate| average_pool(call, Rounding::Ceil, accumulate))
+        .shape(shapes::pooled_with_ceil),
+    Kernel::accumulating("AveragePool", 19, |call, accumulate| average_pool(call, Rounding::CeilInside, accumulate))
+        .shape(shapes::pooled_inside),
+    Kernel::accumulating("GlobalAveragePool", 1, global_average).shape(shapes::pooled_globally),
+    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global_window(call)?)).shape(shapes::pooled_globally),
+    Kernel::new("GlobalMaxPool", 1, global_max_pool).shape(shapes::pooled_globally),
+    Kernel::new("LpPool", 1, |call| norm_pool(call, &local_windows(call, Rounding::Ceil)?))
+        .shape(shapes::pooled_with_ceil),
+    Kernel::new("LpPool", 22, |call| norm_pool(call, &local_windows(call, Rounding::CeilInside)?))
+        .shape(shapes::pooled_inside),
+    Kernel::new("MaxPool", 1, |call| max_pool(call, &local_windows(call, Rounding::Ceil)?))
+        .shapes_of_all(shapes::all_pooled_with_ceil),
+    Kernel::new("MaxPool", 12, |call| max_pool(call, &local_windows(call, Rounding::CeilInside)?))
+        .shapes_of_all(shapes::all_pooled_inside),
+    Kernel::new("MaxUnpool", 9, max_unpool).shape(shapes::unpooled),
 ];
 
 /// Returns the windows that the attributes of a pool define. `ceil` is the rounding of `ceil_mode` in this version.

@@ -5,11 +5,10 @@
     reason = "attribute lists have one entry per axis, and a window counts below its size"
 )]
 
-use rayon::prelude::*;
-
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken_for_all_sizes, invalid};
+use crate::parallel::try_for_each_block;
 use crate::tensor::shape::{element_count, strides};
 
 /// Layout of the windows along one spatial axis.
@@ -303,7 +302,7 @@ pub(super) fn each_window<T: Clone + Default + Send>(
     if total == 0 {
         return Ok(results);
     }
-    results.par_chunks_mut(count).enumerate().try_for_each(|(plane, results)| {
+    try_for_each_block(&mut results, count, |plane, results| {
         let mut index: Vec<usize> = axes.iter().map(|_| 0).collect();
         let start = plane * plane_size;
         for result in results {

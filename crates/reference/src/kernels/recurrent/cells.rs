@@ -10,18 +10,20 @@ use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
+use crate::kernels::recurrent::shapes;
 
 /// Kernel rows of the cells. The equations of version 1 do not transpose the recurrence weights, a mistake that version
 /// 7 corrects. The shape of R, and the exporters and tests of the time, imply transposed weights, so one kernel serves
 /// both.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)),
-    Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)),
-    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?, DIRECTIONS)),
-    Kernel::new("LSTM", 1, |call| lstm(call, Layout::TimeFirst)),
-    Kernel::new("LSTM", 14, |call| lstm(call, Layout::from_attribute(call)?)),
-    Kernel::new("RNN", 1, |call| rnn(call, Layout::TimeFirst)),
-    Kernel::new("RNN", 14, |call| rnn(call, Layout::from_attribute(call)?)),
+    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)).shapes_of_all(shapes::recurrent),
+    Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)).shapes_of_all(shapes::recurrent),
+    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?, DIRECTIONS))
+        .shapes_of_all(shapes::recurrent),
+    Kernel::new("LSTM", 1, |call| lstm(call, Layout::TimeFirst)).shapes_of_all(shapes::recurrent),
+    Kernel::new("LSTM", 14, |call| lstm(call, Layout::from_attribute(call)?)).shapes_of_all(shapes::recurrent),
+    Kernel::new("RNN", 1, |call| rnn(call, Layout::TimeFirst)).shapes_of_all(shapes::recurrent),
+    Kernel::new("RNN", 14, |call| rnn(call, Layout::from_attribute(call)?)).shapes_of_all(shapes::recurrent),
 ];
 
 /// RNN: H = f(X Wi + H Ri + biases).

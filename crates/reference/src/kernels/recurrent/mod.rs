@@ -3,6 +3,7 @@
 pub(crate) mod activation;
 pub(crate) mod cells;
 pub(crate) mod sequence;
+mod shapes;
 
 use crate::kernels::framework::registry::Kernel;
 

@@ -1,6 +1,7 @@
 //! `CumSum`, `CumProd`: running sums and products along an axis.
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, invalid};
 use crate::kernels::framework::lanes::Lanes;
@@ -10,8 +11,8 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::{CompensatedProduct, CompensatedSum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("CumSum", 11, |call| running(call, &SUM), magnitude),
-    Kernel::new("CumProd", 26, |call| running(call, &PRODUCT)),
+    Kernel::with_magnitude("CumSum", 11, |call| running(call, &SUM), magnitude).shape(rules::same),
+    Kernel::new("CumProd", 26, |call| running(call, &PRODUCT)).shape(rules::same),
 ];
 
 /// Replaces the elements of a lane with their running accumulation.

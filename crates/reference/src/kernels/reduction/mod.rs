@@ -2,6 +2,8 @@
 
 pub(crate) mod cumulative;
 pub(crate) mod reduce;
+#[cfg(test)]
+mod shape_tests;
 pub(crate) mod softmax;
 pub(crate) mod top_k;
 pub(crate) mod unique;

@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry per axis")]
 
 use crate::dtype::{ElementType, Kind};
+use crate::infer::{elements, rules};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
@@ -13,32 +14,52 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::{dot, product, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("ReduceSum", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &SUM, accumulate)),
-    Kernel::accumulating("ReduceSum", 13, |call, accumulate| reduce_linear(call, AXES_INPUT, &SUM, accumulate)),
-    Kernel::accumulating("ReduceMean", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &MEAN, accumulate)),
-    Kernel::accumulating("ReduceMean", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &MEAN, accumulate)),
-    Kernel::new("ReduceProd", 1, |call| reduce(call, AXES_ATTRIBUTE, &PRODUCT)),
-    Kernel::new("ReduceProd", 18, |call| reduce(call, AXES_INPUT, &PRODUCT)),
-    Kernel::new("ReduceMax", 1, |call| reduce(call, AXES_ATTRIBUTE, &MAX)),
-    Kernel::new("ReduceMax", 18, |call| reduce(call, AXES_INPUT, &MAX)),
-    Kernel::new("ReduceMin", 1, |call| reduce(call, AXES_ATTRIBUTE, &MIN)),
-    Kernel::new("ReduceMin", 18, |call| reduce(call, AXES_INPUT, &MIN)),
-    Kernel::accumulating("ReduceL1", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &L1, accumulate)),
-    Kernel::accumulating("ReduceL1", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &L1, accumulate)),
-    Kernel::new("ReduceL2", 1, |call| reduce(call, AXES_ATTRIBUTE, &L2)),
-    Kernel::new("ReduceL2", 18, |call| reduce(call, AXES_INPUT, &L2_BY_BODY)),
-    Kernel::new("ReduceSumSquare", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM_SQUARE)),
-    Kernel::new("ReduceSumSquare", 18, |call| reduce(call, AXES_INPUT, &SUM_SQUARE)),
-    Kernel::new("ReduceLogSum", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM)),
-    Kernel::new("ReduceLogSum", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM)),
-    Kernel::new("ReduceLogSumExp", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM_EXP)),
-    Kernel::new("ReduceLogSumExp", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM_EXP)),
-    Kernel::new("ArgMax", 1, |call| arg(call, true, Empty::Elsewhere)),
-    Kernel::new("ArgMax", 11, |call| arg(call, true, Empty::Refused)),
-    Kernel::new("ArgMax", 12, |call| arg(call, true, Empty::Elsewhere)),
-    Kernel::new("ArgMin", 1, |call| arg(call, false, Empty::Elsewhere)),
-    Kernel::new("ArgMin", 11, |call| arg(call, false, Empty::Refused)),
-    Kernel::new("ArgMin", 12, |call| arg(call, false, Empty::Elsewhere)),
+    Kernel::accumulating("ReduceSum", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &SUM, accumulate))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_sum),
+    Kernel::accumulating("ReduceSum", 13, |call, accumulate| reduce_linear(call, AXES_INPUT, &SUM, accumulate))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_sum),
+    Kernel::accumulating("ReduceMean", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &MEAN, accumulate))
+        .shape(rules::reduced),
+    Kernel::accumulating("ReduceMean", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &MEAN, accumulate))
+        .shape(rules::reduced),
+    Kernel::new("ReduceProd", 1, |call| reduce(call, AXES_ATTRIBUTE, &PRODUCT))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_product),
+    Kernel::new("ReduceProd", 18, |call| reduce(call, AXES_INPUT, &PRODUCT))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_product),
+    Kernel::new("ReduceMax", 1, |call| reduce(call, AXES_ATTRIBUTE, &MAX))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_maximum),
+    Kernel::new("ReduceMax", 18, |call| reduce(call, AXES_INPUT, &MAX))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_maximum),
+    Kernel::new("ReduceMin", 1, |call| reduce(call, AXES_ATTRIBUTE, &MIN))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_minimum),
+    Kernel::new("ReduceMin", 18, |call| reduce(call, AXES_INPUT, &MIN))
+        .shape(rules::reduced)
+        .with_elements(elements::reduced_minimum),
+    Kernel::accumulating("ReduceL1", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &L1, accumulate))
+        .shape(rules::reduced),
+    Kernel::accumulating("ReduceL1", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &L1, accumulate))
+        .shape(rules::reduced),
+    Kernel::new("ReduceL2", 1, |call| reduce(call, AXES_ATTRIBUTE, &L2)).shape(rules::reduced),
+    Kernel::new("ReduceL2", 18, |call| reduce(call, AXES_INPUT, &L2_BY_BODY)).shape(rules::reduced),
+    Kernel::new("ReduceSumSquare", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM_SQUARE)).shape(rules::reduced),
+    Kernel::new("ReduceSumSquare", 18, |call| reduce(call, AXES_INPUT, &SUM_SQUARE)).shape(rules::reduced),
+    Kernel::new("ReduceLogSum", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM)).shape(rules::reduced),
+    Kernel::new("ReduceLogSum", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM)).shape(rules::reduced),
+    Kernel::new("ReduceLogSumExp", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM_EXP)).shape(rules::reduced),
+    Kernel::new("ReduceLogSumExp", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM_EXP)).shape(rules::reduced),
+    Kernel::new("ArgMax", 1, |call| arg(call, true, Empty::Elsewhere)).shape(rules::reduced_axis),
+    Kernel::new("ArgMax", 11, |call| arg(call, true, Empty::Refused)).shape(rules::reduced_axis),
+    Kernel::new("ArgMax", 12, |call| arg(call, true, Empty::Elsewhere)).shape(rules::reduced_axis),
+    Kernel::new("ArgMin", 1, |call| arg(call, false, Empty::Elsewhere)).shape(rules::reduced_axis),
+    Kernel::new("ArgMin", 11, |call| arg(call, false, Empty::Refused)).shape(rules::reduced_axis),
+    Kernel::new("ArgMin", 12, |call| arg(call, false, Empty::Elsewhere)).shape(rules::reduced_axis),
 ];
 
 /// Support of `ArgMax` and `ArgMin` for a dimension of 0.

@@ -1,6 +1,7 @@
 //! `Softmax`, `LogSoftmax`, `Hardmax`: normalized exponentials.
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::lanes::{Lanes, extreme};
@@ -9,12 +10,12 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| softmax(lane))),
-    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)),
-    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| log_softmax(lane))),
-    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)),
-    Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
-    Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
+    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| softmax(lane))).shape(rules::same),
+    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)).shape(rules::same),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| log_softmax(lane))).shape(rules::same),
+    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)).shape(rules::same),
+    Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)).shape(rules::same),
+    Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)).shape(rules::same),
 ];
 
 /// Function that splits a shape into lanes at the axis.

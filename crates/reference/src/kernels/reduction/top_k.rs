@@ -5,16 +5,18 @@
 use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("TopK", 1, |call| top_k(call, i128::from(call.int("k")?), true)),
-    Kernel::new("TopK", 10, |call| top_k(call, k_input(call)?, true)),
-    Kernel::new("TopK", 11, |call| top_k(call, k_input(call)?, call.flag("largest")?)),
+    Kernel::new("TopK", 1, |call| top_k(call, i128::from(call.int("k")?), true)).shapes_of_all(best),
+    Kernel::new("TopK", 10, |call| top_k(call, k_input(call)?, true)).shapes_of_all(best),
+    Kernel::new("TopK", 11, |call| top_k(call, k_input(call)?, call.flag("largest")?)).shapes_of_all(best),
 ];
 
 fn k_input(call: &Call<'_>) -> Result<i128> {
@@ -90,6 +92,21 @@ impl Selection {
 /// Orders numbers by size, with both zeros equal, then NaN.
 fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+/// Both outputs have the input's shape with `k` along the axis.
+fn best(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+    let shape = || {
+        let mut shape = view.shape(0)?;
+        let Some(axis) = view.axis("axis", shape.len()) else { return rules::unknown(shape.len()) };
+        let k = match view.int("k") {
+            Some(k) => Dim::from_int(k),
+            None => view.shape_from_elements(1).and_then(|k| k.into_iter().next()).unwrap_or(Dim::Unknown),
+        };
+        *shape.get_mut(axis)? = k;
+        Some(shape)
+    };
+    rules::repeat(shape(), view.output_count())
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
+use crate::infer::{NodeView, Shape};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::compress::entries;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique).shapes_of_all(distinct)];
 
 /// Returns the distinct elements, or slices along an axis, with first occurrences, the group of each entry, and counts.
 fn unique(call: &Call<'_>) -> Result {
@@ -106,6 +108,26 @@ fn string_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     different.dedup();
     let key = |text: &str| different.partition_point(|other| other.cmp(&text) == Ordering::Less) as i128;
     call.budget.collect(strings.iter().map(|text| key(text)))
+}
+
+/// An unknown number of entries, except for the group of each entry of the axis or of the flat input.
+fn distinct(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+    let list = || Some(vec![Dim::Unknown]);
+    if view.attributes.is_open("axis") {
+        return vec![None, list(), list(), list()];
+    }
+    let shape = view.shape(0);
+    if !view.attributes.has("axis") {
+        let count = shape.map_or(Dim::Unknown, |shape| Dim::product(&shape));
+        return vec![list(), list(), Some(vec![count]), list()];
+    }
+    let axis = shape.as_ref().and_then(|shape| view.axis("axis", shape.len()));
+    let mut count = Dim::Unknown;
+    let values = shape.and_then(|mut shape| {
+        count = std::mem::replace(shape.get_mut(axis?)?, Dim::Unknown);
+        Some(shape)
+    });
+    vec![values, list(), Some(vec![count]), list()]
 }
 
 #[cfg(test)]

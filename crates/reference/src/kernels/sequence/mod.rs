@@ -4,6 +4,8 @@ pub(crate) mod full_match;
 pub(crate) mod optional;
 pub(crate) mod regex_syntax;
 pub(crate) mod sequences;
+#[cfg(test)]
+mod shape_tests;
 pub(crate) mod strings;
 pub(crate) mod tfidf_vectorizer;
 

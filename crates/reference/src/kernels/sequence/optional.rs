@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::Attribute;
+use crate::proto::decode;
+use crate::types::ValueType;
 use crate::value::{Optional, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Optional", 15, optional),
-    Kernel::new("OptionalGetElement", 15, get_element),
-    Kernel::new("OptionalHasElement", 15, has_element),
+    Kernel::new("Optional", 15, optional).shape(rules::not_inferred).typed(optional_type),
+    Kernel::new("OptionalGetElement", 15, get_element).shape(element_shape).typed(element_type),
+    Kernel::new("OptionalHasElement", 15, has_element).shape(rules::scalar),
 ];
 
 /// Optional: the input as an optional value, or an absent value of the attribute's type.
@@ -56,11 +59,34 @@ fn has_element(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Bool, &[])?.bools([has_value])?.into())
 }
 
+/// An optional of the type of the input, or of the attribute `type` if there is none.
+fn optional_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    let item = match view.value_type(0) {
+        Some(item) => item.clone(),
+        None if view.inputs.iter().any(Option::is_some) => return None,
+        None => decode::value_type(view.attributes.type_proto("type")?).ok()?,
+    };
+    Some(ValueType::Optional(Box::new(item)))
+}
+
+/// The type of the item; any other value keeps its type.
+fn element_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    match view.value_type(0)? {
+        ValueType::Optional(item) => Some((**item).clone()),
+        other => Some(other.clone()),
+    }
+}
+
+/// The shape of a tensor that no optional wraps.
+fn element_shape(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let is_tensor = matches!(view.value_type(0), Some(ValueType::Tensor(_)));
+    is_tensor.then(|| view.shape(0)).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{floats, ints, node};
-    use crate::types::ValueType;
     use crate::value::Sequence;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Lists of tensors: the Sequence operators, `SplitToSequence`, `ConcatFromSequence`.
 
 use crate::dtype::ElementType;
+use crate::infer::{NodeView, rules};
 use crate::kernels::framework::arguments::{dimensions, index, single};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
@@ -12,14 +13,16 @@ use crate::types::ValueType;
 use crate::value::{Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("SequenceAt", 11, sequence_at),
-    Kernel::new("SequenceConstruct", 11, construct),
-    Kernel::new("SequenceEmpty", 11, empty),
-    Kernel::new("SequenceErase", 11, erase),
-    Kernel::new("SequenceInsert", 11, insert),
-    Kernel::new("SequenceLength", 11, length),
-    Kernel::new("SplitToSequence", 11, split_to_sequence),
-    Kernel::new("ConcatFromSequence", 11, concat_from_sequence),
+    Kernel::new("SequenceAt", 11, sequence_at).shape(rules::not_inferred).typed(|view, _| rules::item_type(view)),
+    Kernel::new("SequenceConstruct", 11, construct).shape(rules::not_inferred).typed(sequence_of_input),
+    Kernel::new("SequenceEmpty", 11, empty).shape(rules::not_inferred).typed(sequence_of_attribute),
+    Kernel::new("SequenceErase", 11, erase).shape(rules::not_inferred),
+    Kernel::new("SequenceInsert", 11, insert).shape(rules::not_inferred),
+    Kernel::new("SequenceLength", 11, length).shape(rules::scalar),
+    Kernel::new("SplitToSequence", 11, split_to_sequence).shape(rules::not_inferred).typed(sequence_of_input),
+    Kernel::new("ConcatFromSequence", 11, concat_from_sequence)
+        .shape(rules::not_inferred)
+        .typed(|view, _| rules::item_type(view)),
 ];
 
 /// Returns the position input, if given. It is a scalar, but upstream's own cases also use one axis.
@@ -159,6 +162,17 @@ fn concat_from_sequence(call: &Call<'_>) -> Result {
     };
     let stacked = tensors.iter().map(with_axis).collect::<Result<Vec<Tensor>>>()?;
     Ok(join(call, &stacked.iter().collect::<Vec<_>>(), axis, "C2")?.into())
+}
+
+/// A sequence of the type of the first input.
+fn sequence_of_input(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    Some(ValueType::Sequence(Box::new(view.value_type(0)?.clone())))
+}
+
+/// A sequence of tensors of the type that `dtype` gives, by default `float`.
+fn sequence_of_attribute(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
+    let default = Some(ValueType::Tensor(ElementType::Float));
+    Some(ValueType::Sequence(Box::new(rules::named_type(view, "dtype", default)?)))
 }
 
 #[cfg(test)]

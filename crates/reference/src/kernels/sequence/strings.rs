@@ -4,19 +4,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Missing, Ruled, broken, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::sequence::full_match::FullMatch;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("RegexFullMatch", 20, regex_full_match),
-    Kernel::new("StringConcat", 20, string_concat),
-    Kernel::new("StringNormalizer", 10, string_normalizer),
-    Kernel::new("StringSplit", 20, string_split),
+    Kernel::new("RegexFullMatch", 20, regex_full_match).shape(rules::same),
+    Kernel::new("StringConcat", 20, string_concat).shape(rules::broadcast_all),
+    Kernel::new("StringNormalizer", 10, string_normalizer).shape(kept),
+    Kernel::new("StringSplit", 20, string_split).shapes_of_all(parts_and_numbers),
 ];
 
 /// Refuses to create more text than the run may hold. The strings themselves are counted when they are put into a
@@ -158,6 +160,33 @@ fn regex_full_match(call: &Call<'_>) -> Result {
     let matches = x.strings().iter().map(|text| pattern.is_match(text));
     let matches = matches.collect::<Result<Vec<bool>>>()?;
     Ok(call.allocate(ElementType::Bool, x.shape())?.bools(matches)?.into())
+}
+
+/// The number of strings outside the stop words, at least 1.
+fn kept(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let mut shape = view.shape(0)?;
+    let keeps_all = match view.attributes.get("stopwords") {
+        Some(words) => words.strings.is_empty(),
+        None => !view.attributes.is_open("stopwords"),
+    };
+    let length = shape.last_mut()?;
+    *length = if keeps_all { length.max(&Dim::Size(1)) } else { Dim::Unknown };
+    match shape.as_mut_slice() {
+        [_] => {}
+        [rows, _] => *rows = Dim::Size(1),
+        _ => return None,
+    }
+    Some(shape)
+}
+
+/// The parts along a new last axis, and their numbers in the shape of the input.
+fn parts_and_numbers(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
+    let numbers = view.shape(0);
+    let parts = numbers.clone().map(|mut shape| {
+        shape.push(if shape.contains(&Dim::Size(0)) { Dim::Size(0) } else { Dim::Unknown });
+        shape
+    });
+    vec![parts, numbers]
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::dtype::ElementType;
+use crate::infer::{List, NodeView, Shape};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::model::graph::Dim;
 use crate::tensor::Tensor;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("TfIdfVectorizer", 9, tf_idf_vectorizer)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("TfIdfVectorizer", 9, tf_idf_vectorizer).shape(counts_per_row)];
 
 /// N-grams of a pool. Tokens are numbered, and each n-gram maps to its places in the pool.
 struct Pool<'a> {
@@ -166,6 +168,19 @@ impl<'a> Pool<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The largest of `ngram_indexes` plus 1, for each row of a matrix.
+fn counts_per_row(view: &NodeView<'_, '_>) -> Option<Shape> {
+    let width = match view.ints("ngram_indexes") {
+        List::Given(indices) => indices.iter().max().map_or(Dim::Size(0), |max| Dim::from_int(max.saturating_add(1))),
+        List::Unknown | List::Absent => Dim::Unknown,
+    };
+    match view.shape(0)?.as_slice() {
+        [rows, _] => Some(vec![rows.clone(), width]),
+        [] | [_] => Some(vec![width]),
+        _ => None,
     }
 }
 

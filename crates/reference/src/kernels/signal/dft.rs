@@ -5,6 +5,7 @@
     reason = "the axis is checked against the rank, and lines have the length of the transform"
 )]
 
+use crate::kernels::signal::shapes;
 use std::sync::Arc;
 
 use num_complex::Complex;
@@ -18,9 +19,11 @@ use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::accumulating("DFT", 17, |call, accumulate| dft(call, call.int("axis")?, accumulate)),
-    Kernel::accumulating("DFT", 20, |call, accumulate| dft(call, axis_input(call)?, accumulate)),
-    Kernel::accumulating("STFT", 17, stft),
+    Kernel::accumulating("DFT", 17, |call, accumulate| dft(call, call.int("axis")?, accumulate))
+        .shape(shapes::transformed),
+    Kernel::accumulating("DFT", 20, |call, accumulate| dft(call, axis_input(call)?, accumulate))
+        .shape(shapes::transformed),
+    Kernel::accumulating("STFT", 17, stft).shape(shapes::frames),
 ];
 
 /// Half of a spectrum that is omitted because the other half mirrors it.

@@ -4,8 +4,10 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::signal::shapes;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("MelWeightMatrix", 17, mel_weight_matrix)];
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("MelWeightMatrix", 17, mel_weight_matrix).shape(shapes::mel_weights).typed(shapes::window_type)];
 
 /// `MelWeightMatrix`. A filter rises from one corner to the next, where it is 1, and falls to the one after.
 ///

@@ -2,6 +2,7 @@
 
 pub(crate) mod dft;
 pub(crate) mod mel_weight_matrix;
+mod shapes;
 pub(crate) mod window;
 
 use crate::kernels::framework::registry::Kernel;

@@ -4,11 +4,18 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::signal::shapes;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("BlackmanWindow", 17, |call| window(call, [0.42, 0.5, 0.08])),
-    Kernel::new("HammingWindow", 17, |call| window(call, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
-    Kernel::new("HannWindow", 17, |call| window(call, [0.5, 0.5, 0.0])),
+    Kernel::new("BlackmanWindow", 17, |call| window(call, [0.42, 0.5, 0.08]))
+        .shape(shapes::window)
+        .typed(shapes::window_type),
+    Kernel::new("HammingWindow", 17, |call| window(call, [25.0 / 46.0, 21.0 / 46.0, 0.0]))
+        .shape(shapes::window)
+        .typed(shapes::window_type),
+    Kernel::new("HannWindow", 17, |call| window(call, [0.5, 0.5, 0.0]))
+        .shape(shapes::window)
+        .typed(shapes::window_type),
 ];
 
 /// Computes the window with these coefficients: a0 - a1 cos(w n) + a2 cos(2 w n).

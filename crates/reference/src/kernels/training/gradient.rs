@@ -1,5 +1,6 @@
 //! Gradient: reverse-mode differentiation of the graph around a node.
 
+use crate::kernels::training::shapes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,7 +14,9 @@ use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview.training", "Gradient", 1, gradient)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::in_domain("ai.onnx.preview.training", "Gradient", 1, gradient)
+    .shapes_of_all(shapes::like_inputs)
+    .typed(shapes::type_like_position)];
 
 /// Derivative of an output element with respect to each input.
 enum Derivative {

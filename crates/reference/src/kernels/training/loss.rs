@@ -10,13 +10,14 @@ use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::reduction::softmax::log_softmax;
+use crate::kernels::training::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("NegativeLogLikelihoodLoss", 12, negative_log_likelihood),
-    Kernel::new("SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy),
+    Kernel::new("NegativeLogLikelihoodLoss", 12, negative_log_likelihood).shape(shapes::likelihood),
+    Kernel::new("SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy).shapes_of_all(shapes::cross_entropy),
 ];
 
 /// Ids of the rules that the two losses share.

@@ -3,14 +3,21 @@
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::training::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::in_domain("ai.onnx.preview.training", "Adagrad", 1, adagrad),
-    Kernel::in_domain("ai.onnx.preview.training", "Adam", 1, adam),
-    Kernel::in_domain("ai.onnx.preview.training", "Momentum", 1, momentum),
+    Kernel::in_domain("ai.onnx.preview.training", "Adagrad", 1, adagrad)
+        .shapes_of_all(shapes::optimized_with_state)
+        .typed(shapes::type_with_state),
+    Kernel::in_domain("ai.onnx.preview.training", "Adam", 1, adam)
+        .shapes_of_all(shapes::optimized_with_two_states)
+        .typed(shapes::type_with_two_states),
+    Kernel::in_domain("ai.onnx.preview.training", "Momentum", 1, momentum)
+        .shapes_of_all(shapes::optimized_with_state)
+        .typed(shapes::type_with_state),
 ];
 
 /// Returns the learning rate.

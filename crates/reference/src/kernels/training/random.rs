@@ -9,26 +9,42 @@
 //! [`Budget::fresh_seed`]: crate::kernels::framework::budget::Budget::fresh_seed
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::training::shapes;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Bernoulli", 15, bernoulli),
+    Kernel::new("Bernoulli", 15, bernoulli).shape(rules::same).typed(shapes::type_like_input),
     Kernel::new("Dropout", 1, |call| {
         let mask = call.tensor(0)?.element_type();
         if call.flag("is_test")? { copy_unchanged(call, mask) } else { drop_elements(call, call.float("ratio")?, mask) }
-    }),
-    Kernel::new("Dropout", 7, |call| copy_unchanged(call, call.tensor(0)?.element_type())),
-    Kernel::new("Dropout", 10, |call| copy_unchanged(call, ElementType::Bool)),
-    Kernel::new("Dropout", 12, dropout),
-    Kernel::new("Multinomial", 7, multinomial),
-    Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
-    Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?)),
-    Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?)),
-    Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?)),
+    })
+    .shapes_of_all(rules::all_same)
+    .typed(shapes::mask_type),
+    Kernel::new("Dropout", 7, |call| copy_unchanged(call, call.tensor(0)?.element_type()))
+        .shapes_of_all(rules::all_same)
+        .typed(shapes::mask_type),
+    Kernel::new("Dropout", 10, |call| copy_unchanged(call, ElementType::Bool))
+        .shapes_of_all(rules::all_same)
+        .typed(shapes::mask_type),
+    Kernel::new("Dropout", 12, dropout).shapes_of_all(rules::all_same).typed(shapes::mask_type),
+    Kernel::new("Multinomial", 7, multinomial).shape(shapes::samples).typed(shapes::type_by_attribute),
+    Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?))
+        .shape(shapes::shape_attribute)
+        .typed(shapes::type_by_attribute),
+    Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?))
+        .shape(rules::same)
+        .typed(shapes::type_like_input),
+    Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?))
+        .shape(shapes::shape_attribute)
+        .typed(shapes::type_by_attribute),
+    Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?))
+        .shape(rules::same)
+        .typed(shapes::type_like_input),
 ];
 
 /// `SplitMix64`.

@@ -202,7 +202,7 @@ pub(super) enum NumberError {
 }
 
 /// The stored bits of a number. An integer is a value for `float` and `double`, and a bit pattern for a narrower float.
-fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, NumberError> {
+pub(super) fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, NumberError> {
     let not_of_type = |written: String| Err(NumberError::NotOfType(written, element));
     match value {
         Literal::String(text) => not_of_type(format!("\"{text}\"")),

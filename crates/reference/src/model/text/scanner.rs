@@ -13,7 +13,7 @@ pub struct TextError {
 }
 
 /// Maximum nesting depth of types and subgraphs.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 
 /// Number or string.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,7 +208,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-fn is_float_word(word: &str) -> bool {
+pub(super) fn is_float_word(word: &str) -> bool {
     ["inf", "infinity", "nan"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 

@@ -1,28 +1,7 @@
 "use strict";
 
-/** The states of cells, worst first, and a parser for rows of them. */
-site.STATES = [
-  { key: "c", sign: "☠", name: "crashes", many: "crash", one: "crashes, hangs or uses too much memory", bad: true },
-  { key: "w", sign: "✗", name: "wrong", many: "are wrong", one: "gives a wrong output", bad: true },
-  { key: "s", sign: "≈", name: "wrong in special values", many: "are wrong in special values", one: "gives a wrong output only for special values", bad: true },
-  { key: "e", sign: "⊘", name: "fails", many: "fail", one: "fails on a valid model", bad: true },
-  { key: "a", sign: "!", name: "accepts invalid", many: "accept invalid models", one: "runs an invalid model", bad: true },
-  { key: "p", sign: "◐", name: "partly declined", many: "are partly declined", one: "reports some cases as not supported" },
-  { key: "d", sign: "–", name: "declined", many: "are declined", one: "reports it as not supported" },
-  { key: "r", sign: "✓", name: "right", many: "are right", one: "is right in every case" },
-  { key: "n", sign: "▨", name: "not accepted", many: "are not accepted", one: "does not take files of this opset or IR version" },
-  { key: "o", sign: "○", name: "recorded", many: "are recorded", one: "the standard leaves it open; the outcome is recorded" },
-  { key: "?", sign: "?", name: "not measured", many: "are not measured", one: "not measured: neither right nor wrong" },
-];
+/** The states of cells by key, and a parser for rows of them. `tables.js`, which is generated, has the states and the outcomes. */
 site.STATE = Object.fromEntries(site.STATES.map((state, at) => [state.key, { ...state, rank: at }]));
-
-/** The outcomes of single cases, by their letters in the data. */
-site.OUTCOMES = {
-  P: ["pass", "r"], U: ["unsupported", "d"], E: ["error", "e"], M: ["wrong values", "w"], S: ["wrong shape", "w"],
-  Y: ["wrong type", "w"], A: ["accepted an invalid model", "a"], T: ["timeout", "c"], O: ["out of memory", "c"],
-  C: ["crash", "c"], X: ["broke the protocol", "c"], N: ["not applicable: the control fails", "?"],
-  D: ["not declared", "?"], n: ["opset or IR version not accepted", "n"], "?": ["not measured", "?"],
-};
 
 /** A cell of a row: `w1/25` is state, behaviours in that state, and behaviours judged. */
 site.cell = (text) => {

@@ -177,7 +177,7 @@ impl IrFile {
                 vec![DataSet { inputs, outputs: outputs.into_iter().map(expected).collect() }],
             )
         };
-        case.confirm(Evidence::Literal);
+        case.confirm(&Evidence::Literal);
         Ok(case)
     }
 

@@ -2,11 +2,10 @@
 
 #![expect(clippy::indexing_slicing, reason = "indices are clamped to the axis that they read")]
 
-use rayon::prelude::*;
-
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
+use crate::parallel::try_for_each_block;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::dot;
@@ -147,8 +146,9 @@ fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usi
         shape[*axis] = line.len();
         let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
         if !out.is_empty() {
-            let blocks = out.par_chunks_mut(line.len() * inner).zip(values.par_chunks(input * inner));
-            blocks.try_for_each(|(out, values)| {
+            let size = input * inner;
+            try_for_each_block(&mut out, line.len() * inner, |index, out| {
+                let values = &values[index * size..(index + 1) * size];
                 for (taps, out) in line.iter().zip(out.chunks_mut(inner)) {
                     call.budget.count_work(taps.len().saturating_mul(inner))?;
                     weigh(taps, values, compensated, out);
