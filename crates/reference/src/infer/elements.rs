@@ -140,7 +140,7 @@ fn over_list(view: &NodeView<'_, '_>, operation: fn(&Size, &Size) -> Option<Size
 }
 
 /// The one element of a reduction of a vector, or of a scalar.
-pub fn reduced(
+fn reduced(
     view: &NodeView<'_, '_>,
     operation: fn(&Size, &Size) -> Option<Size>,
     of_none: Option<i64>,

@@ -26,19 +26,9 @@ pub fn same(view: &NodeView<'_, '_>) -> Option<Shape> {
     view.shape(0)
 }
 
-/// The shape of the second input.
-pub fn second(view: &NodeView<'_, '_>) -> Option<Shape> {
-    view.shape(1)
-}
-
 /// A scalar.
 pub fn scalar(_: &NodeView<'_, '_>) -> Option<Shape> {
     Some(Vec::new())
-}
-
-/// A vector of unknown length.
-pub fn vector(_: &NodeView<'_, '_>) -> Option<Shape> {
-    Some(vec![Dim::Unknown])
 }
 
 /// No tensor, or a shape that only the values of the inputs give.
@@ -167,16 +157,6 @@ pub fn reduced_axis(view: &NodeView<'_, '_>) -> Option<Shape> {
     let (shape, keeps_dims) = (view.shape(0)?, view.flag("keepdims")?);
     let axis = view.axis("axis", shape.len())?;
     Some(without(shape, &[axis], keeps_dims))
-}
-
-/// The product of all dimensions as a size; `None` if one is unknown.
-pub fn count(shape: &[Dim]) -> Option<Size> {
-    shape.iter().try_fold(Size::constant(1), |product, dim| product.times(&Size::from_dim(dim)?))
-}
-
-/// The first input's elements, for operators that keep integers as they are.
-pub fn same_elements(view: &NodeView<'_, '_>) -> Option<Vec<Option<Size>>> {
-    view.elements(0)
 }
 
 /// The type of the item of a sequence or optional, the first input.

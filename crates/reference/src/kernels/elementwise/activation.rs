@@ -3,10 +3,10 @@
 //! Formulas that would cancel or overflow use an equivalent form: expm1 for `exp(x) - 1`, erfc(-x) for `1 + erf(x)`,
 //! and `ln(1 + exp(x))` by its larger term.
 
-use crate::infer::{NodeView, Shape, rules};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use crate::dtype::ElementType;
+use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::elementwise::map::{Pair, coefficient, map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};

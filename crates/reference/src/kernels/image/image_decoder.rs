@@ -1,6 +1,5 @@
 //! `ImageDecoder`: decodes encoded images.
 
-use crate::kernels::image::shapes;
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,6 +11,7 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::image::shapes;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder).shape(shapes::decoded_image)];
 

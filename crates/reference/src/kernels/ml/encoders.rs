@@ -1,15 +1,15 @@
 //! Label encoders and maps of ai.onnx.ml.
 
-use crate::infer::rules;
-use crate::kernels::ml::shapes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::kernels::ml::shapes;
 use crate::model::Attribute;
 use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;

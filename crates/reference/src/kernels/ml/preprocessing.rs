@@ -1,13 +1,13 @@
 //! Feature preprocessing of ai.onnx.ml: selecting, scaling, normalizing, imputing, encoding.
 
-use crate::infer::rules;
-use crate::kernels::ml::shapes;
 use std::collections::HashMap;
 
 use crate::dtype::ElementType;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::ml::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 

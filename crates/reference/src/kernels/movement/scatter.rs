@@ -1,9 +1,9 @@
 //! Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`: copies of a tensor with elements replaced by index.
 
-use crate::infer::rules;
 use num_complex::Complex;
 
 use crate::dtype::Kind;
+use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;

@@ -1,6 +1,5 @@
 //! `Col2Im`: sums overlapping blocks into an image.
 
-use crate::kernels::nn::shapes;
 use std::ops::Add;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use crate::kernels::framework::arguments::{dimensions, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{element_count, strides};

@@ -5,7 +5,6 @@
     reason = "Shapes::forward checks ranks, channels and groups; offsets are below their products"
 )]
 
-use crate::kernels::nn::shapes;
 use std::ops::Range;
 
 use crate::dtype::ElementType;
@@ -15,6 +14,7 @@ use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::im2col::{ConvGemm, Direction, Patches};
+use crate::kernels::nn::shapes;
 use crate::kernels::nn::window::{Axis, Rounding, Rules, axes, per_axis, spatial, windows};
 use crate::tensor::Tensor;
 use crate::tensor::shape::element_count;

@@ -5,7 +5,6 @@
     reason = "the axis is checked against the rank, and lines have the length of the transform"
 )]
 
-use crate::kernels::signal::shapes;
 use std::sync::Arc;
 
 use num_complex::Complex;
@@ -15,6 +14,7 @@ use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::signal::shapes;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, normalize_axis};
 

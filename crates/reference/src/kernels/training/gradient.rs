@@ -1,6 +1,5 @@
 //! Gradient: reverse-mode differentiation of the graph around a node.
 
-use crate::kernels::training::shapes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Missing, broken, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::training::shapes;
 use crate::model::{Attribute, Node};
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;

@@ -8,9 +8,11 @@
 mod attribute;
 mod literal;
 mod print;
+mod print_value;
 mod scanner;
 mod structure;
 
-pub use print::{PrintError, print_model, print_name, print_node, print_tensor};
+pub use print::print_model;
+pub use print_value::{PrintError, print_name, print_tensor};
 pub use scanner::TextError;
 pub use structure::{parse_function, parse_graph, parse_model, parse_nodes, parse_value_type};
