@@ -29,36 +29,40 @@ const MAX_CONSTANT: usize = 64;
 /// One case of this many is also tried with a free dimension, on the executor.
 const SAMPLE: usize = 8;
 
-/// Operators of which some outputs have sizes that only the values of inputs decide, with the reason.
-const BY_VALUES: &[(&str, &str)] = &[
-    ("ai.onnx.ml/CastMap", "the map has as many entries as it has"),
-    ("ai.onnx/BlackmanWindow", "its first input, the length, is no constant here"),
-    ("ai.onnx/Compress", "the condition counts"),
-    ("ai.onnx/ConcatFromSequence", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/ConstantOfShape", "its first input, the shape, is no constant here"),
-    ("ai.onnx/HammingWindow", "its first input, the length, is no constant here"),
-    ("ai.onnx/HannWindow", "its first input, the length, is no constant here"),
-    ("ai.onnx/If", "the branches have different shapes"),
-    ("ai.onnx/ImageDecoder", "the image has a size of its own"),
-    ("ai.onnx/Loop", "the trips count, and may change shapes"),
-    ("ai.onnx/MelWeightMatrix", "its first input, the number of bins, is no constant here"),
-    ("ai.onnx/NonMaxSuppression", "the selected boxes count"),
-    ("ai.onnx/NonZero", "the elements that are not 0 count"),
-    ("ai.onnx/OptionalGetElement", "the optional holds a value of its own shape"),
-    ("ai.onnx/Pad", "long lists of pads are no constants here"),
-    ("ai.onnx/Range", "its first input, the start, is no constant here"),
-    ("ai.onnx/Resize", "the region that is cropped, and ratios that are kept, decide"),
-    ("ai.onnx/Scan", "a body may give outputs of unknown shapes"),
-    ("ai.onnx/SequenceAt", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/SequenceErase", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/SequenceInsert", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/SequenceMap", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/Split", "long lists of lengths are no constants here"),
-    ("ai.onnx/SplitToSequence", "the items of the sequence have shapes of their own"),
-    ("ai.onnx/StringNormalizer", "words that are removed count"),
-    ("ai.onnx/StringSplit", "the longest list of words counts"),
-    ("ai.onnx/Unique", "different elements count"),
+/// Operators of which some outputs have sizes that what is known does not decide: the number of these outputs, and the
+/// reason.
+const BY_VALUES: &[(&str, usize, &str)] = &[
+    ("ai.onnx.ml/CastMap", 16, "the number of entries of the map"),
+    ("ai.onnx/BlackmanWindow", 35, "its first input, the length, is no constant here"),
+    ("ai.onnx/Compress", 108, "conditions of more than 64 elements are no constants here, and count"),
+    ("ai.onnx/ConcatFromSequence", 134, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/ConstantOfShape", 607, "its first input, the shape, is no constant here"),
+    ("ai.onnx/HammingWindow", 35, "its first input, the length, is no constant here"),
+    ("ai.onnx/HannWindow", 35, "its first input, the length, is no constant here"),
+    ("ai.onnx/If", 64, "the branches have different shapes"),
+    ("ai.onnx/ImageDecoder", 25, "the image has a size of its own"),
+    ("ai.onnx/Loop", 909, "the trips count, and may change shapes"),
+    ("ai.onnx/MelWeightMatrix", 46, "its first input, the number of bins, is no constant here"),
+    ("ai.onnx/NonMaxSuppression", 77, "the selected boxes count"),
+    ("ai.onnx/NonZero", 316, "the elements that are not 0 count"),
+    ("ai.onnx/OptionalGetElement", 192, "the optional holds a value of its own shape"),
+    ("ai.onnx/Pad", 8, "the data, which is no constant here, is also the list of pads"),
+    ("ai.onnx/Range", 217, "its first input, the start, is no constant here"),
+    ("ai.onnx/Resize", 182, "the region to crop and ratios to keep are not followed"),
+    ("ai.onnx/Scan", 582, "the axes of scanned inputs of a subgraph with no declared shapes are not followed"),
+    ("ai.onnx/SequenceAt", 86, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/SequenceErase", 5, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/SequenceInsert", 33, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/SequenceMap", 2, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/Split", 2, "the first version takes the lengths as data, which are floats"),
+    ("ai.onnx/SplitToSequence", 26, "the items of the sequence have shapes of their own"),
+    ("ai.onnx/StringNormalizer", 23, "words that are removed count"),
+    ("ai.onnx/StringSplit", 53, "the longest list of words counts"),
+    ("ai.onnx/Unique", 1059, "different elements count"),
 ];
+
+/// Outputs whose type is not found: the state of `LinearAttention` without a past one, for which the text names none.
+const UNTYPED: usize = 29;
 
 /// Outputs of one operator: their number, and of how many rank and sizes are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,15 +245,12 @@ fn inference_never_contradicts_execution_and_finds_what_the_text_decides() {
     }
     let found = &totals.contradictions;
     assert!(found.is_empty(), "{} contradictions:\n{}", found.len(), found[..found.len().min(200)].join("\n"));
-    let is_listed = |operator: &str| BY_VALUES.iter().any(|(listed, _)| *listed == operator);
-    let incomplete: Vec<&String> =
-        totals.by_operator.iter().filter(|(_, counts)| counts.sized < counts.outputs).map(|(name, _)| name).collect();
-    let unlisted: Vec<_> = incomplete.iter().filter(|operator| !is_listed(operator)).collect();
-    assert!(unlisted.is_empty(), "shapes of {unlisted:?} are not found");
     if is_everything_meant() {
-        for (operator, reason) in BY_VALUES {
-            assert!(incomplete.iter().any(|it| it == operator), "every shape of {operator} is found, though {reason}");
-        }
+        let unknown = totals.by_operator.iter().map(|(name, counts)| (name.as_str(), counts.outputs - counts.sized));
+        let unknown: Vec<(&str, usize)> = unknown.filter(|(_, count)| *count > 0).collect();
+        let listed: Vec<(&str, usize)> = BY_VALUES.iter().map(|(operator, count, _)| (*operator, *count)).collect();
+        assert_eq!(unknown, listed, "outputs by operator whose sizes are not found, and those listed in BY_VALUES");
+        assert_eq!(UNTYPED, all.outputs - all.typed, "outputs whose type is not found");
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::in_domain("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer)
         .shape(shapes::vectorized)
         .typed(shapes::map_value_type),
-    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder).shape(rules::same).typed(shapes::encoded_type),
+    Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 1, class_encoder).shape(rules::same).typed(shapes::swapped_type),
     Kernel::in_domain("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits))
         .shape(rules::same)
         .typed(shapes::encoded_type),

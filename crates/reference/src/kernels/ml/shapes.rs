@@ -149,7 +149,7 @@ pub(super) fn swapped_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueTyp
     }
 }
 
-/// `LabelEncoder`: the type of the list of values.
+/// `LabelEncoder` from version 2 on: the type of the list of values.
 pub(super) fn encoded_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
     let has = |name| view.attributes.has(name);
     let element = match (view.attributes.tensor("values_tensor"), has("values_strings"), has("values_int64s")) {
