@@ -119,3 +119,16 @@ fn a_constant_with_two_values_is_invalid_also_if_it_is_large() {
         assert!(found[0].contains("exactly one of the attributes"), "{found:?}");
     }
 }
+
+#[test]
+fn elements_that_do_not_fill_a_huge_shape_take_no_memory() {
+    let messages = messages(
+        "g (float[N,3] x) => (int64[k] s) <int64[1] i = {1}, int64[1] r = {4393486783229956}> {
+          t = Shape (x)
+          c = Gather (t, i)
+          s = Reshape (c, r)
+        }",
+    );
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].contains("4393486783229956"), "{messages:?}");
+}

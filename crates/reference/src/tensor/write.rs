@@ -71,6 +71,16 @@ impl TensorBuilder {
         Ok(TensorBuilder { element_type, shape, len, reservation: None, deadline: Deadline::never() })
     }
 
+    /// Space without a limit for `found` elements. Fails before the space is allocated if the shape has another number.
+    fn for_values(element_type: ElementType, shape: &[usize], found: usize) -> Result<TensorBuilder, TensorError> {
+        let builder = TensorBuilder::unlimited(element_type, shape.to_vec())?;
+        if builder.len != found {
+            let TensorBuilder { shape, len: expected, .. } = builder;
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected, found });
+        }
+        Ok(builder)
+    }
+
     /// Space whose bytes are counted by `reservation`, to be filled before the deadline.
     pub fn new(
         element_type: ElementType,
@@ -403,12 +413,12 @@ impl TensorBuilder {
 impl Tensor {
     /// Creates a tensor of numbers, each rounded once. For values from outside a model run.
     pub fn of_floats(element: ElementType, shape: &[usize], values: &[f64]) -> Result<Tensor, TensorError> {
-        TensorBuilder::unlimited(element, shape.to_vec())?.floats(values.iter().copied())
+        TensorBuilder::for_values(element, shape, values.len())?.floats(values.iter().copied())
     }
 
     /// Creates a tensor of integers, each wrapped. For values from outside a model run.
     pub fn of_integers(element: ElementType, shape: &[usize], values: &[i128]) -> Result<Tensor, TensorError> {
-        TensorBuilder::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
+        TensorBuilder::for_values(element, shape, values.len())?.integers(values.iter().copied())
     }
 
     /// One zero, or one empty string: the value with which operators pad.
