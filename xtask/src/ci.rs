@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: runs all CI steps in order, and prints the time of each.
+//! `cargo xtask ci`: runs all CI steps in two concurrent lanes, and prints the time of each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,34 +77,52 @@ pub(crate) struct Arguments {
 /// A step of CI.
 struct Step {
     name: &'static str,
-    is_fast: bool,
+    lane: Lane,
     run: fn(&Arguments) -> Result<()>,
 }
 
+/// Steps that run in order. The two lanes run concurrently: the workspace's steps mostly compute, and the others mostly wait for
+/// processes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// Compilation and tests of the workspace.
+    Workspace,
+    /// The program, packages and site as users get them. Most of these steps need more than a Rust toolchain.
+    Users,
+}
+
+/// Time of each step of a lane.
+type Times = Vec<(&'static str, Duration)>;
+
 const STEPS: [Step; 16] = [
-    Step { name: "cargo fmt", is_fast: true, run: |_| cargo(&["fmt", "--all", "--check"]) },
-    Step { name: "cargo clippy", is_fast: true, run: |_| clippy() },
-    Step { name: "cargo test", is_fast: true, run: |_| cargo(&["test"]) },
-    Step { name: "cargo doc", is_fast: true, run: |_| doc() },
-    Step { name: "the packages", is_fast: false, run: |_| packages() },
-    Step { name: "cargo test of the crates of runtimes on the packages", is_fast: false, run: runtime_crates },
-    Step { name: "cargo xtask tidy", is_fast: true, run: |_| cargo(&["xtask", "tidy"]) },
-    Step { name: "cargo deny", is_fast: false, run: |_| deny() },
-    Step { name: "cargo xtask faults", is_fast: false, run: |_| cargo(&["xtask", "faults"]) },
-    Step { name: "cargo xtask fuzz", is_fast: false, run: |_| cargo(&["xtask", "fuzz", "--seconds", "10"]) },
-    Step { name: "the environments of Python and the browser", is_fast: false, run: |_| environments() },
+    Step { name: "cargo fmt", lane: Lane::Workspace, run: |_| cargo(&["fmt", "--all", "--check"]) },
+    Step { name: "cargo clippy", lane: Lane::Workspace, run: |_| clippy() },
+    Step { name: "cargo test", lane: Lane::Workspace, run: |_| cargo(&["test"]) },
+    Step { name: "cargo doc", lane: Lane::Workspace, run: |_| doc() },
+    Step { name: "cargo xtask tidy", lane: Lane::Workspace, run: |_| this(&["tidy"]) },
+    Step { name: "cargo xtask faults", lane: Lane::Workspace, run: |arguments| slow(arguments, &["faults"]) },
+    Step {
+        name: "cargo xtask fuzz",
+        lane: Lane::Workspace,
+        run: |arguments| slow(arguments, &["fuzz", "--seconds", "10"]),
+    },
+    // After the tests, whose program it replaces by its own.
+    Step { name: "the wheel", lane: Lane::Workspace, run: |arguments| slow(arguments, &["wheel"]) },
+    Step { name: "the environments of Python and the browser", lane: Lane::Users, run: |_| environments() },
     Step {
         name: "the specs against the Python package",
-        is_fast: false,
-        run: |_| cargo(&["xtask", "import-specs", "--check"]),
+        lane: Lane::Users,
+        run: |_| this(&["import-specs", "--check"]),
     },
-    Step { name: "the wheel", is_fast: false, run: |_| cargo(&["xtask", "wheel"]) },
-    Step { name: "the book", is_fast: false, run: |_| build_book() },
-    Step { name: "the adapters, and the site in Chromium beside them", is_fast: false, run: adapters_and_site },
-    Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
+    Step { name: "the adapters, and the site in Chromium beside them", lane: Lane::Users, run: adapters_and_site },
+    Step { name: "the tests of older releases on the adapters", lane: Lane::Users, run: older_releases },
+    Step { name: "the book", lane: Lane::Users, run: |_| build_book() },
+    Step { name: "cargo deny", lane: Lane::Users, run: |_| deny() },
+    Step { name: "the packages", lane: Lane::Users, run: |_| packages() },
+    Step { name: "cargo test of the crates of runtimes on the packages", lane: Lane::Users, run: runtime_crates },
 ];
 
-/// Runs the steps in order and stops at the first failure.
+/// Runs both lanes, each up to its first failure.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let first = arguments.from.as_ref().map_or(Ok(0), |name| {
         let names = STEPS.map(|step| step.name).join(", ");
@@ -113,21 +131,75 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
             .position(|step| step.name == name)
             .with_context(|| format!("no step is called '{name}', only {names}"))
     })?;
-    if !arguments.fast {
+    let steps = STEPS.iter().skip(first).filter(|step| step.lane == Lane::Workspace || !arguments.fast);
+    let (workspace, users): (Vec<&Step>, Vec<&Step>) = steps.partition(|step| step.lane == Lane::Workspace);
+    let started = Instant::now();
+    if !users.is_empty() {
         *preparation() = Some(std::thread::spawn(prepare));
+        copy_programs()?;
     }
-    let mut times: Vec<(&str, Duration)> = Vec::new();
-    for step in STEPS.iter().skip(first).filter(|step| step.is_fast || !arguments.fast) {
-        anstream::println!("\n== {}", step.name);
-        let started = Instant::now();
-        (step.run)(arguments).with_context(|| format!("{} failed after {}", step.name, seconds(started.elapsed())))?;
-        times.push((step.name, started.elapsed()));
-    }
+    let (workspace, users) = std::thread::scope(|scope| {
+        let users = scope.spawn(|| run_lane(&users, arguments));
+        let workspace = run_lane(&workspace, arguments);
+        (workspace, users.join().unwrap_or_else(|_| Err(anyhow!("a step panicked"))))
+    });
     anstream::println!();
-    for (name, time) in &times {
+    for (name, time) in workspace.iter().chain(&users).flatten() {
         anstream::println!("{:>9}  {name}", seconds(*time));
     }
-    anstream::println!("{:>9}  in all", seconds(times.iter().map(|(_, time)| *time).sum()));
+    anstream::println!("{:>9}  in all", seconds(started.elapsed()));
+    workspace.and(users).map(drop)
+}
+
+/// Runs the steps of a lane. Prints an error at once, since the other lane may end much later.
+fn run_lane(steps: &[&Step], arguments: &Arguments) -> Result<Times> {
+    let mut times = Vec::new();
+    for step in steps {
+        anstream::println!("\n== {}", step.name);
+        let started = Instant::now();
+        let result = (step.run)(arguments);
+        let time = started.elapsed();
+        if let Err(error) = result {
+            let error = error.context(format!("{} failed after {}", step.name, seconds(time)));
+            anstream::eprintln!("\n== error: {error:#}");
+            return Err(error);
+        }
+        anstream::println!("\n== {}: done after {}", step.name, seconds(time));
+        times.push((step.name, time));
+    }
+    Ok(times)
+}
+
+/// Runs a task that `--fast` skips.
+fn slow(arguments: &Arguments, task: &[&str]) -> Result<()> {
+    if arguments.fast { Ok(()) } else { this(task) }
+}
+
+/// Runs a task of this program, which waits for no build.
+fn this(task: &[&str]) -> Result<()> {
+    let copy = copies().join(THIS);
+    run(Command::new(if copy.exists() { copy } else { std::env::current_exe()? }).args(task))
+}
+
+/// Name of this program.
+const THIS: &str = "xtask";
+
+/// Name of the program that the workspace makes.
+const PROGRAM: &str = "onnx-conformance";
+
+/// Folder of the copies of both.
+fn copies() -> PathBuf {
+    workspace::target().join("ci")
+}
+
+/// Builds both programs and copies them, since a build of one lane may replace a program while the other lane runs it.
+fn copy_programs() -> Result<()> {
+    cargo(&["build", "--quiet"])?;
+    fs::create_dir_all(copies())?;
+    for name in [THIS, PROGRAM] {
+        let built = workspace::target().join("debug").join(name);
+        fs::copy(&built, copies().join(name)).with_context(|| format!("cannot copy {}", built.display()))?;
+    }
     Ok(())
 }
 
@@ -272,10 +344,6 @@ fn own(name: &str) -> String {
 
 /// Runs the adapters and, concurrently, the tests of the site, which wait for a browser most of the time.
 fn adapters_and_site(arguments: &Arguments) -> Result<()> {
-    for name in &whole()? {
-        adapters::setup(name)?;
-    }
-    cargo(&["build", "--quiet"])?;
     std::thread::scope(|scope| {
         let site = scope.spawn(site);
         on_adapters(arguments)?;
@@ -290,7 +358,7 @@ fn adapters_and_site(arguments: &Arguments) -> Result<()> {
 fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in &whole()? {
-        cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
+        run(Command::new(copies().join(PROGRAM)).args(["smoke", "--runtime", &own(name)]))?;
         // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
@@ -354,7 +422,7 @@ fn words(part: Option<&String>) -> Vec<&str> {
 
 /// Runs cases on an adapter of this repository.
 fn run_cases(name: &str, options: &[&str]) -> Result<()> {
-    cargo(&[&["run", "--quiet", "--", "run", "--runtime", &own(name)], options].concat())
+    run(Command::new(copies().join(PROGRAM)).args(["run", "--runtime", &own(name)]).args(options))
 }
 
 /// Runs the samples that a filter selects of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
@@ -403,9 +471,15 @@ fn install_browser() -> Option<&'static str> {
     })
 }
 
+/// Builds the program, and tests its site.
+pub(crate) fn site_tests() -> Result<()> {
+    copy_programs()?;
+    site()
+}
+
 /// Tests the site of `onnx-conformance report` in Chromium. Installs missing programs. If that fails, the step prints that it did
 /// not run.
-pub(crate) fn site() -> Result<()> {
+fn site() -> Result<()> {
     let home = workspace::root().join("site-tests");
     if let Some(package) = install_browser() {
         anstream::eprintln!(
@@ -419,8 +493,9 @@ pub(crate) fn site() -> Result<()> {
         );
         return Ok(());
     }
-    cargo(&["build", "--quiet"])?;
-    run(Command::new("npm").arg("test").env("CARGO_TARGET_DIR", workspace::target()).current_dir(&home))
+    let mut tests = Command::new("npm");
+    tests.arg("test").env("CARGO_TARGET_DIR", workspace::target()).env("ONNX_CONFORMANCE", copies().join(PROGRAM));
+    run(tests.current_dir(&home))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

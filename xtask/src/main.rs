@@ -97,7 +97,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),
-        Task::SiteTests => ci::site()?,
+        Task::SiteTests => ci::site_tests()?,
         Task::Tidy => tidy::run()?,
         Task::Unchanged(arguments) => unchanged::run(arguments)?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
