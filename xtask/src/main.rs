@@ -5,10 +5,12 @@ mod bench_protocol;
 mod ci;
 mod emit;
 mod faults;
+mod fmt_specs;
 mod foreign;
 mod fuzz;
 mod generated;
 mod import_specs;
+mod layout;
 mod measure;
 mod new_op;
 mod proto;
@@ -47,6 +49,8 @@ enum Task {
     EchoAdapter(bench_protocol::Echo),
     /// Seed wrong kernels of every kind, and fail if no required case detects one of them.
     Faults(faults::Arguments),
+    /// Write the files of cases below specs/ in their layout.
+    FmtSpecs(fmt_specs::Arguments),
     /// Fuzz everything that reads user input.
     Fuzz(fuzz::Arguments),
     /// Write the generated files.
@@ -89,6 +93,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
         Task::Faults(arguments) => return faults::main(arguments),
+        Task::FmtSpecs(arguments) => fmt_specs::main(arguments)?,
         Task::Fuzz(arguments) => return fuzz::main(arguments),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
