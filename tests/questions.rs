@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use onnx_conformance::check::Limits;
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
+use onnx_conformance::reference::spec::Specs;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_report::models::{Answer, CheckQuestions, ModelReport, RuntimeVerdict, Status, examine};
 
@@ -216,11 +217,14 @@ fn what_a_runtime_does_not_have_is_the_type_and_not_the_opset() {
     assert_eq!(report.runtimes[0].verdict, RuntimeVerdict::Runs);
     let older = Measurements::embedded().get("onnxruntime", "1.31.1").unwrap().unwrap();
     let wanted = CheckQuestions { runtimes: vec![older], ..CheckQuestions::default() };
-    let newer = conv("float").replace("17", "28").replace("ir_version: 8", "ir_version: 14");
-    check(&newer, &wanted, &["will not load", "IR version 14, but it accepts 3 to 13; set ir_version to 13"]);
+    let release = Specs::embedded().releases().unwrap().newest().unwrap();
+    let (ir, opset) = (release.ir, release.opsets["ai.onnx"]);
+    let newer = conv("float").replace("17", &opset.to_string()).replace("ir_version: 8", &format!("ir_version: {ir}"));
+    let message = format!("IR version {ir}, but it accepts 3 to 13; set ir_version to 13");
+    check(&newer, &wanted, &["will not load", &message]);
     check(
-        &newer.replace("ir_version: 14", "ir_version: 13"),
+        &newer.replace(&format!("ir_version: {ir}"), "ir_version: 13"),
         &wanted,
-        &["opset 28 of ai.onnx, but it accepts 1 to 26"],
+        &[&format!("opset {opset} of ai.onnx, but it accepts 1 to 26")],
     );
 }

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TypesFile};
 use onnx_conformance_cases::suite::records;
+use onnx_conformance_check::RuleId;
 use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
 use onnx_conformance_subject::AdapterFile;
 use onnx_conformance_subject::message::{Answer, Command, Started};
@@ -33,6 +34,12 @@ const RECORDS: &str = "records";
 /// Page of traps, which contains a generated table.
 const TRAPS: &str = "docs/traps.md";
 
+/// Page of check, which contains a generated table of its rules.
+const CHECK: &str = "docs/check.md";
+
+/// First lines of that table.
+const RULES_HEAD: &str = "| rule | level | meaning | source |\n|---|---|---|---|\n";
+
 const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
     Generated { path: "docs/schema/adapter.json", text: json_schema::<AdapterFile> },
@@ -40,6 +47,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/schema/protocol/command.json", text: json_schema::<Command> },
     Generated { path: "docs/schema/protocol/started.json", text: json_schema::<Started> },
     Generated { path: "docs/matrix.svg", text: matrix },
+    Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
@@ -64,6 +72,17 @@ fn traps() -> Result<String> {
     let page = fs::read_to_string(workspace::root().join(TRAPS)).with_context(|| format!("cannot read {TRAPS}"))?;
     let page = onnx_conformance_report::traps::page(&page, Specs::embedded())?;
     page.with_context(|| format!("{TRAPS} has no table of traps"))
+}
+
+/// The page of check with a new table of rules.
+fn check() -> Result<String> {
+    let page = fs::read_to_string(workspace::root().join(CHECK)).with_context(|| format!("cannot read {CHECK}"))?;
+    let (before, rest) = page.split_once(RULES_HEAD).with_context(|| format!("{CHECK} has no table of rules"))?;
+    let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
+    let row =
+        |rule: &RuleId| format!("| `{}` | {} | {} | {} |\n", rule.id(), rule.level(), rule.sentence(), rule.source());
+    let rows: String = RuleId::ALL.iter().map(row).collect();
+    Ok(format!("{before}{RULES_HEAD}{rows}{rest}"))
 }
 
 /// Returns the paths of the generated files.

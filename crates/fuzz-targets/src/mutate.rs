@@ -54,15 +54,22 @@ pub(crate) fn model(random: &mut Random, input: &[u8]) -> Vec<u8> {
     model.encode_to_vec()
 }
 
+/// The newest opset of ONNX's own domain, and the newest IR version.
+static NEWEST: LazyLock<(i64, i64)> = LazyLock::new(|| {
+    let specs = Specs::embedded();
+    let ir = specs.releases().ok().and_then(|releases| releases.newest()).map_or(1, |release| release.ir);
+    (specs.newest_opset("").unwrap_or(1).into(), ir.into())
+});
+
 fn change(random: &mut Random, model: &mut ModelProto) {
     match random.below(24) {
         0 => {
             let at = place(random, model.opset_import.len());
             if let Some(import) = model.opset_import.get_mut(at) {
-                import.version = Some(if random.below(4) == 0 { integer(random) } else { random.between(1, 28) });
+                import.version = Some(if random.below(4) == 0 { integer(random) } else { random.between(1, NEWEST.0) });
             }
         }
-        1 => model.ir_version = Some(random.between(2, 14)),
+        1 => model.ir_version = Some(random.between(2, NEWEST.1)),
         2 | 3 => {
             if let Some(graph) = graph(random, model) {
                 change_infos(random, graph);

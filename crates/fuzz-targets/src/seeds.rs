@@ -133,8 +133,10 @@ pub(crate) fn specs(random: &mut Random) -> Vec<u8> {
 /// Returns some entries of an expectation file.
 pub(crate) fn expectations(random: &mut Random) -> Vec<u8> {
     static FILES: LazyLock<Vec<String>> = LazyLock::new(|| {
-        let names = ["onnxruntime", "onnx-reference", "builtin"];
-        let paths = names.map(|name| project(&format!("expectations/{name}.yaml")));
+        let folders = ["expectations", "expectations/releases"].map(|folder| std::fs::read_dir(project(folder)));
+        let entries = folders.into_iter().flatten().flatten().filter_map(Result::ok);
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        paths.sort();
         paths.iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect()
     });
     let Some((head, entries)) = pick(random, &FILES).and_then(|text| text.split_once("expect:\n")) else {

@@ -70,7 +70,7 @@ mod tests {
     fn an_unknown_key_is_an_error_with_its_line_and_the_known_keys() {
         let error = Runtimes::parse([("eleventh", "command: [a]\nconfirm: true\n")]).unwrap_err();
         let text = format!("{error:?} {error}");
-        for part in ["adapters/eleventh/adapter.yaml", "confirm", "confirms", "ci_omits"] {
+        for part in ["adapters/eleventh/adapter.yaml:2", "`confirm`", "confirms", "ci_omits"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
     }

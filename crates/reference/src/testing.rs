@@ -25,6 +25,11 @@ pub(crate) struct OneNode {
     limits: ExecutionLimits,
 }
 
+/// The newest opset of ONNX's own domain.
+pub(crate) fn newest() -> i64 {
+    i64::from(Specs::embedded().newest_opset("").unwrap())
+}
+
 /// Operator of ONNX's own domain at an opset, with one output.
 pub(crate) fn node(op_type: &str, opset: i64) -> OneNode {
     node_of("", op_type, opset)

@@ -1,6 +1,7 @@
 //! Runs all rules on all files.
 
 use anyhow::{Result, bail};
+use onnx_conformance_harness::runtimes::Runtimes;
 use onnx_conformance_reference::spec::Specs;
 
 use crate::tidy::files::File;
@@ -28,9 +29,16 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     for file in &files {
         documents::check_text(file, &mut findings);
     }
+    let specs = Specs::embedded();
+    let newest = specs.newest_opset("")?;
+    let versions = specs.all().filter(|version| version.since == newest).map(|version| version.name).collect();
+    let runtimes = Runtimes::embedded()?;
+    let runtimes = runtimes.all().map(|(name, _)| name).collect();
     for file in files.iter().filter(|file| file.is_rust()) {
         check_code(file, &mut findings);
-        code::check_release(file, Specs::embedded().newest_release(), &mut findings);
+        code::check_release(file, specs.newest_release(), &mut findings);
+        code::check_opset(file, newest, &versions, &mut findings);
+        code::check_runtimes(file, &runtimes, &mut findings);
     }
     documents::check_generated(&files, &mut findings);
     documents::check_commands(&files, &mut findings);

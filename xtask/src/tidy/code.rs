@@ -1,5 +1,7 @@
 //! Rules for Rust files.
 
+use std::collections::BTreeSet;
+
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, line_of};
@@ -86,13 +88,66 @@ pub(crate) fn check_release(file: &File, newest: &str, findings: &mut Vec<Findin
     if file.is_generated() || NAME_THE_RELEASE.iter().any(|(path, _)| *path == file.path) {
         return;
     }
-    for (number, line) in file.text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or(line);
-        if code.contains(newest) {
+    let minor = newest.rsplit_once('.').map(|(minor, _)| format!("ONNX {minor}"));
+    for (number, code, _) in file.lines() {
+        if code.contains(newest) || minor.as_ref().is_some_and(|minor| code.contains(minor)) {
             let rule = format!("the code names {newest}, the newest release");
             let fix = "take it from Specs::newest_release, or list the file with a reason in NAME_THE_RELEASE in \
                        xtask/src/tidy/code.rs";
-            findings.push(Finding::new(&file.path, number + 1, rule, fix));
+            findings.push(Finding::new(&file.path, number, rule, fix));
+        }
+    }
+}
+
+/// Tests in which the number of the newest opset is something else, each with a reason.
+const ANOTHER_NUMBER: &[(&str, &str)] =
+    &[("crates/reference/src/spec/releases.rs", "compares what `import-specs` wrote with the release's own numbers")];
+
+/// Refuses in tests the number of the newest opset, which `Specs::newest_opset` returns. Operator versions of that opset
+/// (`Mod-28`, `"Mod", 28`) are facts and are allowed.
+pub(crate) fn check_opset(file: &File, newest: u32, versions: &BTreeSet<String>, findings: &mut Vec<Finding>) {
+    if file.is_generated() || ANOTHER_NUMBER.iter().any(|(path, _)| *path == file.path) {
+        return;
+    }
+    let number = newest.to_string();
+    for (at, line, _) in file.lines().filter(|(_, _, is_test)| *is_test) {
+        if numbers(line, &number).any(|before| !names_version(before, versions)) {
+            let rule = format!("a test names {newest}, the newest opset of ai.onnx");
+            let fix = "take it from Specs::newest_opset, or list the file with a reason in ANOTHER_NUMBER in \
+                       xtask/src/tidy/code.rs";
+            findings.push(Finding::new(&file.path, at, rule, fix));
+        }
+    }
+}
+
+/// Returns the text before each whole number in a line that is this one.
+fn numbers<'a>(line: &'a str, number: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(number).filter_map(move |(at, _)| {
+        let (before, after) = (&line[..at], &line[at + number.len()..]);
+        let is_part = before.ends_with(|c: char| is_word(c) || c == '.')
+            || after.starts_with(is_word)
+            || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        (!is_part).then_some(before)
+    })
+}
+
+/// Returns true if a text ends with one of these operators and the sign between its name and a version.
+fn names_version(text: &str, versions: &BTreeSet<String>) -> bool {
+    let name = text.strip_suffix('-').or_else(|| text.strip_suffix("\", "));
+    let name = name.and_then(|text| text.rsplit(|c| !is_word(c)).next());
+    name.is_some_and(|name| versions.contains(name))
+}
+
+/// Refuses lists of runtimes outside of tests. A runtime is a folder in `adapters`, and `Runtimes` lists them.
+pub(crate) fn check_runtimes(file: &File, runtimes: &BTreeSet<&str>, findings: &mut Vec<Finding>) {
+    let mut named = BTreeSet::new();
+    for (number, line, _) in file.lines().filter(|(_, _, is_test)| !is_test) {
+        named.extend(line.split('"').skip(1).step_by(2).filter(|text| runtimes.contains(text)));
+        if named.len() > 1 {
+            let rule = format!("the code lists runtimes: {}", Vec::from_iter(named).join(", "));
+            let fix = "take them from Runtimes::embedded, and a fact about one from its adapter.yaml";
+            findings.push(Finding::new(&file.path, number, rule, fix));
+            return;
         }
     }
 }
@@ -165,9 +220,33 @@ mod tests {
 
     #[test]
     fn the_newest_release_is_named_in_listed_files_and_comments_only() {
-        let text = "// As in 9.8.7.\nlet a = \"onnx-9.8.7/node\"; // 9.8.7\nlet b = \"9.8.6\";\n";
+        let text = "// As in 9.8.7.\nlet a = \"onnx-9.8.7/node\"; // 9.8.7\nlet b = \"9.8.6 of ONNX 9.7\";\nlet c = \"ONNX 9.8\";\n";
         let found = |path: &str| lines(path, text, |file, findings| check_release(file, "9.8.7", findings));
-        assert_eq!(found("src/a/b.rs"), [2]);
+        assert_eq!(found("src/a/b.rs"), [2, 4]);
         assert!(NAME_THE_RELEASE.iter().all(|(path, _)| found(path).is_empty()));
+    }
+
+    #[test]
+    fn the_newest_opset_is_named_in_tests_as_the_version_of_an_operator_only() {
+        let versions = BTreeSet::from(["Mod".to_owned()]);
+        let found =
+            |path: &str, text: &str| lines(path, text, |file, findings| check_opset(file, 88, &versions, findings));
+        let text = "a(88);\n\"opset 88\";\nnode(\"Mod\", 88);\n\"ai.onnx/Mod-88/a\";\nnode(\"Sum\", 88);\n88.0 + 0.88 + 188;\n\
+                    b(); // 88\n\"Sum-88\";\n";
+        assert_eq!(found("tests/a.rs", text), [1, 2, 5, 8]);
+        assert_eq!(found("src/a.rs", text), Vec::<usize>::new());
+        let module =
+            format!("fn a() {{\n    88\n}}\n#[cfg(test)]\nmod tests {{\n    {}}}\n", text.lines().next().unwrap());
+        assert_eq!(found("src/a.rs", &module), [6]);
+    }
+
+    #[test]
+    fn two_runtimes_in_code_are_a_list() {
+        let runtimes = BTreeSet::from(["one", "two"]);
+        let found =
+            |path: &str, text: &str| lines(path, text, |file, findings| check_runtimes(file, &runtimes, findings));
+        let text = "let a = \"one\"; // \"two\"\nlet b = \"one\";\nlet c = \"of two\";\nlet d = \"two\";\n";
+        assert_eq!(found("src/a.rs", text), [4]);
+        assert_eq!(found("tests/a.rs", text), Vec::<usize>::new());
     }
 }

@@ -38,6 +38,15 @@ impl File {
         self.text.lines().next().is_some_and(|line| line.contains("@generated"))
     }
 
+    /// Returns each line with its number and true if only tests compile it. Comments at the end of a line are left out.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str, bool)> {
+        let production = self.masked.production.lines().chain(std::iter::repeat(""));
+        self.text.lines().zip(production).enumerate().map(|(number, (line, production))| {
+            let is_test = self.is_test || production.is_empty() && !line.is_empty();
+            (number + 1, line.split("//").next().unwrap_or(line), is_test)
+        })
+    }
+
     /// Returns the code without test-only items. Line numbers are preserved.
     pub(crate) fn production(&self) -> &str {
         if self.is_test { "" } else { &self.masked.production }

@@ -153,7 +153,7 @@ mod tests {
             "required",
             "open edge; +roi mode=cubic rank=4",
             "recommended refusal/value",
-            "required ai.onnx-28; rank=2",
+            "required ai.onnx-25; rank=2",
             "required edge T1=double T2=string; rank=2",
         ] {
             assert_eq!(CaseFacts::parse(text).unwrap().to_string(), text);

@@ -4,6 +4,7 @@ use std::io;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message, ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::spec::Specs;
 
 use crate::limits::Limits;
 use crate::scan::{DataField, Source, scan};
@@ -229,8 +230,10 @@ fn unknown_fields_are_reported_with_their_place() {
     let report = check(bytes.as_slice(), None, &Limits::default());
     let finding = report.findings.iter().find(|finding| finding.rule.id() == "file/unknown-field").unwrap();
     let expected = format!(
-        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not defined by ONNX 1.23, and 1003 more such fields",
-        at + 11
+        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not defined by ONNX {}, and 1003 more such \
+         fields",
+        at + 11,
+        Specs::embedded().newest_release()
     );
     assert_eq!((finding.message.as_str(), finding.offset), (expected.as_str(), Some(at + 11)));
     assert_eq!(report.scan.unwrap().unknown.first.len(), 100);

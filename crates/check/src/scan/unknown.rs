@@ -1,6 +1,7 @@
 //! Unknown fields: those of vendors, or of later releases of ONNX.
 
 use onnx_conformance_reference::proto::measure::Kind;
+use onnx_conformance_reference::spec::Specs;
 
 use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
@@ -61,7 +62,8 @@ impl UnknownFields {
             1 => ", and 1 more such field".to_owned(),
             others => format!(", and {others} more such fields"),
         };
-        let message = format!("byte {}: {} is not defined by ONNX 1.23{others}", first.offset, first.place());
+        let release = Specs::embedded().newest_release();
+        let message = format!("byte {}: {} is not defined by ONNX {release}{others}", first.offset, first.place());
         Some(Finding::new(RuleId::FileUnknownField, Place::default(), message).with_offset(first.offset))
     }
 }

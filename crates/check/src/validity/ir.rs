@@ -68,19 +68,9 @@ impl Needs {
     }
 
     fn element(&mut self, code: i32) {
-        use ElementType as E;
         let Some(element) = ElementType::from_code(code) else { return };
-        let ir = match element {
-            E::Bfloat16 => 4,
-            E::Float8e4m3fn | E::Float8e4m3fnuz | E::Float8e5m2 | E::Float8e5m2fnuz => 9,
-            E::Uint4 | E::Int4 => 10,
-            E::Float4e2m1 => 11,
-            E::Float8e8m0 => 12,
-            E::Uint2 | E::Int2 => 13,
-            E::Float6e2m3 | E::Float6e3m2 => 14,
-            _ => return,
-        };
-        self.add(ir, element.name(), true);
+        let ir = i64::from(element.first_ir());
+        self.add(ir, element.name(), ir > OLDEST);
     }
 
     fn value_type(&mut self, declared: &TypeProto) {

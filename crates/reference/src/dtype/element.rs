@@ -91,37 +91,37 @@ impl ElementType {
         E::Float6e3m2,
     ];
 
-    /// ONNX's name, the kind and the width in bits of the type (`String` has none).
-    const fn row(self) -> (&'static str, Kind, u32) {
+    /// ONNX's name, the kind and the width in bits of the type (`String` has none), and the first IR version that has it.
+    const fn row(self) -> (&'static str, Kind, u32, u32) {
         match self {
-            E::Float => ("float", Kind::Float, 32),
-            E::Uint8 => ("uint8", Kind::Unsigned, 8),
-            E::Int8 => ("int8", Kind::Signed, 8),
-            E::Uint16 => ("uint16", Kind::Unsigned, 16),
-            E::Int16 => ("int16", Kind::Signed, 16),
-            E::Int32 => ("int32", Kind::Signed, 32),
-            E::Int64 => ("int64", Kind::Signed, 64),
-            E::String => ("string", Kind::String, 0),
-            E::Bool => ("bool", Kind::Bool, 8),
-            E::Float16 => ("float16", Kind::Float, 16),
-            E::Double => ("double", Kind::Float, 64),
-            E::Uint32 => ("uint32", Kind::Unsigned, 32),
-            E::Uint64 => ("uint64", Kind::Unsigned, 64),
-            E::Complex64 => ("complex64", Kind::Complex, 64),
-            E::Complex128 => ("complex128", Kind::Complex, 128),
-            E::Bfloat16 => ("bfloat16", Kind::Float, 16),
-            E::Float8e4m3fn => ("float8e4m3fn", Kind::Float, 8),
-            E::Float8e4m3fnuz => ("float8e4m3fnuz", Kind::Float, 8),
-            E::Float8e5m2 => ("float8e5m2", Kind::Float, 8),
-            E::Float8e5m2fnuz => ("float8e5m2fnuz", Kind::Float, 8),
-            E::Uint4 => ("uint4", Kind::Unsigned, 4),
-            E::Int4 => ("int4", Kind::Signed, 4),
-            E::Float4e2m1 => ("float4e2m1", Kind::Float, 4),
-            E::Float8e8m0 => ("float8e8m0", Kind::Float, 8),
-            E::Uint2 => ("uint2", Kind::Unsigned, 2),
-            E::Int2 => ("int2", Kind::Signed, 2),
-            E::Float6e2m3 => ("float6e2m3", Kind::Float, 6),
-            E::Float6e3m2 => ("float6e3m2", Kind::Float, 6),
+            E::Float => ("float", Kind::Float, 32, 3),
+            E::Uint8 => ("uint8", Kind::Unsigned, 8, 3),
+            E::Int8 => ("int8", Kind::Signed, 8, 3),
+            E::Uint16 => ("uint16", Kind::Unsigned, 16, 3),
+            E::Int16 => ("int16", Kind::Signed, 16, 3),
+            E::Int32 => ("int32", Kind::Signed, 32, 3),
+            E::Int64 => ("int64", Kind::Signed, 64, 3),
+            E::String => ("string", Kind::String, 0, 3),
+            E::Bool => ("bool", Kind::Bool, 8, 3),
+            E::Float16 => ("float16", Kind::Float, 16, 3),
+            E::Double => ("double", Kind::Float, 64, 3),
+            E::Uint32 => ("uint32", Kind::Unsigned, 32, 3),
+            E::Uint64 => ("uint64", Kind::Unsigned, 64, 3),
+            E::Complex64 => ("complex64", Kind::Complex, 64, 3),
+            E::Complex128 => ("complex128", Kind::Complex, 128, 3),
+            E::Bfloat16 => ("bfloat16", Kind::Float, 16, 4),
+            E::Float8e4m3fn => ("float8e4m3fn", Kind::Float, 8, 9),
+            E::Float8e4m3fnuz => ("float8e4m3fnuz", Kind::Float, 8, 9),
+            E::Float8e5m2 => ("float8e5m2", Kind::Float, 8, 9),
+            E::Float8e5m2fnuz => ("float8e5m2fnuz", Kind::Float, 8, 9),
+            E::Uint4 => ("uint4", Kind::Unsigned, 4, 10),
+            E::Int4 => ("int4", Kind::Signed, 4, 10),
+            E::Float4e2m1 => ("float4e2m1", Kind::Float, 4, 11),
+            E::Float8e8m0 => ("float8e8m0", Kind::Float, 8, 12),
+            E::Uint2 => ("uint2", Kind::Unsigned, 2, 13),
+            E::Int2 => ("int2", Kind::Signed, 2, 13),
+            E::Float6e2m3 => ("float6e2m3", Kind::Float, 6, 14),
+            E::Float6e3m2 => ("float6e3m2", Kind::Float, 6, 14),
         }
     }
 
@@ -138,6 +138,11 @@ impl ElementType {
     /// The width of one element in bits, as `raw_data` packs it; 0 for `string`.
     pub const fn bits(self) -> u32 {
         self.row().2
+    }
+
+    /// The first IR version that has the type; 3, the first with operator set imports, for the types of older ones.
+    pub const fn first_ir(self) -> u32 {
+        self.row().3
     }
 
     /// The number of bytes of an element in a [`crate::tensor::Tensor`]: 1 for sub-byte types, 0 for `string`.

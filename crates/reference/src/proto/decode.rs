@@ -50,12 +50,17 @@ fn broken(place: &str, rule: impl Into<String>) -> DecodeError {
     DecodeError::Rule { place: place.to_owned(), rule: rule.into() }
 }
 
+/// The rest of a message about an unknown code of an element type.
+fn no_element_type() -> String {
+    format!("is not an element type of ONNX (1 to {})", ElementType::ALL.len())
+}
+
 /// Converts a message to a tensor.
 pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor, DecodeError> {
     let place = format!("tensor '{}'", proto.name());
     let code = proto.data_type.unwrap_or(0);
     let element = ElementType::from_code(code)
-        .ok_or_else(|| broken(&place, format!("data_type {code} is not an element type of ONNX 1.23 (1 to 28)")))?;
+        .ok_or_else(|| broken(&place, format!("data_type {code} {}", no_element_type())))?;
     let shape = dimensions(&place, &proto.dims)?;
     if proto.segment.is_some() {
         return Err(broken(&place, "segments are not supported by any ONNX release; store the tensor whole"));
@@ -306,8 +311,7 @@ impl SparseTensor {
 pub fn value_type(proto: &TypeProto) -> Result<ValueType, DecodeError> {
     use onnx::type_proto::Value as V;
     let element = |code: i32| {
-        ElementType::from_code(code)
-            .ok_or_else(|| broken("type", format!("element type {code} is not an element type of ONNX 1.23 (1 to 28)")))
+        ElementType::from_code(code).ok_or_else(|| broken("type", format!("element type {code} {}", no_element_type())))
     };
     let inner = |inner: &Option<Box<TypeProto>>| match inner {
         Some(inner) => value_type(inner).map(Box::new),

@@ -136,12 +136,12 @@ mod tests {
 
     use super::*;
     use crate::tensor::TensorBuilder;
-    use crate::testing::{floats, ints, node, strings, typed};
+    use crate::testing::{floats, ints, newest, node, strings, typed};
     use crate::value::Value;
 
     /// Returns the four outputs.
     fn unique(data: Tensor, axis: Option<i64>, sorted: i64) -> [Tensor; 4] {
-        let mut unique = node("Unique", 28).input(data).set("sorted", sorted).outputs(4);
+        let mut unique = node("Unique", newest()).input(data).set("sorted", sorted).outputs(4);
         if let Some(axis) = axis {
             unique = unique.set("axis", axis);
         }
