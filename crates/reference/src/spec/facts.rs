@@ -353,7 +353,7 @@ mod tests {
             ("neutral: {axis: nought}", "unknown variant `nought`"),
             ("neutral: {axis: zeros, axis: ones}", "'axis' appears twice"),
             ("draws: {if: training_mode}", "unknown key `if`"),
-            ("draws: maybe", "expected true, or {when: INPUT, unless: ATTRIBUTE}"),
+            ("draws: maybe", "draws: invalid type: string \"maybe\""),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{said} is not in {error}");
