@@ -20,12 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for file in &files {
         let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
-        // The browser build makes no cases. To stay small it has the changes of meaning from op.yaml and nothing else.
+        // The browser build makes no cases. To stay small it has the facts from op.yaml and nothing else.
         if is_browser && file.ends_with("op.yaml") {
-            let text = fs::read_to_string(file)?;
-            rows.extend(
-                entry::entry(&text, "changes").map(|(changes, _)| format!("    ({relative:?}, {changes:?}),\n")),
-            );
+            let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
+            rows.push(format!("    ({relative:?}, {:?}),\n", facts.trim_start()));
             continue;
         }
         rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n"));

@@ -4,6 +4,7 @@
 //! `SUITE_ONLY=ai.onnx/Conv` selects the operators and groups with this prefix.
 
 mod check;
+mod facts;
 mod inference;
 mod levels;
 mod records;
@@ -50,6 +51,7 @@ struct Found {
     refusals: Vec<Result<(), String>>,
     sensitivity: sensitivity::Totals,
     check: check::Totals,
+    facts: facts::Totals,
     inference: inference::Totals,
 }
 
@@ -65,6 +67,7 @@ impl Found {
             refusals: versions.iter().flat_map(refusals::check).collect(),
             sensitivity: sensitivity::Totals::of(versions),
             check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),
+            facts: facts::Totals::of(versions),
             inference: versions
                 .iter()
                 .map(|made| inference::Totals::of(&made.operator(), made.runnable()))
@@ -81,6 +84,7 @@ impl Found {
         self.refusals.extend(other.refusals);
         Found {
             check: self.check.with(other.check),
+            facts: self.facts.with(other.facts),
             inference: self.inference.with(other.inference),
             sensitivity: self.sensitivity.with(other.sensitivity),
             ..self

@@ -161,7 +161,7 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_reference::spec::{Specs, embedded};
+    use onnx_conformance_reference::spec::{Specs, VersionFacts, embedded};
 
     use super::*;
 
@@ -181,8 +181,12 @@ mod tests {
     #[test]
     fn a_difference_names_the_field() {
         let specs = Specs::embedded();
-        // What people say of a change is in op.yaml.
-        let schema = &OpSpec { changes: Vec::new(), ..specs.find("", "Shape", 15).unwrap().clone() };
+        // op.yaml has the changes and the facts.
+        let schema = &OpSpec {
+            changes: Vec::new(),
+            facts: VersionFacts::default(),
+            ..specs.find("", "Shape", 15).unwrap().clone()
+        };
         let text = emit::version_file(schema).replace("default: 0", "default: 1").replace("    - tensor(int8)\n", "");
         let found = differences(schema, "ai.onnx/Shape/15.yaml", &text);
         assert_eq!(found, ["attribute start has default 0 instead of default 1", "tensor(int8) added to T"]);

@@ -3,12 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::OnceLock;
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
-use onnx_conformance_reference::spec::{
-    AttributeType, DefaultValue, Enums, FormalParameter, FormalType, OpSpec, Presence, Specs,
-};
+use onnx_conformance_reference::spec::{AttributeType, DefaultValue, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::{NodeFacts, ValueFact};
@@ -99,7 +96,7 @@ pub fn type_arguments<'a>(spec: &'a OpSpec, facts: &NodeFacts<'_>) -> BTreeMap<&
 fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item = String> + 'a {
     spec.attributes.iter().filter_map(move |(name, attribute)| {
         let given = node.attribute.iter().find(|given| given.name() == name);
-        let is_listed = attribute.kind == AttributeType::String && !enums().values(&spec.version, name).is_empty();
+        let is_listed = attribute.kind == AttributeType::String && !spec.facts.values(name).is_empty();
         if is_listed {
             let default = match &attribute.default {
                 Some(DefaultValue::String(text)) => Some(text.clone()),
@@ -150,15 +147,10 @@ fn rank_word(rank: usize) -> String {
     if rank >= MAX_DISTINCT_RANK { format!("rank={MAX_DISTINCT_RANK}+") } else { format!("rank={rank}") }
 }
 
-/// The values of string attributes listed in the standard.
-fn enums() -> &'static Enums {
-    static ENUMS: OnceLock<Enums> = OnceLock::new();
-    ENUMS.get_or_init(|| Enums::read(Specs::embedded()).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::spec::Specs;
 
     use super::*;
     use crate::infer::infer;

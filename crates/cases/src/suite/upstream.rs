@@ -10,6 +10,7 @@ use onnx_conformance_reference::executor::magnitudes;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, Model, Node, read_model};
 use onnx_conformance_reference::proto::{GraphProto, decode};
+use onnx_conformance_reference::spec::{Draws, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
@@ -27,10 +28,6 @@ const NOISE_OF_FOURIER: f64 = 16.0;
 
 /// Time limit for finding the rule of a case. After it, upstream's rule applies.
 const TIME: Duration = Duration::from_secs(10);
-
-/// Operators with random outputs.
-const DRAWN: [&str; 6] =
-    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
 
 /// Applies the rules to a vendored case.
 pub(crate) fn rejudge(case: &mut Case) {
@@ -64,11 +61,11 @@ pub(crate) fn rejudge(case: &mut Case) {
     }
 }
 
-/// Returns true if a node of the graph, or of an inner graph, has random outputs.
+/// Returns true if a node of the graph, or of an inner graph, has random outputs whatever its inputs are.
 fn draws(graph: &GraphProto) -> bool {
     graph.node.iter().any(|node| {
         let inner = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-        DRAWN.contains(&node.op_type()) || inner.into_iter().any(draws)
+        Specs::embedded().draws(node.domain(), node.op_type()) == Draws::Always || inner.into_iter().any(draws)
     })
 }
 

@@ -6,7 +6,6 @@
 mod answer;
 mod attributes;
 mod draft;
-mod enums;
 mod model;
 mod node;
 mod patch;

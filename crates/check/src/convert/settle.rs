@@ -8,7 +8,6 @@ use onnx_conformance_reference::spec::{
 use super::answer::{Step, impossible, unknown};
 use super::attributes;
 use super::draft::Draft;
-use super::enums;
 
 /// Attribute of the first versions for buffers that may be overwritten; it has no effect on the result.
 const CONSUMED_INPUTS: &str = "consumed_inputs";
@@ -102,12 +101,12 @@ fn check_kind(given: &AttributeProto, to: &OpSpec, kind: AttributeType) -> Step 
 /// Checks that a string is also allowed in the other version.
 fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
     for attribute in &draft.node.attribute {
-        let allowed = enums::allowed(to, attribute.name());
+        let allowed = to.facts.values(attribute.name());
         let texts = attribute.s.iter().chain(&attribute.strings);
         for text in texts.map(|text| String::from_utf8_lossy(text)) {
             let lists =
                 |values: &[String]| values.is_empty() || values.iter().any(|value| value.eq_ignore_ascii_case(&text));
-            if lists(enums::allowed(from, attribute.name())) && !lists(allowed) {
+            if lists(from.facts.values(attribute.name())) && !lists(allowed) {
                 let (name, values) = (attribute.name(), allowed.join(", "));
                 return impossible(format!("{} does not support {name}={text}; it supports {values}", to.version));
             }

@@ -14,7 +14,7 @@ use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
 };
-use onnx_conformance_reference::spec::{FormalParameter, Specs};
+use onnx_conformance_reference::spec::{Neutral, Specs};
 use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::types::ValueType;
@@ -48,85 +48,6 @@ const MAX_RUN_ELEMENTS: usize = 64 << 10;
 /// Maximum size of the attributes of a node to run, in bytes.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// Operators whose outputs are random and therefore not constants.
-pub const RANDOM: [&str; 7] =
-    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"];
-
-/// Placeholder for an unknown input that is a shape, an axis, a count or a list of positions: values that are valid if
-/// any are.
-#[derive(Clone, Copy, PartialEq)]
-enum Placeholder {
-    /// All 0.
-    Zeros,
-    /// All 1.
-    Ones,
-    /// 0, 1, 2, ...
-    Counting,
-    /// The first dimension of the first input, then 1.
-    Batch,
-    /// The size of the axis, then 0.
-    Parts,
-    /// The shape of the first input; no placeholder if the indices of `MaxUnpool` are known, because they may be out of
-    /// range.
-    Same,
-    /// The axes of size 1, then the others.
-    SingleAxes,
-    /// The length of the window, if there is one.
-    Window,
-}
-
-/// Inputs with a placeholder: the operator (`*` for all), the input, the values.
-const PLACEHOLDERS: &[(&str, &str, Placeholder)] = &[
-    ("*", "indices", Placeholder::Zeros),
-    ("Adagrad", "T", Placeholder::Zeros),
-    ("Adam", "T", Placeholder::Zeros),
-    ("AffineGrid", "size", Placeholder::Batch),
-    ("Attention", "nonpad_kv_seqlen", Placeholder::Ones),
-    ("CenterCropPad", "shape", Placeholder::Ones),
-    ("ConstantOfShape", "input", Placeholder::Ones),
-    ("CumProd", "axis", Placeholder::Zeros),
-    ("CumSum", "axis", Placeholder::Zeros),
-    ("Expand", "shape", Placeholder::Ones),
-    ("GRU", "sequence_lens", Placeholder::Ones),
-    ("LSTM", "sequence_lens", Placeholder::Ones),
-    ("MaxUnpool", "I", Placeholder::Zeros),
-    ("MaxUnpool", "output_shape", Placeholder::Same),
-    ("Momentum", "T", Placeholder::Zeros),
-    ("NegativeLogLikelihoodLoss", "target", Placeholder::Zeros),
-    ("NonMaxSuppression", "max_output_boxes_per_class", Placeholder::Ones),
-    ("Pad", "axes", Placeholder::Counting),
-    ("Pad", "pads", Placeholder::Zeros),
-    ("QLinearConv", "B", Placeholder::Zeros),
-    ("RNN", "sequence_lens", Placeholder::Ones),
-    ("Resize", "sizes", Placeholder::Ones),
-    ("ReverseSequence", "sequence_lens", Placeholder::Ones),
-    ("RoiAlign", "batch_indices", Placeholder::Zeros),
-    ("RotaryEmbedding", "position_ids", Placeholder::Zeros),
-    ("STFT", "frame_length", Placeholder::Window),
-    ("STFT", "frame_step", Placeholder::Ones),
-    ("SequenceAt", "position", Placeholder::Zeros),
-    ("SequenceErase", "position", Placeholder::Zeros),
-    ("SequenceInsert", "position", Placeholder::Zeros),
-    ("Slice", "axes", Placeholder::Counting),
-    ("Slice", "ends", Placeholder::Ones),
-    ("Slice", "starts", Placeholder::Zeros),
-    ("Slice", "steps", Placeholder::Ones),
-    ("SoftmaxCrossEntropyLoss", "labels", Placeholder::Zeros),
-    ("Split", "split", Placeholder::Parts),
-    ("SplitToSequence", "split", Placeholder::Parts),
-    ("Squeeze", "axes", Placeholder::SingleAxes),
-    ("TensorScatter", "write_indices", Placeholder::Zeros),
-    ("Tile", "repeats", Placeholder::Ones),
-    ("TopK", "K", Placeholder::Ones),
-    ("Unsqueeze", "axes", Placeholder::Counting),
-];
-
-/// Inputs that are lengths although their types also allow data.
-const LENGTHS: &[(&str, &str)] = &[("Split", "split")];
-
-/// Operators for which the items of a sequence do not matter.
-const ANY_ITEMS: [&str; 4] = ["SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"];
-
 /// Executor of single nodes, within limits.
 pub(super) struct Executor {
     deadline: Deadline,
@@ -154,7 +75,7 @@ impl Executor {
 
     /// Computes the outputs of a node if all of its inputs are constants.
     pub(super) fn refine(&mut self, view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
-        if self.folds == 0 || !can_run_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
+        if self.folds == 0 || !can_run_alone(view) || view.spec.facts.draws.is_possible() {
             return;
         }
         let inputs: Option<Vec<Option<Value>>> = view
@@ -185,7 +106,7 @@ impl Executor {
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
         if self.probes == 0
             || !can_run_alone(view)
-            || fails_for_most_inputs(view)
+            || needs_more_than_inputs(view)
             || view.node.output.iter().all(String::is_empty)
         {
             return None;
@@ -317,20 +238,15 @@ fn assumed_sizes(view: &NodeView<'_, '_>) -> Option<Sizes> {
     let mut elements = Some(0usize);
     for (fact, at) in view.inputs.iter().zip(0..) {
         let Some(fact) = fact.filter(|fact| fact.constant.is_none()) else { continue };
-        let count = match &fact.value_type {
-            Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
+        let count = match (&fact.value_type, neutral(view, at)) {
+            (_, Some(Neutral::Unknown)) => return None,
+            (Some(ValueType::Tensor(element)), _) if element.kind() != Kind::Complex => {
                 Sizes::Known.resolve(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
             }
-            Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => {
-                Some(2 * item_count(view)?)
-            }
-            Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => Some(0),
+            (Some(ValueType::Sequence(_)), Some(Neutral::Items)) => Some(2 * item_count(view)?),
+            (Some(ValueType::Map(..)), Some(Neutral::Empty)) => Some(0),
             _ => return None,
         };
-        let formal = view.spec.input_at(at)?;
-        if !is_data(view, formal) && placeholder(view, formal).is_none() {
-            return None;
-        }
         elements = elements.and_then(|sum| sum.checked_add(count?)).filter(|sum| *sum <= MAX_ELEMENTS);
     }
     match elements {
@@ -370,11 +286,10 @@ impl Probe {
         }
         match fact.value_type.as_ref()? {
             ValueType::Tensor(element) => {
-                let placeholder = view.spec.input_at(at).and_then(|formal| placeholder(view, formal));
                 let shape = self.sizes.resolve(fact)?;
-                let tensor = match placeholder {
-                    Some(placeholder) => {
-                        Tensor::of_integers(*element, &shape, &placeholder.values(view, self.sizes, &shape)?).ok()
+                let tensor = match neutral(view, at) {
+                    Some(neutral) => {
+                        Tensor::of_integers(*element, &shape, &integers(neutral, view, self.sizes, &shape)?).ok()
                     }
                     None => self.fill.tensor(*element, &shape),
                 };
@@ -415,48 +330,46 @@ impl Fill {
     }
 }
 
-impl Placeholder {
-    /// The elements of a tensor of this shape.
-    fn values(self, view: &NodeView<'_, '_>, sizes: Sizes, shape: &[usize]) -> Option<Vec<i128>> {
-        let count = element_count(shape).ok().filter(|count| *count <= MAX_ELEMENTS)?;
-        let size = |dim: Option<&Dim>| match dim {
-            Some(Dim::Size(size)) => i128::try_from(*size).ok(),
-            _ => None,
-        };
-        let first =
-            |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
-        Some(match self {
-            Placeholder::Zeros => repeated(0, count),
-            Placeholder::Ones => repeated(1, count),
-            Placeholder::Counting => (0i128..).take(count).collect(),
-            Placeholder::Batch => first(size(view.shape(0)?.first())?, 1),
-            // A single length for all parts divides any axis.
-            Placeholder::Parts if shape.is_empty() => vec![1],
-            Placeholder::Parts => {
-                let dims = view.shape(0)?;
-                let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
-                first(size(dims.get(axis))?, 0)
-            }
-            Placeholder::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
-            Placeholder::Same => {
-                let sizes = sizes.resolve(view.inputs.first().copied().flatten()?)?;
-                let sizes = sizes.into_iter().chain(std::iter::repeat(1)).take(count);
-                sizes.map(|size| i128::try_from(size).ok()).collect::<Option<_>>()?
-            }
-            Placeholder::SingleAxes => {
-                let dims = view.shape(0)?;
-                let (single, others): (Vec<usize>, Vec<usize>) =
-                    (0..dims.len()).partition(|axis| dims.get(*axis) == Some(&Dim::Size(1)));
-                let axes = single.into_iter().chain(others).chain(std::iter::repeat(0)).take(count);
-                axes.map(|axis| i128::try_from(axis).ok()).collect::<Option<_>>()?
-            }
-            Placeholder::Window => {
-                let window = view.inputs.get(2).copied().flatten();
-                let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
-                repeated(length?, count)
-            }
-        })
-    }
+/// The neutral elements of a tensor of this shape.
+fn integers(neutral: Neutral, view: &NodeView<'_, '_>, sizes: Sizes, shape: &[usize]) -> Option<Vec<i128>> {
+    let count = element_count(shape).ok().filter(|count| *count <= MAX_ELEMENTS)?;
+    let size = |dim: Option<&Dim>| match dim {
+        Some(Dim::Size(size)) => i128::try_from(*size).ok(),
+        _ => None,
+    };
+    let first = |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
+    Some(match neutral {
+        Neutral::Zeros => repeated(0, count),
+        Neutral::Ones => repeated(1, count),
+        Neutral::Counting => (0i128..).take(count).collect(),
+        Neutral::Batch => first(size(view.shape(0)?.first())?, 1),
+        Neutral::Parts if shape.is_empty() => vec![1],
+        Neutral::Parts => {
+            let dims = view.shape(0)?;
+            let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
+            first(size(dims.get(axis))?, 0)
+        }
+        // Known indices of `MaxUnpool` may be out of range for the assumed shape.
+        Neutral::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
+        Neutral::Same => {
+            let sizes = sizes.resolve(view.inputs.first().copied().flatten()?)?;
+            let sizes = sizes.into_iter().chain(std::iter::repeat(1)).take(count);
+            sizes.map(|size| i128::try_from(size).ok()).collect::<Option<_>>()?
+        }
+        Neutral::SingleAxes => {
+            let dims = view.shape(0)?;
+            let (single, others): (Vec<usize>, Vec<usize>) =
+                (0..dims.len()).partition(|axis| dims.get(*axis) == Some(&Dim::Size(1)));
+            let axes = single.into_iter().chain(others).chain(std::iter::repeat(0)).take(count);
+            axes.map(|axis| i128::try_from(axis).ok()).collect::<Option<_>>()?
+        }
+        Neutral::Window => {
+            let window = view.inputs.get(2).copied().flatten();
+            let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
+            repeated(length?, count)
+        }
+        Neutral::Items | Neutral::Empty | Neutral::Unknown => return None,
+    })
 }
 
 /// Repeats an element for an unknown input.
@@ -472,30 +385,19 @@ fn can_run_alone(view: &NodeView<'_, '_>) -> bool {
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
-/// True if the operator fails for most values of its inputs.
-fn fails_for_most_inputs(view: &NodeView<'_, '_>) -> bool {
+/// True if a run with any inputs says nothing: `Gradient` reads the graph around it, and `OneHotEncoder` refuses what is not
+/// one of its categories.
+fn needs_more_than_inputs(view: &NodeView<'_, '_>) -> bool {
     match view.spec.version.name.as_str() {
-        "Gradient" | "ImageDecoder" => true,
+        "Gradient" => true,
         "OneHotEncoder" => view.attributes.int("zeros") == Some(0),
         _ => false,
     }
 }
 
-/// The placeholder for an unknown input that is not data.
-fn placeholder(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Placeholder> {
-    let operator = view.spec.version.name.as_str();
-    let row = PLACEHOLDERS.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
-    // The first version of `Split` takes its lengths as data.
-    let is_first_split = operator == "Split" && view.spec.version.since == 1;
-    row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
-}
-
-/// True if an input accepts any value: it is not a shape, an axis or a count, whose valid values are unknown.
-fn is_data(view: &NodeView<'_, '_>, formal: &FormalParameter) -> bool {
-    let is_measure =
-        |value_type: &ValueType| matches!(value_type, ValueType::Tensor(ElementType::Int64 | ElementType::Int32));
-    let is_length = LENGTHS.contains(&(view.spec.version.name.as_str(), formal.name.as_str()));
-    !is_length && !view.spec.allowed(&formal.kind).iter().all(is_measure)
+/// The neutral value of an input; `None` if it is data, which may have any value.
+fn neutral(view: &NodeView<'_, '_>, at: usize) -> Option<Neutral> {
+    view.spec.facts.neutral.get(&view.spec.input_at(at)?.name).copied()
 }
 
 fn input_name(at: usize) -> String {
@@ -566,23 +468,4 @@ fn key(digester: &Digester, view: &NodeView<'_, '_>) -> Digest {
         key.text(format_args!("{fact:?}"));
     }
     key.end()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neutral_values_are_of_inputs_that_exist() {
-        let specs = Specs::embedded();
-        let mut names: Vec<(String, String)> = Vec::new();
-        for version in specs.all() {
-            let inputs = &specs.get(&version).unwrap().inputs;
-            names.extend(inputs.iter().map(|input| (version.name.clone(), input.name.clone())));
-        }
-        for (operator, input, _) in PLACEHOLDERS {
-            assert!(names.iter().any(|(o, i)| (*operator == "*" || o == operator) && i == input), "{operator} {input}");
-        }
-        assert!(PLACEHOLDERS.is_sorted_by_key(|row| (row.0, row.1)));
-    }
 }

@@ -17,5 +17,4 @@ pub(crate) use bodies::function_name;
 pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
-pub use execute::RANDOM;
 pub use inferred::{Inferred, infer, infer_facts};

@@ -9,9 +9,6 @@ use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 /// Sizes that are tried whatever the node is. 1 is first, because its message is shown; 60 has many divisors.
 const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 
-/// Operators whose inputs have sizes that depend on each other by the arithmetic of windows.
-const WINDOWED: [&str; 3] = ["Col2Im", "DeformConv", "MaxUnpool"];
-
 /// Largest size to try.
 const MAX_SIZE: usize = 1 << 16;
 
@@ -40,7 +37,7 @@ enum Symbol {
 /// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too.
 pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
     // In other domains, lengths of lists of floats and strings decide sizes.
-    if view.spec.version.domain != DEFAULT_DOMAIN || WINDOWED.contains(&view.spec.version.name.as_str()) {
+    if view.spec.version.domain != DEFAULT_DOMAIN || view.spec.facts.tied_sizes {
         return None;
     }
     let symbols: Vec<Symbol> = symbols(view)?.into_iter().collect();

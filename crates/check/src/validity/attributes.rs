@@ -1,18 +1,14 @@
 //! Attributes: form, references to a caller's attributes, and enumerated values.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, decode};
-use onnx_conformance_reference::spec::{AttributeType, DefaultValue, Enums, OpSpec, Specs};
+use onnx_conformance_reference::spec::{AttributeType, OpSpec};
 
 use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{NodeId, function_name};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
-
-/// Allowed values of string attributes. A separate test reads the embedded file.
-static ENUMS: LazyLock<Option<Enums>> = LazyLock::new(|| Enums::read(Specs::embedded()).ok());
 
 /// Checks the attributes of all nodes, and the defaults of functions.
 pub(super) fn check(context: &mut Context<'_, '_>) {
@@ -140,15 +136,11 @@ fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, S
     if attribute.s.is_none() && attribute.strings.is_empty() {
         return None;
     }
-    let allowed = ENUMS.as_ref()?.values(&spec.version, attribute.name());
-    // A default is accepted as it is spelled, even if misspelled.
-    let default = spec.attributes.get(attribute.name()).and_then(|attribute| attribute.default.as_ref());
-    let is_default = |text: &str| matches!(default, Some(DefaultValue::String(default)) if default == text);
-    let is_excluded =
-        |text: &&str| !allowed.is_empty() && !is_default(text) && !allowed.iter().any(|allowed| allowed == text);
-    let texts = attribute.s.iter().chain(&attribute.strings);
-    let text = texts.filter_map(|text| std::str::from_utf8(text).ok()).find(is_excluded)?;
     let name = attribute.name();
+    let allowed = spec.facts.values(name);
+    let texts = attribute.s.iter().chain(&attribute.strings);
+    let mut texts = texts.filter_map(|text| std::str::from_utf8(text).ok());
+    let text = texts.find(|text| !spec.allows(name, text))?;
     let message = format!("attribute '{name}' is '{text}', which {} does not allow", spec.version);
     let similar = allowed.iter().find(|allowed| allowed.eq_ignore_ascii_case(text));
     let edit = match similar {

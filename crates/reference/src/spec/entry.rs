@@ -1,17 +1,24 @@
-//! Part of a YAML text: one entry of its outermost mapping. build.rs includes this file, too.
+//! Part of a YAML text: some entries of its outermost mapping. build.rs includes this file, too.
 
-/// Returns the lines of the top-level entry `key`, and the number of lines before it. `None` if the text has no such
-/// entry.
-pub(crate) fn entry<'a>(text: &'a str, key: &str) -> Option<(&'a str, usize)> {
-    let is_head = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
-    let mut lines = text.split_inclusive('\n').enumerate();
-    let mut start = 0;
-    let (number, head) = lines.find(|(_, line)| {
-        let found = is_head(line);
-        start += if found { 0 } else { line.len() };
-        found
-    })?;
-    let is_inside = |line: &str| line.trim_end().is_empty() || line.starts_with([' ', '-', '#']);
-    let rest: usize = lines.map(|(_, line)| line).take_while(|line| is_inside(line)).map(str::len).sum();
-    Some((text.get(start..start + head.len() + rest)?, number))
+/// The entries of op.yaml with facts about the operator. The others describe cases.
+pub(crate) const READ: [&str; 5] = ["changes", "draws", "neutral", "tied_sizes", "values"];
+
+/// Returns the lines of these top-level entries as one text, with an empty line for each line that is left out before
+/// them. Lines keep their numbers.
+pub(crate) fn entries(text: &str, keys: &[&str]) -> String {
+    let mut found = String::new();
+    let (mut left_out, mut is_wanted) = (0, false);
+    for line in text.split_inclusive('\n') {
+        if !(line.trim_end().is_empty() || line.starts_with([' ', '-', '#'])) {
+            is_wanted = line.split_once(':').is_some_and(|(key, _)| keys.contains(&key));
+        }
+        if is_wanted {
+            found.extend(std::iter::repeat_n('\n', left_out));
+            found.push_str(line);
+            left_out = 0;
+        } else {
+            left_out += 1;
+        }
+    }
+    found
 }

@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::attribute::AttributeSpec;
+use super::attribute::{AttributeSpec, DefaultValue};
 use super::changes::MeaningChange;
+use super::facts::VersionFacts;
 use super::unique::{SortedTypes, checked, unique_map};
 use super::version::{OperatorVersion, canonical_domain};
 use crate::types::ValueType;
@@ -18,6 +19,8 @@ pub struct OpSpec {
     pub version: OperatorVersion,
     /// The changes of meaning since the previous version, from op.yaml; signatures are compared by program.
     pub changes: Vec<MeaningChange>,
+    /// The facts from op.yaml.
+    pub facts: VersionFacts,
     /// True if the version deprecates the operator.
     pub deprecated: bool,
     /// True if the standard calls the version experimental.
@@ -132,6 +135,15 @@ impl OpSpec {
             FormalType::Parameter(name) => self.types.get(name).map_or(&[], Vec::as_slice),
             FormalType::Literal(literal) => std::slice::from_ref(literal),
         }
+    }
+
+    /// True if a string attribute may have this value. A default is accepted as it is spelled, even if misspelled.
+    pub fn allows(&self, attribute: &str, value: &str) -> bool {
+        let allowed = self.facts.values(attribute);
+        let default = || self.attributes.get(attribute).and_then(|attribute| attribute.default.as_ref());
+        allowed.is_empty()
+            || allowed.iter().any(|allowed| allowed == value)
+            || matches!(default(), Some(DefaultValue::String(default)) if default == value)
     }
 
     /// Returns the name in a condition of `change` that the version does not have.
@@ -262,6 +274,7 @@ impl TryFrom<VersionFile> for OpSpec {
         let spec = OpSpec {
             version: OperatorVersion { domain: file.domain, name: file.op, since: file.since },
             changes: Vec::new(),
+            facts: VersionFacts::default(),
             deprecated: file.deprecated,
             experimental: file.experimental,
             function: file.function,

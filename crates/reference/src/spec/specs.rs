@@ -8,8 +8,10 @@ use std::sync::{LazyLock, OnceLock};
 use miette::Diagnostic;
 use thiserror::Error;
 
-use super::changes::{Changes, MeaningChange};
+use super::changes::Changes;
 use super::embedded;
+use super::entry;
+use super::facts::{Draws, OperatorFacts};
 use super::operator::OpSpec;
 use super::releases::Releases;
 use super::version::{OperatorVersion, canonical_domain};
@@ -58,7 +60,7 @@ pub enum SpecError {
     /// No file belongs at this path.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        "specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -203,6 +205,13 @@ impl Specs {
         operator.into_iter().flat_map(|versions| versions.keys().copied())
     }
 
+    /// The nodes of an operator with random outputs, in its newest version; none if the operator is unknown.
+    pub fn draws(&self, domain: &str, name: &str) -> Draws {
+        let newest = self.versions(domain, name).last();
+        let spec = newest.and_then(|since| self.get(&OperatorVersion::new(domain, name, since)).ok());
+        spec.map_or(Draws::Never, |spec| spec.facts.draws.clone())
+    }
+
     /// The domains that have operators, in canonical spelling.
     pub fn domains(&self) -> impl Iterator<Item = &str> {
         self.domains.keys().map(String::as_str)
@@ -307,19 +316,26 @@ impl Specs {
         if spec.version != *version {
             return Err(self.misplaced(version, path, text, &spec.version));
         }
-        spec.changes = self.changes(&spec)?;
+        self.read_facts(&mut spec)?;
         Ok(spec)
     }
 
-    /// Reads the changes of a version from `changes` in the op.yaml of its operator.
-    fn changes(&self, spec: &OpSpec) -> Result<Vec<MeaningChange>, Box<YamlError>> {
+    /// Reads the facts about a version and its changes from the op.yaml of its operator.
+    fn read_facts(&self, spec: &mut OpSpec) -> Result<(), Box<YamlError>> {
         let OperatorVersion { domain, name, since } = &spec.version;
         let path = format!("{domain}/{name}/op.yaml");
-        let Some(text) = self.file(&path) else { return Ok(Vec::new()) };
+        let Some(text) = self.file(&path) else { return Ok(()) };
         let path = self.display(&path);
-        let Some(entry) = yaml::read_entry::<ChangesEntry>(&path, text, "changes") else { return Ok(Vec::new()) };
-        let mut changes = entry?.changes.0;
-        let later: Vec<u32> = self.versions(domain, name).skip(1).collect();
+        let mut facts: OperatorFacts = yaml::read_entries(&path, text, &entry::READ)?;
+        let all: Vec<u32> = self.versions(domain, name).collect();
+        if let Some((unknown, attribute)) = facts.versions().find(|(since, _)| !all.contains(since)) {
+            let message = format!("{name} has no version {unknown}, which `values` lists for '{attribute}'");
+            let line = text.lines().position(|line| line.starts_with("values:")).map_or(1, |index| index + 1);
+            let help = Some(format!("its versions are {all:?}"));
+            return Err(Box::new(YamlError::new(&path, text, (line, 1), message, help)));
+        }
+        let mut changes = std::mem::take(&mut facts.changes.0);
+        let later: Vec<u32> = all.into_iter().skip(1).collect();
         if let Some(unknown) = changes.keys().find(|since| !later.contains(since)) {
             let message = format!("{name} has no version {unknown} with one before it");
             let help = match later.as_slice() {
@@ -343,7 +359,9 @@ impl Specs {
                 return Err(Box::new(YamlError::new(&path, text, place, message, help)));
             }
         }
-        Ok(own)
+        spec.facts = facts.of_version(spec);
+        spec.changes = own;
+        Ok(())
     }
 
     /// Error that points at the first line that contradicts the path.
@@ -372,12 +390,6 @@ impl Specs {
     }
 }
 
-/// The entry of op.yaml with the changes of meaning.
-#[derive(serde::Deserialize)]
-struct ChangesEntry {
-    changes: Changes,
-}
-
 /// The path of an operator version's file.
 fn path_of(version: &OperatorVersion) -> String {
     format!("{}/{}/{}.yaml", version.domain, version.name, version.since)
@@ -392,7 +404,7 @@ enum ExpectedFile {
 fn expected_file(path: &str) -> Option<ExpectedFile> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
+        ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
         | [_, _, "op.yaml"] => Some(ExpectedFile::Other),
         [domain, name, file] => {

@@ -251,7 +251,7 @@ fn an_unexpected_file_is_named() {
         "\
 × specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
   help: specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
-        recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
     );
 }
 

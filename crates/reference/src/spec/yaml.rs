@@ -4,7 +4,7 @@ use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use super::entry::entry;
+use super::entry::entries;
 use super::nesting::{DEEPEST, too_deep};
 
 /// Error in a YAML file, with its position.
@@ -39,29 +39,25 @@ pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Box<YamlEr
         let help = Some("write nested lists and mappings on lines of their own".to_owned());
         return Err(Box::new(YamlError::new(path, text, place, rule, help)));
     }
-    parse(path, text, (text, 0))
+    parse(path, text, text)
 }
 
-/// Parses the top-level entry `key` of `text` without the rest: the value of a mapping that has this key alone. `None`
-/// if there is no such entry.
-pub fn read_entry<T: DeserializeOwned>(path: &str, text: &str, key: &str) -> Option<Result<T, Box<YamlError>>> {
-    let (entry, lines_before) = entry(text, key)?;
-    Some(match too_deep(entry) {
-        None => parse(path, text, (entry, lines_before)),
+/// Parses the top-level entries of `text` with these keys, without the rest, as a mapping that has these keys alone.
+pub fn read_entries<T: DeserializeOwned + Default>(path: &str, text: &str, keys: &[&str]) -> Result<T, Box<YamlError>> {
+    let part = entries(text, keys);
+    match too_deep(&part) {
+        _ if part.is_empty() => Ok(T::default()),
+        None => parse(path, text, &part),
         Some(_) => read(path, text),
-    })
+    }
 }
 
-/// Parses a part of `text` that begins after some lines.
-fn parse<T: DeserializeOwned>(
-    path: &str,
-    text: &str,
-    (part, lines_before): (&str, usize),
-) -> Result<T, Box<YamlError>> {
+/// Parses a part of `text` in which lines have the same numbers.
+fn parse<T: DeserializeOwned>(path: &str, text: &str, part: &str) -> Result<T, Box<YamlError>> {
     serde_yaml::from_str(part).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
         let (message, help) = split_advice(&error.to_string(), line, column);
-        Box::new(YamlError::new(path, text, (line + lines_before, column), message, help))
+        Box::new(YamlError::new(path, text, (line, column), message, help))
     })
 }
 

@@ -7,8 +7,6 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::types::ValueType;
 
-use onnx_conformance_reference::spec::Enums;
-
 /// Kind of coverage item: one line of the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the title of each says what it is")]
@@ -196,7 +194,7 @@ impl fmt::Display for CoverageItem {
 }
 
 /// Returns the coverage items of a supported version that is current up to the opset `last`.
-pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<CoverageItem> {
+pub(super) fn items(spec: &OpSpec, last: u32) -> BTreeSet<CoverageItem> {
     let mut items = BTreeSet::from([
         CoverageItem::new(CoverageKind::Executed),
         CoverageItem::named(CoverageKind::LastOpset, last.to_string()),
@@ -208,7 +206,7 @@ pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Coverag
                 .map(|value_type| CoverageItem::named(CoverageKind::TypeCell, format!("{parameter}={value_type}"))),
         );
     }
-    attributes(spec, enums, &mut items);
+    attributes(spec, &mut items);
     let sides = [
         (
             &spec.inputs,
@@ -241,7 +239,7 @@ pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Coverag
     items
 }
 
-fn attributes(spec: &OpSpec, enums: &Enums, items: &mut BTreeSet<CoverageItem>) {
+fn attributes(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
     for (name, attribute) in &spec.attributes {
         items.insert(CoverageItem::named(CoverageKind::AttributeOther, name));
         if !attribute.required {
@@ -251,9 +249,11 @@ fn attributes(spec: &OpSpec, enums: &Enums, items: &mut BTreeSet<CoverageItem>) 
             items.insert(CoverageItem::named(CoverageKind::AttributeDefault, name));
         }
         if matches!(attribute.kind, AttributeType::String | AttributeType::Strings) {
-            let values = enums.values(&spec.version, name);
             items.extend(
-                values.iter().map(|value| CoverageItem::named(CoverageKind::Enumerated, format!("{name}={value}"))),
+                spec.facts
+                    .values(name)
+                    .iter()
+                    .map(|value| CoverageItem::named(CoverageKind::Enumerated, format!("{name}={value}"))),
             );
         }
     }

@@ -8,8 +8,7 @@ use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorF
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
-use onnx_conformance_reference::spec::Enums;
-use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
 use crate::coverage::exclusions::Exclusions;
 use crate::coverage::item::{CoverageItem, CoverageKind, items};
@@ -35,8 +34,6 @@ impl<'a> CoverageCollector<'a> {
         exclusions: &'a Exclusions,
         filter: &Filter,
     ) -> Result<CoverageCollector<'a>, GenerateError> {
-        let enums = Enums::read(specs)
-            .map_err(|error| GenerateError::Spec(LookupError::File(Box::new(SpecError::Yaml(error)))))?;
         let all: Vec<OperatorVersion> = specs.all().collect();
         let mut chosen: Vec<OperatorVersion> =
             all.iter().filter(|version| filter.selects_group(&version.qualified())).cloned().collect();
@@ -50,7 +47,7 @@ impl<'a> CoverageCollector<'a> {
                 deprecated.insert(version);
                 continue;
             }
-            let mut items = items(spec, *specs.opsets(&version)?.end(), &enums);
+            let mut items = items(spec, *specs.opsets(&version)?.end());
             if operators.has(&version) && newest(specs, &version) == version {
                 items.extend(constraints(operators.get(&version)?.0));
             }

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_cases::compare::{Accuracy, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE, compare};
 use onnx_conformance_check::Limits;
-use onnx_conformance_check::infer::RANDOM;
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
 use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
+use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
@@ -181,10 +181,11 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
     Probed::Verdict(NodeVerdict::Runs, note)
 }
 
-/// Returns true if a node, or a node in its subgraphs, generates random numbers.
+/// Returns true if the outputs of a node, or of a node in its subgraphs, may be random.
 fn is_random(node: &NodeProto) -> bool {
     let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(is_random))
+    Specs::embedded().draws(node.domain(), node.op_type()).is_possible()
+        || graphs.any(|graph| graph.node.iter().any(is_random))
 }
 
 fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {

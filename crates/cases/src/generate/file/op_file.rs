@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use onnx_conformance_reference::spec::Changes;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::spec::{AllowedValues, Changes, Draws, NeutralInputs};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -37,6 +37,19 @@ pub struct OperatorFile {
     /// The arithmetic of the operator, which restricts the fills of its cases.
     #[serde(default)]
     pub computes: BTreeSet<Computation>,
+    /// Nodes whose outputs are random.
+    #[serde(default)]
+    pub draws: Draws,
+    /// Inputs that do not accept any value: shapes, axes, counts, positions, containers. The value of each is valid if any
+    /// is.
+    #[serde(default)]
+    pub neutral: NeutralInputs,
+    /// True if the sizes of some inputs follow from those of others by the arithmetic of windows.
+    #[serde(default)]
+    pub tied_sizes: bool,
+    /// Values of each string attribute, by version if they change.
+    #[serde(default)]
+    pub values: AllowedValues,
     /// Parameters with another name in some version: the newest name, then the older ones in turn.
     #[serde(default)]
     pub rename: Ordered<Vec<String>>,

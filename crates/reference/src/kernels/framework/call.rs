@@ -173,19 +173,25 @@ impl<'a> Call<'a> {
         self.optional_string(name).ok_or_else(|| self.missing(name))
     }
 
-    /// Looks a string attribute up in a table of all names that this version allows.
+    /// Looks a string attribute up in a table with the meaning of each value.
     pub fn one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<T> {
         self.optional_one_of(name, table)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Looks a string attribute up, or returns `None` if it is not set and has no default.
+    /// Looks a string attribute up, or returns `None` if it is not set and has no default. op.yaml lists the values that
+    /// a version allows; the table has the meaning of those of all versions.
     pub fn optional_one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
         let Some(actual) = self.optional_string(name) else { return Ok(None) };
-        let found = table.iter().find(|(known, _)| *known == actual).map(|(_, value)| *value);
-        found.map(Some).ok_or_else(|| {
-            let known: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
-            invalid(format!("attribute {name} is '{actual}'; {} takes {}", self.spec.version, known.join(", ")))
-        })
+        if !self.spec.allows(name, actual) {
+            let allowed = self.allowed(name);
+            return Err(invalid(format!("attribute {name} is '{actual}'; {} takes {allowed}", self.spec.version)));
+        }
+        meaning(name, actual, table).map(Some)
+    }
+
+    /// Lists the values that op.yaml allows for a string attribute.
+    pub fn allowed(&self, name: &str) -> String {
+        self.spec.facts.values(name).join(", ")
     }
 
     /// Returns a list of integers, or `None` if it is not set and has no default.
@@ -327,6 +333,16 @@ impl<'a> Call<'a> {
     pub fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>> {
         self.subgraphs.run(graph, inputs)
     }
+}
+
+/// Returns the meaning of a value that op.yaml allows for a string attribute.
+pub fn meaning<T: Copy>(name: &str, value: &str, table: &[(&str, T)]) -> Result<T> {
+    let found = table.iter().find(|(known, _)| *known == value).map(|(_, meaning)| *meaning);
+    found.ok_or_else(|| {
+        KernelError::Internal(format!(
+            "op.yaml allows the value '{value}' of attribute {name}, but the kernel has no meaning for it"
+        ))
+    })
 }
 
 fn as_tensor(value: &Value, index: usize) -> Result<&Tensor> {

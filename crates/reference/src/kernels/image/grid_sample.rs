@@ -14,23 +14,18 @@ use crate::tensor::sum::{CompensatedSum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AffineGrid", 20, affine_grid).shape(shapes::affine_grid),
-    Kernel::new("GridSample", 16, |call| grid_sample(call, &OF_16)).shape(shapes::grid_sample),
-    Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)).shape(shapes::grid_sample),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, Some(2))).shape(shapes::grid_sample),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, None)).shape(shapes::grid_sample),
 ];
 
-/// Rules of a version of `GridSample`.
-struct Rules {
-    /// Names of linear, nearest and cubic sampling.
-    modes: [(&'static str, Mode); 3],
-    /// Number of spatial axes, if only one is allowed.
-    rank: Option<usize>,
-}
-
-const OF_16: Rules =
-    Rules { modes: [("bilinear", Mode::Linear), ("nearest", Mode::Nearest), ("bicubic", Mode::Cubic)], rank: Some(2) };
-
-const OF_20: Rules =
-    Rules { modes: [("linear", Mode::Linear), ("nearest", Mode::Nearest), ("cubic", Mode::Cubic)], rank: None };
+/// Values of `mode`. The first version has names for two axes.
+const MODES: [(&str, Mode); 5] = [
+    ("linear", Mode::Linear),
+    ("bilinear", Mode::Linear),
+    ("nearest", Mode::Nearest),
+    ("cubic", Mode::Cubic),
+    ("bicubic", Mode::Cubic),
+];
 
 /// Maximum number of spatial axes. Cubic sampling reads four neighbours per axis, so their number grows with each.
 const MAX_AXES: usize = 8;
@@ -131,9 +126,9 @@ struct Sampler {
 /// Elements along one axis for a point: up to four, `None` outside the ends, with their weights.
 type Taps = [(Option<usize>, f64); 4];
 
-fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
+fn grid_sample(call: &Call<'_>, only_rank: Option<usize>) -> Result {
     let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
-    let sampler = Sampler::new(call, x, grid, rules)?;
+    let sampler = Sampler::new(call, x, grid, only_rank)?;
     let rank = sampler.dims.len();
     let (images, channels) = (x.shape()[0], x.shape()[1]);
     let outputs = &grid.shape()[1..=rank];
@@ -184,20 +179,20 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
 }
 
 impl Sampler {
-    fn new(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
+    fn new(call: &Call<'_>, x: &Tensor, grid: &Tensor, only_rank: Option<usize>) -> Result<Sampler> {
         let rank = x.rank().saturating_sub(2);
         let matches = grid.rank() == rank + 2
             && rank > 0
             && grid.shape().last() == Some(&rank)
             && grid.shape().first() == x.shape().first();
-        if !matches || rules.rank.is_some_and(|only| rank != only) {
+        if !matches || only_rank.is_some_and(|only| rank != only) {
             return Err(broken("C8", format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MAX_AXES {
             let message = format!("GridSample over {rank} spatial axes is not supported; the maximum is {MAX_AXES}");
             return Err(unsupported(Missing::Attribute, message));
         }
-        let mode = call.one_of("mode", &rules.modes).rule("C6")?;
+        let mode = call.one_of("mode", &MODES).rule("C6")?;
         let padding = call
             .one_of(
                 "padding_mode",

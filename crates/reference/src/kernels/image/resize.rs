@@ -15,16 +15,11 @@ use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Resize", 10, resize_by_scales).shape(shapes::scaled_by_input),
-    Kernel::new("Resize", 11, |call| resize(call, COORDINATES_OF_11)).shape(shapes::resized),
-    Kernel::new("Resize", 13, |call| resize(call, COORDINATES_OF_13)).shape(shapes::resized),
-    Kernel::new("Resize", 19, |call| resize(call, COORDINATES_OF_19)).shape(shapes::resized),
-    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear", "C2"))
-        .shape(shapes::scaled_plane),
-    Kernel::new("Upsample", 7, |call| {
-        upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear", "C3")
-    })
-    .shape(shapes::scaled_by_attribute),
-    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", "C3"))
+    Kernel::new("Resize", 11, resize).shape(shapes::resized),
+    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "C2")).shape(shapes::scaled_plane),
+    Kernel::new("Upsample", 7, |call| upsample(call, &call.optional_floats("scales").unwrap_or_default(), "C3"))
+        .shape(shapes::scaled_by_attribute),
+    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "C3"))
         .shape(shapes::scaled_by_input),
 ];
 
@@ -65,24 +60,25 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
 }
 
 /// Upsample. `rule` is the version's rule about modes and the number of scales.
-fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result {
+fn upsample(call: &Call<'_>, scales: &[f64], rule: &str) -> Result {
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
         return Err(broken("C4", format!("a scale is {scale}; it must be 1 or more for Upsample")));
     }
-    let method = early_mode(call, linear, Nearest::Floor).rule(rule)?;
+    let method = early_mode(call, Nearest::Floor).rule(rule)?;
     resize_from_start(call, scales, method, rule)
 }
 
 fn resize_by_scales(call: &Call<'_>) -> Result {
     let scales = call.budget.read_floats(call.tensor(1)?)?;
     scales.iter().try_for_each(|&scale| check_scale(scale)).rule("C17")?;
-    let method = early_mode(call, "linear", Nearest::FloorUpCeilDown).rule("C18")?;
+    let method = early_mode(call, Nearest::FloorUpCeilDown).rule("C18")?;
     resize_from_start(call, &scales, method, "C16")
 }
 
-/// Reads the attribute `mode` of versions before 11, in which linear interpolation has the name `linear`.
-fn early_mode(call: &Call<'_>, linear: &str, nearest: Nearest) -> Result<Method> {
-    call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])
+/// Reads the attribute `mode` of versions before 11. The first one calls linear interpolation `bilinear`.
+fn early_mode(call: &Call<'_>, nearest: Nearest) -> Result<Method> {
+    let modes = [("nearest", Method::Nearest(nearest)), ("linear", Method::Linear), ("bilinear", Method::Linear)];
+    call.one_of("mode", &modes)
 }
 
 /// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`.
@@ -104,9 +100,9 @@ fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str
 
 // Resize from 11 on.
 
-fn resize(call: &Call<'_>, coordinates: &[(&str, Coordinates)]) -> Result {
+fn resize(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
-    let coordinates = call.one_of("coordinate_transformation_mode", coordinates).rule(
+    let coordinates = call.one_of("coordinate_transformation_mode", COORDINATES).rule(
         match call.string("coordinate_transformation_mode")? {
             "tf_half_pixel_for_nn" => Some("C6"),
             "half_pixel_symmetric" => Some("C8"),
@@ -133,29 +129,13 @@ fn resize(call: &Call<'_>, coordinates: &[(&str, Coordinates)]) -> Result {
     Ok(resample(call, x, &plan, &extents(call, x, coordinates)?)?.into())
 }
 
-const COORDINATES_OF_11: &[(&str, Coordinates)] = &[
-    ("half_pixel", Coordinates::HalfPixel),
-    ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
-    ("align_corners", Coordinates::AlignCorners),
-    ("asymmetric", Coordinates::Asymmetric),
-    ("tf_half_pixel_for_nn", Coordinates::TfHalfPixelForNn),
-    ("tf_crop_and_resize", Coordinates::TfCropAndResize),
-];
-
-const COORDINATES_OF_13: &[(&str, Coordinates)] = &[
-    ("half_pixel", Coordinates::HalfPixel),
-    ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
-    ("align_corners", Coordinates::AlignCorners),
-    ("asymmetric", Coordinates::Asymmetric),
-    ("tf_crop_and_resize", Coordinates::TfCropAndResize),
-];
-
-const COORDINATES_OF_19: &[(&str, Coordinates)] = &[
+const COORDINATES: &[(&str, Coordinates)] = &[
     ("half_pixel", Coordinates::HalfPixel),
     ("half_pixel_symmetric", Coordinates::HalfPixelSymmetric),
     ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
     ("align_corners", Coordinates::AlignCorners),
     ("asymmetric", Coordinates::Asymmetric),
+    ("tf_half_pixel_for_nn", Coordinates::TfHalfPixelForNn),
     ("tf_crop_and_resize", Coordinates::TfCropAndResize),
 ];
 

@@ -12,8 +12,7 @@ use crate::tensor::shape::strides;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Pad", 1, |call| pad_by_attributes(call, "paddings")).shape(padded),
     Kernel::new("Pad", 2, |call| pad_by_attributes(call, "pads")).shape(padded),
-    Kernel::new("Pad", 11, |call| pad_by_inputs(call, MODES)).shape(padded),
-    Kernel::new("Pad", 19, |call| pad_by_inputs(call, MODES_WITH_WRAP)).shape(padded),
+    Kernel::new("Pad", 11, pad_by_inputs).shape(padded),
     Kernel::new("CenterCropPad", 18, center_crop_pad).shape(cropped_or_padded),
 ];
 
@@ -36,9 +35,7 @@ struct Padding {
     value: Tensor,
 }
 
-const MODES: &[(&str, Mode)] = &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge)];
-
-const MODES_WITH_WRAP: &[(&str, Mode)] =
+const MODES: &[(&str, Mode)] =
     &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge), ("wrap", Mode::Wrap)];
 
 impl Mode {
@@ -67,11 +64,11 @@ fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     let data = call.tensor(0)?;
     let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
     let all: Vec<usize> = (0..data.rank()).collect();
-    pad(call, &all, call.ints(name)?, &Padding { mode: mode(call, MODES)?, value })
+    pad(call, &all, call.ints(name)?, &Padding { mode: mode(call)?, value })
 }
 
 /// Pad with pads, value and axes as inputs.
-fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
+fn pad_by_inputs(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let value = call.optional_tensor(2)?.cloned().map_or_else(|| Tensor::zero(data.element_type()), Ok)?;
     let axes = match call.optional_tensor(3)? {
@@ -79,13 +76,13 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
         None => (0..data.rank()).collect(),
     };
     let pads = call.budget.read_indices(call.tensor(1)?)?;
-    pad(call, &axes, &pads, &Padding { mode: mode(call, modes)?, value })
+    pad(call, &axes, &pads, &Padding { mode: mode(call)?, value })
 }
 
 /// Returns the mode. Rule C4 covers `wrap`, which only later versions have.
-fn mode(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result<Mode> {
+fn mode(call: &Call<'_>) -> Result<Mode> {
     let is_wrap = call.string("mode")? == "wrap";
-    call.one_of("mode", modes).rule(if is_wrap { "C4" } else { "C3" })
+    call.one_of("mode", MODES).rule(if is_wrap { "C4" } else { "C3" })
 }
 
 /// Pads the given axes: first all begins, then all ends. Negative numbers crop.

@@ -16,13 +16,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None, ["C3", "C4"])).shape(rules::same),
     Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None, SCATTER_ELEMENTS))
         .shape(rules::same),
-    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, sum_or_product(call)?, SCATTER_ELEMENTS))
-        .shape(rules::same),
-    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, any_reduction(call)?, SCATTER_ELEMENTS))
+    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, reduction(call)?, SCATTER_ELEMENTS))
         .shape(rules::same),
     Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)).shape(rules::same),
-    Kernel::new("ScatterND", 16, |call| scatter_nd(call, sum_or_product(call)?)).shape(rules::same),
-    Kernel::new("ScatterND", 18, |call| scatter_nd(call, any_reduction(call)?)).shape(rules::same),
+    Kernel::new("ScatterND", 16, |call| scatter_nd(call, reduction(call)?)).shape(rules::same),
     Kernel::new("TensorScatter", 24, tensor_scatter).shape(rules::same),
 ];
 
@@ -39,10 +36,7 @@ enum Reduction {
     Min,
 }
 
-const SUM_AND_PRODUCT: &[(&str, Reduction)] =
-    &[("none", Reduction::None), ("add", Reduction::Add), ("mul", Reduction::Mul)];
-
-const ALL: &[(&str, Reduction)] = &[
+const REDUCTIONS: &[(&str, Reduction)] = &[
     ("none", Reduction::None),
     ("add", Reduction::Add),
     ("mul", Reduction::Mul),
@@ -50,15 +44,10 @@ const ALL: &[(&str, Reduction)] = &[
     ("min", Reduction::Min),
 ];
 
-/// Returns the reduction in version 16. Rule C4 covers those that version 18 adds.
-fn sum_or_product(call: &Call<'_>) -> Result<Reduction> {
+/// Returns the reduction. Rule C4 covers those that version 18 adds.
+fn reduction(call: &Call<'_>) -> Result<Reduction> {
     let is_later = matches!(call.string("reduction")?, "max" | "min");
-    call.one_of("reduction", SUM_AND_PRODUCT).rule(if is_later { "C4" } else { "C3" })
-}
-
-/// Returns the reduction from version 18 on.
-fn any_reduction(call: &Call<'_>) -> Result<Reduction> {
-    call.one_of("reduction", ALL).rule("C3")
+    call.one_of("reduction", REDUCTIONS).rule(if is_later { "C4" } else { "C3" })
 }
 
 /// `ScatterElements`, for axis 0 of a matrix: `out[indices[i][j]][j] = updates[i][j]`, or reduced with that element.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::kernels::elementwise::activation::sigmoid;
-use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::call::{Call, Result, meaning};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::recurrent::sequence::Rules;
 
@@ -30,19 +30,22 @@ enum Function {
     Softplus,
 }
 
+/// Function with the defaults of alpha and beta, if it uses them.
+type WithDefaults = (Function, Option<f32>, Option<f32>);
+
 /// Functions with the defaults of their parameters, which are those of the operator with that name.
-const FUNCTIONS: [(&str, Function, Option<f32>, Option<f32>); 11] = [
-    ("Relu", Function::Relu, None, None),
-    ("Tanh", Function::Tanh, None, None),
-    ("Sigmoid", Function::Sigmoid, None, None),
-    ("Affine", Function::Affine, Some(1.0), Some(0.0)),
-    ("LeakyRelu", Function::LeakyRelu, Some(0.01), None),
-    ("ThresholdedRelu", Function::ThresholdedRelu, Some(1.0), None),
-    ("ScaledTanh", Function::ScaledTanh, Some(1.0), Some(1.0)),
-    ("HardSigmoid", Function::HardSigmoid, Some(0.2), Some(0.5)),
-    ("Elu", Function::Elu, Some(1.0), None),
-    ("Softsign", Function::Softsign, None, None),
-    ("Softplus", Function::Softplus, None, None),
+const FUNCTIONS: [(&str, WithDefaults); 11] = [
+    ("Relu", (Function::Relu, None, None)),
+    ("Tanh", (Function::Tanh, None, None)),
+    ("Sigmoid", (Function::Sigmoid, None, None)),
+    ("Affine", (Function::Affine, Some(1.0), Some(0.0))),
+    ("LeakyRelu", (Function::LeakyRelu, Some(0.01), None)),
+    ("ThresholdedRelu", (Function::ThresholdedRelu, Some(1.0), None)),
+    ("ScaledTanh", (Function::ScaledTanh, Some(1.0), Some(1.0))),
+    ("HardSigmoid", (Function::HardSigmoid, Some(0.2), Some(0.5))),
+    ("Elu", (Function::Elu, Some(1.0), None)),
+    ("Softsign", (Function::Softsign, None, None)),
+    ("Softplus", (Function::Softplus, None, None)),
 ];
 
 impl Activation {
@@ -103,7 +106,7 @@ pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str])
     if names.len() < wanted || names.len() > wanted + spare {
         return Err(broken(rule, format!("activations lists {} functions, but {wanted} are needed", names.len())));
     }
-    let mut list = names.iter().map(|name| find(name)).collect::<Result<Vec<_>>>().rule(rule)?;
+    let mut list = names.iter().map(|name| find(call, name)).collect::<Result<Vec<_>>>().rule(rule)?;
     let takes = list.iter().map(|(alpha, beta, _)| (alpha.is_some(), beta.is_some()));
     let (alphas, betas): (Vec<bool>, Vec<bool>) = takes.unzip();
     let alphas = parameters(call, "activation_alpha", &alphas)?;
@@ -116,13 +119,19 @@ pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str])
     Ok(list.chunks(defaults.len()).map(<[Activation]>::to_vec).collect())
 }
 
-/// Returns a function by name, with the defaults of alpha and beta if it uses them.
-fn find(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
-    let found = FUNCTIONS.into_iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
-    let Some((_, function, alpha, beta)) = found else {
-        let known: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
-        return Err(invalid(format!("activation '{name}' is unknown; the functions are {}", known.join(", "))));
+/// Returns a function by name in any case, with the defaults of alpha and beta if it uses them.
+fn find(call: &Call<'_>, name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
+    let allowed = call.spec.facts.values("activations");
+    let Some(known) = allowed.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
+        let allowed = call.allowed("activations");
+        return Err(invalid(format!("activations contains '{name}'; allowed are {allowed}")));
     };
+    function(known)
+}
+
+/// Returns a function by its exact name.
+fn function(name: &str) -> Result<(Option<f32>, Option<f32>, Activation)> {
+    let (function, alpha, beta) = meaning("activations", name, &FUNCTIONS)?;
     let wide = |value: Option<f32>| f64::from(value.unwrap_or(0.0));
     Ok((alpha, beta, Activation { function, alpha: wide(alpha), beta: wide(beta) }))
 }
@@ -167,13 +176,13 @@ mod tests {
             ("Softsign", -3.0, -0.75),
             ("Softsign", f64::INFINITY, 1.0),
             ("Softplus", 1000.0, 1000.0),
-            ("softplus", -1000.0, 0.0),
+            ("Softplus", -1000.0, 0.0),
         ];
         for (name, x, expected) in rows {
-            let (.., activation) = find(name).unwrap();
+            let (.., activation) = function(name).unwrap();
             assert_eq!(activation.apply(x), expected, "{name}({x})");
             assert!(activation.apply(f64::NAN).is_nan(), "{name}(NaN)");
         }
-        assert!(find("Gelu").is_err());
+        assert!(function("Gelu").is_err());
     }
 }

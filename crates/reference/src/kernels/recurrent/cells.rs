@@ -9,17 +9,15 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
-use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
+use crate::kernels::recurrent::sequence::{Inputs, Layout, Sizes, check};
 use crate::kernels::recurrent::shapes;
 
 /// Kernel rows of the cells. The equations of version 1 do not transpose the recurrence weights, a mistake that version
 /// 7 corrects. The shape of R, and the exporters and tests of the time, imply transposed weights, so one kernel serves
 /// both.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)).shapes_of_all(shapes::recurrent),
-    Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)).shapes_of_all(shapes::recurrent),
-    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?, DIRECTIONS))
-        .shapes_of_all(shapes::recurrent),
+    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst)).shapes_of_all(shapes::recurrent),
+    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?)).shapes_of_all(shapes::recurrent),
     Kernel::new("LSTM", 1, |call| lstm(call, Layout::TimeFirst)).shapes_of_all(shapes::recurrent),
     Kernel::new("LSTM", 14, |call| lstm(call, Layout::from_attribute(call)?)).shapes_of_all(shapes::recurrent),
     Kernel::new("RNN", 1, |call| rnn(call, Layout::TimeFirst)).shapes_of_all(shapes::recurrent),
@@ -28,7 +26,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// RNN: H = f(X Wi + H Ri + biases).
 fn rnn(call: &Call<'_>, layout: Layout) -> Result {
-    let inputs = Inputs::read(call, 1, layout, DIRECTIONS)?;
+    let inputs = Inputs::read(call, 1, layout)?;
     let hidden = inputs.sizes.hidden;
     let functions = activations(call, inputs.sizes.directions, &["Tanh"])?;
     let states = vec![inputs.state(call, 5, "initial_h")?];
@@ -45,8 +43,8 @@ fn rnn(call: &Call<'_>, layout: Layout) -> Result {
 }
 
 /// GRU, with gates in the order update, reset, hidden.
-fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
-    let inputs = Inputs::read(call, 3, layout, named)?;
+fn gru(call: &Call<'_>, layout: Layout) -> Result {
+    let inputs = Inputs::read(call, 3, layout)?;
     let Sizes { batch, hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh"])?;
     // Version 1 does not have this attribute.
@@ -88,7 +86,7 @@ fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
 
 /// LSTM, with gates in the order input, output, forget, cell, and peepholes in the order input, output, forget.
 fn lstm(call: &Call<'_>, layout: Layout) -> Result {
-    let inputs = Inputs::read(call, 4, layout, DIRECTIONS)?;
+    let inputs = Inputs::read(call, 4, layout)?;
     let Sizes { hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;
     let coupled = call.flag("input_forget")?;

@@ -65,15 +65,9 @@ impl Layout {
     }
 }
 
-/// Values of `direction` in a version. Each lists its directions, true for backwards.
-pub(super) type Directions = &'static [(&'static str, &'static [bool])];
-
-/// Values of the attribute `direction`.
-pub(super) const DIRECTIONS: Directions =
-    &[("forward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
-
-/// Values of the attribute `direction` of GRU-1. Its default is misspelt as `foward`, and means forward.
-pub(super) const DIRECTIONS_OF_GRU_1: Directions =
+/// Values of the attribute `direction`. Each lists its directions, true for backwards. The default of GRU-1 is misspelt
+/// as `foward`, and means forward.
+const DIRECTIONS: &[(&str, &[bool])] =
     &[("forward", &[false]), ("foward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
 
 /// Sizes of a recurrent node.
@@ -175,11 +169,10 @@ impl Weights<'_> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates and these values of
-    /// `direction`.
-    pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
+    /// Checks W and R, and reads X, B and `sequence_lens`, for an operator with this many gates.
+    pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout) -> Result<Inputs<'a>> {
         let rules = Rules::for_operator(call);
-        let reversed = call.one_of("direction", directions).rule(rules.direction)?;
+        let reversed = call.one_of("direction", DIRECTIONS).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
         let sizes = Sizes::read(call, reversed.len(), gates, layout)?;
         let Sizes { time, batch, input, directions, .. } = sizes;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::call::{Call, Result, meaning};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::ml::tree_ensemble::forest::{Branch, Comparison, Forest, Node, Test};
 use crate::tensor::Tensor;
@@ -18,7 +18,7 @@ pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
         if trees.insert(key.0) {
             forest.roots.push(index);
         }
-        let node = if let Some(test) = lists.test(index)? {
+        let node = if let Some(test) = lists.test(call, index)? {
             Node::Branch(lists.branch(index, key.0, test)?)
         } else {
             let start = forest.votes.len();
@@ -30,6 +30,17 @@ pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
     refuse_cycles(&forest)?;
     Ok(forest)
 }
+
+/// Values of `nodes_modes`. A leaf compares nothing.
+const MODES: &[(&str, Option<Comparison>)] = &[
+    ("BRANCH_LEQ", Some(Comparison::LessOrEqual)),
+    ("BRANCH_LT", Some(Comparison::Less)),
+    ("BRANCH_GTE", Some(Comparison::GreaterOrEqual)),
+    ("BRANCH_GT", Some(Comparison::Greater)),
+    ("BRANCH_EQ", Some(Comparison::Equal)),
+    ("BRANCH_NEQ", Some(Comparison::NotEqual)),
+    ("LEAF", None),
+];
 
 /// Id of a tree, and of a node in it.
 type Key = (i64, i64);
@@ -81,21 +92,14 @@ impl<'a> NodeLists<'a> {
     }
 
     /// Returns the test of a node, or `None` for a leaf.
-    fn test(&self, index: usize) -> Result<Option<Test>> {
-        let comparison = match self.modes.get(index).map(|mode| &**mode) {
-            Some("LEAF") | None => return Ok(None),
-            Some("BRANCH_LEQ") => Comparison::LessOrEqual,
-            Some("BRANCH_LT") => Comparison::Less,
-            Some("BRANCH_GTE") => Comparison::GreaterOrEqual,
-            Some("BRANCH_GT") => Comparison::Greater,
-            Some("BRANCH_EQ") => Comparison::Equal,
-            Some("BRANCH_NEQ") => Comparison::NotEqual,
-            Some(other) => {
-                let names = "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ, LEAF";
-                return Err(broken("C3", format!("nodes_modes contains '{other}'; allowed are {names}")));
-            }
-        };
-        Ok(Some(Test::Compare(comparison, self.values.get(index).copied().unwrap_or(0.0))))
+    fn test(&self, call: &Call<'_>, index: usize) -> Result<Option<Test>> {
+        let Some(mode) = self.modes.get(index) else { return Ok(None) };
+        if !call.spec.allows("nodes_modes", mode) {
+            let names = call.allowed("nodes_modes");
+            return Err(broken("C3", format!("nodes_modes contains '{mode}'; allowed are {names}")));
+        }
+        let value = self.values.get(index).copied().unwrap_or(0.0);
+        Ok(meaning("nodes_modes", mode, MODES)?.map(|comparison| Test::Compare(comparison, value)))
     }
 
     fn branch(&self, index: usize, tree: i64, test: Test) -> Result<Branch> {
