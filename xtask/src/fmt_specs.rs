@@ -46,7 +46,7 @@ pub(crate) fn files(specs: &Path) -> Result<Vec<PathBuf>> {
 
 /// Lays out a file, and proves that the result has the same keys and values.
 pub(crate) fn format(text: &str) -> Result<String> {
-    let formatted = layout::print(&layout::parse(text)?);
+    let formatted = layout::print(layout::parse(text)?);
     let [before, after]: [serde_yaml::Value; 2] = [serde_yaml::from_str(text)?, serde_yaml::from_str(&formatted)?];
     ensure!(before == after, "the layout would change a value; this is a fault of `cargo xtask fmt-specs`");
     Ok(formatted)

@@ -159,7 +159,7 @@ const ROWS: &[(&str, usize)] = &[
 ];
 
 /// Operators whose results do not depend on the last digits of the data: they return sizes, signs, or comparisons with 0 or NaN.
-/// Those of random operators do not, either.
+/// Random operators are coarse, too.
 const COARSE: &[&str] = &[
     "BlackmanWindow",
     "EyeLike",

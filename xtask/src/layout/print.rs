@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::layout::order::in_order;
 use crate::layout::{Node, Scalar};
 
 /// Maximum width of a line, except for a single long word.
@@ -10,63 +11,13 @@ const WIDTH: usize = 120;
 /// Keys whose maps and lists are always blocks, so that each rule and each case begins a line.
 const BLOCKS: [&str; 4] = ["constraints", "cases", "refuse", "changes"];
 
-/// Keys in the order of files, cases and refusals. Other keys come after them, in the order in which they are written.
-const ORDER: [&str; 46] = [
-    "op",
-    "summary",
-    "name",
-    "note",
-    "says",
-    "change",
-    "about",
-    "level",
-    "why",
-    "where",
-    "formula",
-    "shape",
-    "draws",
-    "computes",
-    "accuracy",
-    "values",
-    "neutral",
-    "rename",
-    "rename_types",
-    "since",
-    "until",
-    "before",
-    "only",
-    "except",
-    "given",
-    "use",
-    "size",
-    "edge",
-    "zip",
-    "let",
-    "bind",
-    "control",
-    "request",
-    "under_test",
-    "first",
-    "inputs",
-    "set",
-    "nodes",
-    "body",
-    "outputs",
-    "changes",
-    "constraints",
-    "cases",
-    "refuse",
-    "was",
-    "silent",
-];
-
 /// Prints a document.
-pub(crate) fn print(document: &Node) -> String {
+pub(crate) fn print(document: Node) -> String {
     let mut text = String::new();
-    match document {
+    match &in_order(document) {
         Node::Map(entries) => print_map(&mut text, entries, 0, true),
         Node::List(items) => print_list(&mut text, items, 0),
-        Node::Scalar(_) => text.push_str(&flow(document, false)),
+        document @ Node::Scalar(_) => text.push_str(&flow(document, false)),
     }
     if !text.ends_with('\n') {
         text.push('\n');
@@ -76,13 +27,14 @@ pub(crate) fn print(document: &Node) -> String {
 
 /// Prints the entries of a map, each on lines of its own. The first line is already indented.
 fn print_map(text: &mut String, entries: &[(Scalar, Node)], indent: usize, is_head: bool) {
-    for (index, (key, value)) in in_order(entries).into_iter().enumerate() {
+    for (index, (key, value)) in entries.iter().enumerate() {
         if index > 0 {
             let _ = write!(text, "{:indent$}", "");
         }
         let _ = write!(text, "{}:", scalar(key, true));
         let is_rules = is_head && key.text == "constraints";
-        print_value(text, value, indent, BLOCKS.contains(&key.text.as_str()), is_rules);
+        let is_shared = key.text == "given" && matches!(value, Node::Map(_));
+        print_value(text, value, indent, is_shared || BLOCKS.contains(&key.text.as_str()), is_rules);
     }
 }
 
@@ -182,7 +134,6 @@ fn is_filled(node: &Node) -> bool {
 /// entry.
 fn print_filled(text: &mut String, entries: &[(Scalar, Node)], indent: usize) {
     text.push('{');
-    let entries = in_order(entries);
     for (index, (key, value)) in entries.iter().enumerate() {
         let end = if index + 1 < entries.len() { ", " } else { "}" };
         let entry = format!("{}: {}{end}", scalar(key, true), flow(value, true));
@@ -235,13 +186,6 @@ fn parts(entry: &str) -> Vec<&str> {
     parts
 }
 
-/// Sorts the entries of a map in the order of keys.
-fn in_order(entries: &[(Scalar, Node)]) -> Vec<&(Scalar, Node)> {
-    let mut entries: Vec<&(Scalar, Node)> = entries.iter().collect();
-    entries.sort_by_key(|(key, _)| ORDER.iter().position(|name| *name == key.text).unwrap_or(ORDER.len()));
-    entries
-}
-
 /// True for short scalars and lists of them, which fill lines as an array does.
 fn is_number_or_numbers(node: &Node) -> bool {
     match node {
@@ -268,7 +212,7 @@ fn print_array(text: &mut String, items: &[Node], indent: usize) {
         }
         match item {
             Node::List(inner) if column(text) + line.chars().count() + end > WIDTH => {
-                print_array(text, inner, indent + 2)
+                print_array(text, inner, indent + 2);
             }
             _ => text.push_str(&line),
         }
@@ -330,7 +274,7 @@ fn flow(node: &Node, is_inner: bool) -> String {
         }
         Node::Map(entries) => {
             let entry = |(key, value): &(Scalar, Node)| format!("{}: {}", scalar(key, true), flow(value, true));
-            let entries: Vec<String> = in_order(entries).into_iter().map(entry).collect();
+            let entries: Vec<String> = entries.iter().map(entry).collect();
             format!("{{{}}}", entries.join(", "))
         }
     }

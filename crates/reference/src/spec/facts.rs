@@ -9,7 +9,6 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::changes::Changes;
-use super::operator::OpSpec;
 use super::unique::unique_map;
 
 /// The entries of op.yaml that [`super::entry::READ`] lists.
@@ -37,16 +36,14 @@ pub struct VersionFacts {
 }
 
 impl OperatorFacts {
-    /// Selects the facts about a version.
-    pub(super) fn of_version(self, spec: &OpSpec) -> VersionFacts {
-        let has =
-            |name: &String| spec.attributes.contains_key(name) || spec.inputs.iter().any(|input| input.name == *name);
+    /// Selects the facts about the version `since`, which `has` inputs and attributes by name.
+    pub(super) fn of_version(self, since: u32, has: impl Fn(&String) -> bool) -> VersionFacts {
         let is_possible = match &self.draws {
             Draws::Never => false,
             Draws::Always => true,
-            Draws::Sometimes(condition) => condition.when.iter().chain(&condition.unless).any(has),
+            Draws::Sometimes(condition) => condition.when.iter().chain(&condition.unless).any(&has),
         };
-        let values = self.values.0.into_iter().map(|(name, of_name)| (name, of_name.at(spec.version.since)));
+        let values = self.values.0.into_iter().map(|(name, of_name)| (name, of_name.at(since)));
         VersionFacts {
             draws: if is_possible { self.draws } else { Draws::Never },
             neutral: self.neutral.0.into_iter().filter(|(name, _)| has(name)).collect(),
@@ -261,7 +258,7 @@ mod tests {
     use super::*;
     use crate::dtype::ElementType;
     use crate::spec::entry::READ;
-    use crate::spec::{AttributeType, OperatorVersion, Specs, yaml};
+    use crate::spec::{AttributeType, OpSpec, OperatorVersion, Specs, yaml};
     use crate::types::ValueType;
 
     fn read(text: &str) -> Result<OperatorFacts, String> {

@@ -359,7 +359,9 @@ impl Specs {
                 return Err(Box::new(YamlError::new(&path, text, place, message, help)));
             }
         }
-        spec.facts = facts.of_version(spec);
+        let has =
+            |name: &String| spec.attributes.contains_key(name) || spec.inputs.iter().any(|input| input.name == *name);
+        spec.facts = facts.of_version(*since, has);
         spec.changes = own;
         Ok(())
     }

@@ -31,6 +31,16 @@ pub struct OperatorFile {
     pub op: String,
     /// One sentence, in our own words.
     pub summary: String,
+    /// What applies to all cases of the file.
+    #[serde(default)]
+    pub note: String,
+    /// The outputs in terms of the inputs and attributes, as mathematics in plain text. It is the rule that the cases
+    /// outside of `constraints` show.
+    #[serde(default)]
+    pub formula: String,
+    /// The shapes of the outputs in terms of the inputs and attributes.
+    #[serde(default)]
+    pub shape: String,
     /// Accuracy of the outputs, unless a case has its own.
     #[serde(default)]
     pub accuracy: AccuracyFile,
@@ -67,7 +77,7 @@ pub struct OperatorFile {
     /// program.
     #[serde(default)]
     pub changes: Changes,
-    /// Cases that must run and belong to no constraint: types, shapes, recipes.
+    /// Cases of the rule `formula`, with every type and shape: those that no other rule is about.
     #[serde(default)]
     pub cases: Vec<CaseFile>,
     /// Cases that must be refused and break no constraint, besides those from the signature.
@@ -111,6 +121,10 @@ pub struct ConstraintFile {
     pub line: Option<usize>,
     /// The change of meaning that is the sentence, if there is one.
     pub rule_of: Option<RuleOf>,
+    /// The inputs, outputs and attributes that it is about.
+    pub about: Vec<String>,
+    /// What a reader should know about it.
+    pub note: String,
 }
 
 /// Versions whose rule is a constraint, according to a change of meaning.
@@ -134,6 +148,12 @@ struct ConstraintParts {
     change: Option<u32>,
     /// The version whose change ends the rule, instead of `says`: the rule is what it `was`.
     before: Option<u32>,
+    /// The inputs, outputs and attributes that it is about, or `types`.
+    #[serde(default)]
+    about: Vec<String>,
+    /// What a reader should know about it.
+    #[serde(default)]
+    note: String,
     /// The cases that show it.
     #[serde(default)]
     cases: Vec<CaseFile>,
@@ -175,7 +195,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConstraintFile, A::Error> {
-        let ConstraintParts { says, change, before, cases, refuse } =
+        let ConstraintParts { says, change, before, about, note, cases, refuse } =
             ConstraintParts::deserialize(MapAccessDeserializer::new(map))?;
         let (says, rule_of) = match (says, change, before) {
             (Some(says), None, None) => (says, None),
@@ -183,7 +203,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
             (None, None, Some(since)) => (String::new(), Some(RuleOf::Before(since))),
             _ => return Err(A::Error::custom("a rule has exactly one of `says`, `change` and `before`")),
         };
-        Ok(ConstraintFile { says, cases, refuse, line: None, rule_of })
+        Ok(ConstraintFile { says, cases, refuse, line: None, rule_of, about, note })
     }
 }
 
@@ -227,6 +247,9 @@ pub struct CaseFile {
     /// The name, unique in the file.
     #[serde(default)]
     pub name: String,
+    /// What it shows, or how its values follow.
+    #[serde(default)]
+    pub note: String,
     /// The recipes whose cases take this place. No other key is allowed then.
     #[serde(default, rename = "use")]
     pub uses: Vec<String>,
@@ -432,6 +455,9 @@ impl Label for Setting {
 pub struct RefusalFile {
     /// The name, unique among the file's refusals.
     pub name: String,
+    /// What it shows, or why it must be refused.
+    #[serde(default)]
+    pub note: String,
     /// The broken constraint, which contains the refusal.
     #[serde(skip)]
     pub constraint: Option<String>,

@@ -7,11 +7,14 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{Changes, MeaningChange, OperatorVersion};
 
 use crate::generate::file::anchors::first_anchor;
-use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, RuleOf};
+use crate::generate::file::op_file::{CaseFile, ConstraintFile, GivenFile, OperatorFile, RuleOf};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
 use crate::generate::file::type_list::{TypeGroups, UnknownType};
 use crate::generate::file::yaml_text::YamlText;
+
+/// Id of the rule that the formula of an operator is, or its summary if it has no formula.
+const FORMULA: &str = "formula";
 
 /// Error of expanding the shorthands of a case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +63,9 @@ pub(crate) fn expand_shorthands(
     mut file: OperatorFile,
     groups: &TypeGroups,
 ) -> Result<OperatorFile, Box<YamlError>> {
+    for case in &mut file.cases {
+        case.constraint = Some(FORMULA.to_owned());
+    }
     for (id, constraint) in &mut file.constraints.0 {
         constraint.line = line_of(source.text, id);
         if let Some(rule_of) = constraint.rule_of {
@@ -76,6 +82,12 @@ pub(crate) fn expand_shorthands(
             refusal.constraint = Some(id.clone());
             refusal
         }));
+    }
+    if file.cases.iter().any(|case| case.constraint.as_deref() == Some(FORMULA)) {
+        let says = [&file.formula, &file.summary].into_iter().find(|text| !text.is_empty()).cloned();
+        let line = line_of(source.text, FORMULA).or_else(|| line_of(source.text, "summary"));
+        let rule = ConstraintFile { says: says.unwrap_or_default(), line, ..ConstraintFile::default() };
+        file.constraints.0.insert(0, (FORMULA.to_owned(), rule));
     }
     for case in &mut file.cases {
         check_use(source, case)?;
