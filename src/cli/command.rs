@@ -9,10 +9,7 @@ use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERS
 use onnx_conformance_harness::{exit, interrupt};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{
-    check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool,
-    print, report, run, show, smoke, trace,
-};
+use crate::cli::{check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool, print, report, run, show, smoke, spec, trace};
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]
@@ -54,6 +51,8 @@ enum Command {
     Merge(merge::Arguments),
     /// Show a version of an operator: signature, types, results of runtimes, changes, cases, findings.
     Op(op::Arguments),
+    /// Print what a version of an operator is: signature, formula, shape, changes, and rules with examples.
+    Spec(spec::Arguments),
     /// Write a site with a compatibility matrix from measurements and results files.
     Report(report::Arguments),
     /// Run cases and compare the outcomes with the expectations.
@@ -125,6 +124,7 @@ impl Command {
             Command::Measured(arguments) => measured::main(arguments),
             Command::Merge(arguments) => merge::main(arguments),
             Command::Op(arguments) => op::main(arguments),
+            Command::Spec(arguments) => spec::main(arguments),
             Command::Report(arguments) => report::main(arguments),
             Command::Run(arguments) => run::main(arguments),
             Command::Show(arguments) => show::main(arguments),

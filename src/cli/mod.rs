@@ -36,6 +36,7 @@ pub(crate) mod runtime;
 mod session;
 mod show;
 mod smoke;
+mod spec;
 mod standard_text;
 mod suggest;
 mod target;

@@ -22,6 +22,15 @@ fn a_version_of_an_operator_is_shown() {
 }
 
 #[test]
+fn what_an_operator_is_fits_on_a_page() {
+    check("spec", &call(&["spec", "CumSum@11"]).expect(0, "rules about axis").out);
+    // Rules of the past are those of a version of the past.
+    assert!(call(&["spec", "Softmax@11"]).expect(0, "counted as one row").out.contains("below version 13"));
+    assert!(!call(&["spec", "Softmax"]).expect(0, "formula").out.contains("below version 13"));
+    call(&["spec", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
+}
+
+#[test]
 fn outcomes_and_rules_are_explained() {
     call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
     let page = call(&["explain", "node/type"]).expect(0, "node/type, error: ").out;

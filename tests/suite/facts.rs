@@ -158,3 +158,31 @@ fn the_facts_of_op_yaml_hold_for_the_kernels() {
     assert!((*random >= 12 && *values > 400) || !is_everything_meant(), "{random} random versions, {values} values");
     assert_none(contradictions);
 }
+
+#[test]
+fn every_operator_has_a_formula_and_rules_about_its_parameters() {
+    let catalog = OperatorCatalog::embedded();
+    let mut missing = Vec::new();
+    for version in newest_versions() {
+        let (file, _) = catalog.get(&version).unwrap();
+        let specs: Vec<_> = Specs::embedded()
+            .versions(&version.domain, &version.name)
+            .map(|since| Specs::embedded().get(&OperatorVersion::new(&version.domain, &version.name, since)).unwrap())
+            .collect();
+        let is_parameter = |name: &str| {
+            name == "types"
+                || specs.iter().any(|spec| {
+                    spec.attributes.contains_key(name)
+                        || spec.inputs.iter().chain(&spec.outputs).any(|formal| formal.name == name)
+                })
+        };
+        for (key, text) in [("formula", &file.formula), ("shape", &file.shape)] {
+            missing.extend(text.is_empty().then(|| format!("{}: {key}", version.name)));
+        }
+        for (id, rule) in file.constraints.0.iter().filter(|(id, _)| id != "formula") {
+            let is_known = !rule.about.is_empty() && rule.about.iter().all(|name| is_parameter(name));
+            missing.extend((!is_known).then(|| format!("{}: about of {id}: {:?}", version.name, rule.about)));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -20,6 +20,7 @@ pub mod picture;
 pub mod reporter;
 pub mod signature;
 pub mod site;
+pub mod specification;
 pub mod terminal;
 pub mod traps;
 pub mod version_history;

@@ -7,7 +7,7 @@ use onnx_conformance_cases::generate::{ConstraintFile, GenerateError, OperatorCa
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::findings::{FindingError, Findings};
 use onnx_conformance_reference::spec::diff::{self, DiffError};
-use onnx_conformance_reference::spec::{FormalParameter, LookupError, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{FormalParameter, LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::colours::{BAD, BOLD, DIM, GOOD, NOTE, UNSURE};
 use crate::signature;
@@ -42,7 +42,7 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
     let (file, _) = catalog.get(version)?;
     let mut text = head(version, file)?;
     if let Some(table) = tables.iter().find(|table| table.version.since == version.since) {
-        parameters(&mut text, table);
+        parameters(&mut text, table.spec);
         measured(&mut text, table, columns);
         types(&mut text, &tables, columns);
         changes(&mut text, version, &sinces)?;
@@ -53,7 +53,7 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
     Ok(text)
 }
 
-fn head(version: &OperatorVersion, file: &OperatorFile) -> Result<String, DescribeError> {
+pub(crate) fn head(version: &OperatorVersion, file: &OperatorFile) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
     let (spec, opsets) = (specs.get(version)?, specs.opsets(version)?);
     let mut notes = vec![if opsets.start() == opsets.end() {
@@ -81,13 +81,16 @@ fn head(version: &OperatorVersion, file: &OperatorFile) -> Result<String, Descri
     ))
 }
 
-fn parameters(text: &mut String, table: &VersionTable) {
-    let attributes = table.spec.attributes.iter().map(|(name, it)| {
+/// Adds the attributes, inputs and outputs.
+pub(crate) fn parameters(text: &mut String, spec: &OpSpec) {
+    let attributes = spec.attributes.iter().map(|(name, it)| {
         let rest = match (&it.default, it.required) {
             (Some(default), _) => format!("default {default}"),
             (None, true) => "required".to_owned(),
             (None, false) => "no default".to_owned(),
         };
+        let values = spec.facts.values(name);
+        let rest = if values.is_empty() { rest } else { format!("{rest}; {}", values.join(", ")) };
         [name.clone(), it.kind.to_string(), rest]
     });
     section(text, "attributes", &attributes.collect::<Vec<_>>());
@@ -96,12 +99,12 @@ fn parameters(text: &mut String, table: &VersionTable) {
             |formal: &FormalParameter| [formal.name.clone(), formal.kind.to_string(), formal.presence.to_string()];
         formals.iter().map(row).collect::<Vec<_>>()
     };
-    section(text, "inputs", &formals(&table.spec.inputs));
-    section(text, "outputs", &formals(&table.spec.outputs));
+    section(text, "inputs", &formals(&spec.inputs));
+    section(text, "outputs", &formals(&spec.outputs));
 }
 
 /// Adds rows in columns under a title; nothing if there are no rows.
-fn section<const N: usize>(text: &mut String, title: &str, rows: &[[String; N]]) {
+pub(crate) fn section<const N: usize>(text: &mut String, title: &str, rows: &[[String; N]]) {
     if rows.is_empty() {
         return;
     }
@@ -173,7 +176,8 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text:<width$}  ")
 }
 
-fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Result<(), DescribeError> {
+/// Adds what changed since the version before.
+pub(crate) fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Result<(), DescribeError> {
     let Some(before) = sinces.iter().rfind(|since| **since < version.since) else { return Ok(()) };
     let diff = diff::versions(Specs::embedded(), &version.domain, &version.name, *before, version.since)?;
     let _ = writeln!(text, "\nchanges since {}-{before}", version.name);

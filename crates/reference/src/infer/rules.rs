@@ -136,7 +136,12 @@ pub fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
     let (shape, keeps_dims) = (view.shape(0)?, view.flag("keepdims")?);
     let rank = shape.len();
     let axes = match view.list("axes", 1) {
-        List::Given(axes) if !axes.is_empty() => front_axes(&axes, rank)?,
+        List::Given(mut axes) if !axes.is_empty() => {
+            // An axis may be repeated more often than a tensor has axes.
+            axes.sort_unstable();
+            axes.dedup();
+            front_axes(&axes, rank)?
+        }
         List::Unknown if keeps_dims => return unknown(rank),
         // One axis is one dimension less; several may repeat one.
         List::Unknown if view.elements(1).is_some_and(|axes| axes.len() == 1) => return unknown(rank.checked_sub(1)?),
