@@ -9,7 +9,10 @@ use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERS
 use onnx_conformance_harness::{exit, interrupt};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool, print, report, run, show, smoke, spec, trace};
+use crate::cli::{
+    check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool,
+    print, report, run, show, smoke, spec, trace,
+};
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto};
-use onnx_conformance_reference::spec::{AttributeType, OpSpec, Specs};
+use onnx_conformance_reference::spec::{AttributeType, OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
 
 use crate::{FOUND, Made, assert_none, is_everything_meant};
@@ -163,7 +164,11 @@ fn the_facts_of_op_yaml_hold_for_the_kernels() {
 fn every_operator_has_a_formula_and_rules_about_its_parameters() {
     let catalog = OperatorCatalog::embedded();
     let mut missing = Vec::new();
-    for version in newest_versions() {
+    let mut names = BTreeSet::new();
+    for version in Specs::embedded().all().filter(|version| catalog.has(version)) {
+        if !names.insert((version.domain.clone(), version.name.clone())) {
+            continue;
+        }
         let (file, _) = catalog.get(&version).unwrap();
         let specs: Vec<_> = Specs::embedded()
             .versions(&version.domain, &version.name)
@@ -184,5 +189,5 @@ fn every_operator_has_a_formula_and_rules_about_its_parameters() {
             missing.extend((!is_known).then(|| format!("{}: about of {id}: {:?}", version.name, rule.about)));
         }
     }
-    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(missing.is_empty() && names.len() > 200, "{} operators: {missing:#?}", names.len());
 }

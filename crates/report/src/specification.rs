@@ -111,9 +111,10 @@ fn entry<'a>(source: &'a str, list: &str, name: &str) -> Option<Vec<&'a str>> {
         if content.ends_with(':') {
             key = content;
         }
-        let is_named = ["- {name: ", "- name: "].iter().filter_map(|start| content.strip_prefix(start)).any(|rest| {
-            rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '}']))
-        });
+        let is_named = ["- {name: ", "- name: "]
+            .iter()
+            .filter_map(|start| content.strip_prefix(start))
+            .any(|rest| rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '}'])));
         if key != list || !is_named {
             continue;
         }
