@@ -46,7 +46,7 @@ fn outcomes_and_rules_are_explained() {
     let page = call(&["explain", "function/twice"]).expect(0, "function/twice, error: ").out;
     assert!(page.contains("except that function l.f is defined twice") && page.contains("opset/foreign"), "{page}");
     call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
-    call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are C1");
+    call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are formula, C1");
     call(&["explain", "mismach"]).expect(64, "did you mean 'mismatch'?");
     let all = call(&["explain"]).expect(0, "outcomes\n").out;
     assert!(all.contains("  crash ") && all.contains("  node/type "), "{all}");

@@ -31,17 +31,23 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
 }
 
 /// Lists the files of cases: op.yaml, and those in `cases` beside it.
-pub(crate) fn files(specs: &Path) -> Result<Vec<PathBuf>> {
+fn files(specs: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in WalkDir::new(specs).sort_by_file_name() {
         let entry = entry?;
-        let (path, parent) = (entry.path(), entry.path().parent().and_then(Path::file_name));
-        let is_part = parent.is_some_and(|name| name == "cases") && path.extension().is_some_and(|it| it == "yaml");
-        if entry.file_name() == "op.yaml" || is_part {
-            files.push(path.to_owned());
+        if is_file_of_cases(entry.path()) {
+            files.push(entry.into_path());
         }
     }
     Ok(files)
+}
+
+/// True for op.yaml, and for the YAML files in `cases` beside it.
+pub(crate) fn is_file_of_cases(path: &Path) -> bool {
+    let is_in = |folder: &str| path.ancestors().skip(1).filter_map(Path::file_name).any(|name| name == folder);
+    let is_part = path.parent().and_then(Path::file_name).is_some_and(|name| name == "cases");
+    let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
+    is_in("specs") && (path.file_name().is_some_and(|name| name == "op.yaml") || is_part && is_yaml)
 }
 
 /// Lays out a file, and proves that the result has the same keys and values.
@@ -84,7 +90,7 @@ mod tests {
         for (text, place) in [
             ("op: A\n# why\nx: 1\n", "line 2, column 1: a comment; put it in `note:`"),
             ("op: A # why\n", "line 1, column 7: a comment; put it in `note:`"),
-            ("op: &a A\n", "line 1, column 8: anchors, aliases and tags are not allowed; write the value again"),
+            ("op: &a A\n", "line 1, column 5: anchors, aliases and tags are not allowed; write the value again"),
             ("op: [\n", "line 2"),
         ] {
             let error = format!("{:#}", format(text).unwrap_err());

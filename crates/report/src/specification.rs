@@ -61,7 +61,7 @@ impl<'a> Page<'a> {
         let names = spec.inputs.iter().map(|formal| formal.name.as_str());
         let names = names.chain(spec.attributes.keys().map(String::as_str));
         let names = names.chain(spec.outputs.iter().map(|formal| formal.name.as_str())).chain(["types"]);
-        let mut groups: Vec<(&str, Vec<Rule<'_>>)> = vec![("the whole", Vec::new())];
+        let mut groups: Vec<(&str, Vec<Rule<'_>>)> = vec![("all of it", Vec::new())];
         groups.extend(names.map(|name| (name, Vec::new())));
         for (id, rule) in self.file.constraints.0.iter().filter(|(_, rule)| applies(rule)) {
             let position = rule.about.iter().find_map(|name| groups.iter().position(|(group, _)| group == name));
@@ -81,8 +81,9 @@ impl<'a> Page<'a> {
         let cases: Vec<&str> = cases.map(|case| case.name.as_str()).collect();
         let refusals = self.file.refuse.iter().filter(|case| is_own(&case.constraint) && case.covers(since));
         let refusals: Vec<&str> = refusals.map(|case| case.name.as_str()).collect();
-        let says = if rule.says == self.file.formula { "the formula" } else { rule.says.as_str() };
-        let _ = writeln!(text, "  {id}  {}", line(says));
+        // The formula is at the head of the page.
+        let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
+        let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
         for content in [rule.note.as_str()].into_iter().filter(|note| !note.is_empty()) {
             let _ = writeln!(text, "      {}", line(content));
         }

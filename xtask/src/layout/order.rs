@@ -20,9 +20,9 @@ const HEAD: [&str; 19] = [
     "first",
     "given",
     "changes",
-    "constraints",
     "cases",
     "refuse",
+    "constraints",
 ];
 
 /// Keys of a rule and of a change of meaning, in order.

@@ -163,7 +163,7 @@ fn start_line(text: &mut String, indent: usize) {
     let _ = write!(text, "\n{:indent$}", "");
 }
 
-/// Splits an entry after commas, and between the words of its texts. A line break in a text in double quotes is a space.
+/// Splits an entry after commas, and between the words of its texts: a line break in a text in quotes is a space.
 fn parts(entry: &str) -> Vec<&str> {
     let (mut quote, mut parts, mut start) = (None, Vec::new(), 0);
     let bytes = entry.as_bytes();
@@ -177,7 +177,7 @@ fn parts(entry: &str) -> Vec<&str> {
         let is_apart = character == ' ' && before != Some(&b' ') && after.is_some_and(|after| *after != b' ');
         let may_break = match quote {
             None => before == Some(&b','),
-            Some(open) => open == '"' && before != Some(&b'"') && before != Some(&b'\\') && after != Some(&b'"'),
+            Some(_) => [before, after].iter().all(|near| !matches!(near, Some(b'"' | b'\'' | b'\\'))),
         };
         if is_apart && may_break {
             parts.extend(entry.get(start..=index));
@@ -238,7 +238,7 @@ fn print_long(text: &mut String, value: &Scalar, indent: usize) {
     let has_lines = body.contains('\n');
     let is_printable = !content.is_empty() && content.chars().all(|c| c == '\n' || !c.is_control());
     let starts_plainly =
-        body.lines().all(|line| !line.starts_with([' ', '\t']) && !line.ends_with(' ')) && !body.ends_with('\n');
+        !body.starts_with([' ', '\t']) && body.lines().all(|line| !line.ends_with(' ')) && !body.ends_with('\n');
     if is_text && is_printable && has_lines && starts_plainly {
         text.push_str(if content.ends_with('\n') { " |\n" } else { " |-\n" });
         for line in body.lines() {
@@ -246,13 +246,13 @@ fn print_long(text: &mut String, value: &Scalar, indent: usize) {
         }
         return;
     }
-    if !is_text || !is_printable || has_lines || content.ends_with('\n') || !starts_plainly || content.contains("  ") {
+    if !is_text || !is_printable || has_lines || !starts_plainly || body.contains("  ") {
         let _ = writeln!(text, " {}", scalar(value, false));
         return;
     }
-    text.push_str(" >-\n");
+    text.push_str(if content.ends_with('\n') { " >\n" } else { " >-\n" });
     let mut line = String::new();
-    for word in content.split(' ') {
+    for word in body.split(' ') {
         if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
             let _ = writeln!(text, "{:indent$}{line}", "");
             line.clear();

@@ -1,34 +1,61 @@
-//! Every operator version in the specs has a kernel, and nothing else has one. The length of op.yaml files is limited.
+//! Every operator version in the specs has a kernel, and nothing else has one. Files of cases are in their layout.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::Result;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
+use crate::fmt_specs;
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 
 /// File that lists the operators the built-in executor does not have.
 const EXPECTATIONS: &str = "expectations/builtin.yaml";
 
-/// Maximum number of lines of an op.yaml.
-const MAX_LINES: usize = 800;
+/// Maximum number of lines of a file of cases.
+const MAX_LINES: usize = 500;
+
+/// Maximum width of its lines.
+const MAX_WIDTH: usize = 140;
 
 /// Domain and name, which kernel rows and operator versions share.
 type Operator = (String, String);
 
-/// Compares the kernels with the specs, and missing ones with the expectations. Checks the length of each op.yaml.
-pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
-    for file in files.iter().filter(|file| file.path.ends_with("/op.yaml")) {
-        let lines = file.text.lines().count();
-        if lines > MAX_LINES {
-            let rule = format!("the file has {lines} lines, more than {MAX_LINES}");
-            let fix = "name shared parts under `given`, and merge similar cases";
-            findings.push(Finding::new(&file.path, MAX_LINES, rule, fix));
-        }
+/// Checks the layout of files of cases.
+fn check_layout(file: &File, findings: &mut Vec<Finding>) {
+    let lines = file.text.lines().count();
+    if lines > MAX_LINES {
+        let rule = format!("the file has {lines} lines, more than {MAX_LINES}");
+        let fix = "move rules with long or large cases to a file in `cases`, name shared parts under `given`, or merge similar cases";
+        findings.push(Finding::new(&file.path, MAX_LINES, rule, fix));
     }
+    if let Some(wide) = file.text.lines().position(|line| line.chars().count() > MAX_WIDTH) {
+        let rule = format!("the line is wider than {MAX_WIDTH} columns");
+        findings.push(Finding::new(&file.path, wide + 1, rule, "break the text"));
+    }
+    match fmt_specs::format(&file.text) {
+        Ok(formatted) if formatted == file.text => {}
+        Ok(formatted) => {
+            let differs = file.text.lines().zip(formatted.lines()).position(|(one, other)| one != other);
+            let line = differs.map_or(lines, |at| at + 1);
+            findings.push(Finding::new(
+                &file.path,
+                line,
+                "the file is not in its layout",
+                "run `cargo xtask fmt-specs`",
+            ));
+        }
+        Err(error) => findings.push(Finding::new(&file.path, 1, format!("{error:#}"), "correct the file")),
+    }
+}
+
+/// Compares the kernels with the specs, and missing ones with the expectations. Checks the layout of the files of cases.
+pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
+    let is_of_cases = |file: &&File| fmt_specs::is_file_of_cases(Path::new(&file.path));
+    files.iter().filter(is_of_cases).for_each(|file| check_layout(file, findings));
     let specs = Specs::embedded();
     let mut rows = BTreeSet::new();
     for kernel in registry::all() {

@@ -459,10 +459,25 @@ constraints:
     );
     let place = "specs/ai.onnx/Sum/op.yaml:7".to_owned();
     let rule = Some(RuleRef { id: "C2".to_owned(), says: "shapes broadcast".to_owned(), place });
-    assert_eq!(made[0], ("free/T=float".to_owned(), None));
+    let formula = RuleRef {
+        id: "formula".to_owned(),
+        says: "The sum.".to_owned(),
+        place: "specs/ai.onnx/Sum/op.yaml:2".to_owned(),
+    };
+    assert_eq!(made[0], ("free/T=float".to_owned(), Some(formula)));
     for id in ["wide/T=float", "refuse/T=float_and_narrow"] {
         assert!(made.contains(&(id.to_owned(), rule.clone())), "{id} is not in {made:?}");
     }
+}
+
+#[test]
+fn an_error_in_a_part_names_its_file_and_line() {
+    let file = format!("{SUM}  C8:\n    says: nothing\n");
+    let part = "constraints:\n  C9:\n    says: shapes broadcast\n    cases:\n      - {name: wide, lets: {}}\n";
+    let files = [("ai.onnx/Sum/op.yaml", file.as_str()), ("ai.onnx/Sum/cases/wide.yaml", part)];
+    let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+    let error = OperatorCatalog::new("specs", files).get(&OperatorVersion::new("", "Sum", 13)).unwrap_err();
+    assert!(error.to_string().starts_with("specs/ai.onnx/Sum/cases/wide.yaml:5: "), "{error}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
     for entry in walk(folder) {
         let entry = entry?;
+        let is_part = entry.path.parent().and_then(Path::file_name).is_some_and(|name| name == "cases");
         if entry.is_named("op.yaml")
+            || is_part
             || (entry.depth == 1 && ["recipes.yaml", "types.yaml"].iter().any(|name| entry.is_named(name)))
         {
             let path = entry.path.as_path();

@@ -408,7 +408,8 @@ fn expected_file(path: &str) -> Option<ExpectedFile> {
     match parts.as_slice() {
         ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
-        | [_, _, "op.yaml"] => Some(ExpectedFile::Other),
+        | [_, _, "op.yaml"]
+        | [_, _, "cases", _] => Some(ExpectedFile::Other),
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
             Some(ExpectedFile::Version(OperatorVersion {

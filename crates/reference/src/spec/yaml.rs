@@ -73,6 +73,15 @@ impl YamlError {
         let named = NamedSource::new(path, text.to_owned()).with_language("yaml");
         YamlError { path: path.to_owned(), line, message, text: named, span: span_at(text, line, column), help }
     }
+
+    /// Moves the error to a line of another text that has the same line.
+    #[must_use]
+    pub fn moved(self, path: &str, text: &str, line: usize) -> YamlError {
+        let start: usize =
+            self.text.inner().split_inclusive('\n').take(self.line.saturating_sub(1)).map(str::len).sum();
+        let skipped = self.text.inner().get(start..self.span.offset()).map_or(0, |before| before.chars().count());
+        YamlError::new(path, text, (line, skipped + 1), self.message, self.help)
+    }
 }
 
 /// Removes the position from the message, because the caret shows it, and splits off the advice, which is shown below.

@@ -31,7 +31,7 @@ pub struct OperatorFile {
     pub op: String,
     /// One sentence, in our own words.
     pub summary: String,
-    /// What applies to all cases of the file.
+    /// Remarks about all cases of the file.
     #[serde(default)]
     pub note: String,
     /// The outputs in terms of the inputs and attributes, as mathematics in plain text. It is the rule that the cases
@@ -123,7 +123,7 @@ pub struct ConstraintFile {
     pub rule_of: Option<RuleOf>,
     /// The inputs, outputs and attributes that it is about.
     pub about: Vec<String>,
-    /// What a reader should know about it.
+    /// A remark for readers.
     pub note: String,
 }
 
@@ -151,7 +151,7 @@ struct ConstraintParts {
     /// The inputs, outputs and attributes that it is about, or `types`.
     #[serde(default)]
     about: Vec<String>,
-    /// What a reader should know about it.
+    /// A remark for readers.
     #[serde(default)]
     note: String,
     /// The cases that show it.
@@ -247,7 +247,7 @@ pub struct CaseFile {
     /// The name, unique in the file.
     #[serde(default)]
     pub name: String,
-    /// What it shows, or how its values follow.
+    /// A remark for readers: the purpose of the case, or the derivation of its values.
     #[serde(default)]
     pub note: String,
     /// The recipes whose cases take this place. No other key is allowed then.
@@ -455,7 +455,7 @@ impl Label for Setting {
 pub struct RefusalFile {
     /// The name, unique among the file's refusals.
     pub name: String,
-    /// What it shows, or why it must be refused.
+    /// A remark for readers: the purpose of the refusal.
     #[serde(default)]
     pub note: String,
     /// The broken constraint, which contains the refusal.
@@ -492,8 +492,8 @@ impl RefusalFile {
 
 /// Reads an op.yaml. The cases of its recipes are not inserted yet.
 pub(crate) fn read_operator(source: YamlText<'_>) -> Result<OperatorFile, Box<YamlError>> {
-    let YamlText { path, text } = source;
-    let file: OperatorFile = yaml::read(path, text)?;
+    let YamlText { path, text, .. } = source;
+    let file: OperatorFile = yaml::read(path, text).map_err(|error| source.relocate(error))?;
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
         let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);
         let message = format!("the folder does not have the name of the operator {}", file.op);

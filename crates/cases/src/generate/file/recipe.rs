@@ -123,7 +123,7 @@ impl Recipes {
 
     /// Points at a case of a recipe, with the fix for its mistake.
     pub(crate) fn point_at_case(&self, case: &str, help: Option<String>) -> Box<YamlError> {
-        let source = YamlText { path: &self.path, text: &self.text };
+        let source = YamlText::whole(&self.path, &self.text);
         source.error_at_case(case, format!("its case '{case}' is defined here"), help)
     }
 }

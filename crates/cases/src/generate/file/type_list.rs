@@ -106,7 +106,7 @@ mod tests {
     const GROUPS: &str = "groups:\n  wide: [float, double]\n  floats: [float16, wide]\n";
 
     fn read(text: &str) -> Result<TypeGroups, Box<YamlError>> {
-        TypeGroups::read(YamlText { path: "types.yaml", text })
+        TypeGroups::read(YamlText::whole("types.yaml", text))
     }
 
     fn types(list: &str) -> Result<Vec<String>, UnknownType> {

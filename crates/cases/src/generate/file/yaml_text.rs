@@ -6,13 +6,52 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct YamlText<'a> {
     pub(crate) path: &'a str,
+    /// The text, with the rules of the parts behind those of the file itself.
     pub(crate) text: &'a str,
+    /// The files in `cases` that the text continues with, in order.
+    pub(crate) parts: &'a [Part],
+}
+
+/// A file in `cases` beside an op.yaml: more of its rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The path in messages.
+    pub(crate) path: String,
+    /// The contents.
+    pub(crate) text: String,
+    /// The number of lines before the rules of the part.
+    pub(crate) lines_before: usize,
+}
+
+impl Part {
+    /// The first line of a part, in whose place the rules of op.yaml stand.
+    pub(crate) const HEAD: &'static str = "constraints:\n";
 }
 
 impl<'a> YamlText<'a> {
+    /// Creates the text of a file without parts.
+    pub(crate) fn whole(path: &'a str, text: &'a str) -> YamlText<'a> {
+        YamlText { path, text, parts: &[] }
+    }
+
     /// Creates an error that points at a line and column, counted from 1.
-    pub(crate) fn error(self, place: (usize, usize), message: String, help: Option<String>) -> Box<YamlError> {
-        Box::new(YamlError::new(self.path, self.text, place, message, help))
+    pub(crate) fn error(self, (line, column): (usize, usize), message: String, help: Option<String>) -> Box<YamlError> {
+        let (path, text, line) = self.locate(line);
+        Box::new(YamlError::new(path, text, (line, column), message, help))
+    }
+
+    /// Moves an error about the whole text into the file that has its line.
+    pub(crate) fn relocate(self, error: Box<YamlError>) -> Box<YamlError> {
+        let (path, text, line) = self.locate(error.line);
+        if path == self.path { error } else { Box::new(error.moved(path, text, line)) }
+    }
+
+    /// Returns the file with a line of the text, its contents, and the line in it.
+    pub(crate) fn locate(self, line: usize) -> (&'a str, &'a str, usize) {
+        match self.parts.iter().rfind(|part| line > part.lines_before) {
+            Some(part) => (&part.path, &part.text, line - part.lines_before + 1),
+            None => (self.path, self.text, line),
+        }
     }
 
     /// Creates an error that points at the case or refusal of this name.

@@ -11,7 +11,7 @@ use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
 use crate::generate::file::written_out::{expand_shorthands, refuse_anchors};
-use crate::generate::file::yaml_text::YamlText;
+use crate::generate::file::yaml_text::{Part, YamlText};
 use crate::generate::plan::changes;
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::error::FitError;
@@ -68,9 +68,24 @@ pub struct OperatorCatalog {
 /// The op.yaml of an operator.
 #[derive(Debug)]
 struct OperatorEntry {
+    /// The text of op.yaml, continued by those of the parts.
     text: String,
+    parts: Vec<Part>,
     file: OnceLock<Result<OperatorFile, GenerateError>>,
     is_whole: OnceLock<Result<(), GenerateError>>,
+}
+
+impl OperatorEntry {
+    fn new(text: String) -> OperatorEntry {
+        OperatorEntry { text, parts: Vec::new(), file: OnceLock::new(), is_whole: OnceLock::new() }
+    }
+
+    /// Adds a part, whose rules follow those of the file.
+    fn add(&mut self, path: String, text: String) {
+        let lines_before = self.text.lines().count();
+        self.text.push_str(text.strip_prefix(Part::HEAD).unwrap_or(&text));
+        self.parts.push(Part { path, text, lines_before });
+    }
 }
 
 impl OperatorCatalog {
@@ -91,13 +106,22 @@ impl OperatorCatalog {
             shared: ("recipes: {}\n".to_owned(), OnceLock::new()),
             types: ("groups: {}\n".to_owned(), OnceLock::new()),
         };
+        let mut parts: BTreeMap<String, String> = BTreeMap::new();
         for (path, text) in files {
             if path == RECIPES {
                 operators.shared.0 = text;
             } else if path == TYPES {
                 operators.types.0 = text;
             } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, OperatorEntry { text, file: OnceLock::new(), is_whole: OnceLock::new() });
+                operators.files.insert(path, OperatorEntry::new(text));
+            } else if path.contains("/cases/") {
+                parts.insert(path, text);
+            }
+        }
+        for (path, text) in parts {
+            let folder = path.split("/cases/").next().unwrap_or_default();
+            if let Some(entry) = operators.files.get_mut(&format!("{folder}/op.yaml")) {
+                entry.add(format!("{root}/{path}"), text);
             }
         }
         operators
@@ -115,8 +139,9 @@ impl OperatorCatalog {
 
     /// Returns the op.yaml of an operator, with the cases of its recipes, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let OperatorEntry { text, file, .. } = self.entry(version)?;
-        Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
+        let entry = self.entry(version)?;
+        let file = entry.file.get_or_init(|| self.read(version, entry)).as_ref().map_err(GenerateError::clone)?;
+        Ok((file, &entry.text))
     }
 
     /// Checks that every case of an operator is made in some version, with each of its alternatives, and that every
@@ -125,7 +150,7 @@ impl OperatorCatalog {
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
             let (file, text) = self.get(version)?;
-            let source = YamlText { path: &self.display(version), text };
+            let source = YamlText { path: &self.display(version), text, parts: &self.entry(version)?.parts };
             let newest_first = newest_first(version)?;
             check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
             Ok(changes::check(source, file, &newest_first)?)
@@ -143,18 +168,18 @@ impl OperatorCatalog {
 
     fn recipes(&self) -> Result<&Recipes, GenerateError> {
         let path = format!("{}/{RECIPES}", self.root);
-        let read = || Ok(Recipes::read(YamlText { path: &path, text: &self.shared.0 }, self.groups()?)?);
+        let read = || Ok(Recipes::read(YamlText::whole(&path, &self.shared.0), self.groups()?)?);
         self.shared.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn groups(&self) -> Result<&TypeGroups, GenerateError> {
         let path = format!("{}/{TYPES}", self.root);
-        let read = || Ok(TypeGroups::read(YamlText { path: &path, text: &self.types.0 })?);
+        let read = || Ok(TypeGroups::read(YamlText::whole(&path, &self.types.0))?);
         self.types.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
-    fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
-        let source = YamlText { path: &self.display(version), text };
+    fn read(&self, version: &OperatorVersion, entry: &OperatorEntry) -> Result<OperatorFile, GenerateError> {
+        let source = YamlText { path: &self.display(version), text: &entry.text, parts: &entry.parts };
         let newest_first = newest_first(version)?;
         refuse_anchors(source)?;
         let mut file = expand_shorthands(source, read_operator(source)?, self.groups()?)?;
@@ -178,11 +203,21 @@ impl OperatorCatalog {
     ) -> GenerateError {
         match self.get(version) {
             Ok((file, text)) => {
-                let source = YamlText { path: &self.display(version), text };
+                let parts = self.entry(version).map_or(&[][..], |entry| &entry.parts);
+                let source = YamlText { path: &self.display(version), text, parts };
                 Places { operators: self, source, file }.at(name, message, help)
             }
             Err(error) => error,
         }
+    }
+
+    /// Returns the place of a line of an operator's text, for messages.
+    pub(super) fn place(&self, version: &OperatorVersion, line: usize) -> String {
+        let path = self.display(version);
+        let entry = self.entry(version).ok();
+        let (text, parts) = entry.map_or(("", &[][..]), |entry| (entry.text.as_str(), &entry.parts));
+        let (path, _, line) = YamlText { path: &path, text, parts }.locate(line);
+        format!("{path}:{line}")
     }
 
     /// Returns the path of an operator's op.yaml for messages.

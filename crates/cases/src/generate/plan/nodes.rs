@@ -196,8 +196,8 @@ cases:
     fn mistake(from: &str, to: &str) -> Option<(String, usize, usize)> {
         assert!(UNIQUE.contains(from));
         let text = UNIQUE.replacen(from, to, 1);
-        let file = read_operator(YamlText { path: "specs/ai.onnx/Unique/op.yaml", text: &text }).unwrap();
-        let error = check(YamlText { path: "op.yaml", text: &text }, &file.op, &file.cases[0]).err()?;
+        let file = read_operator(YamlText::whole("specs/ai.onnx/Unique/op.yaml", &text)).unwrap();
+        let error = check(YamlText::whole("op.yaml", &text), &file.op, &file.cases[0]).err()?;
         let message = error.to_string();
         let mut place = message.split(':').skip(1).map(|part| part.trim().parse().unwrap_or(0));
         let line = place.next().unwrap_or(0);

@@ -98,8 +98,8 @@ impl<'a> VersionContext<'a> {
     /// Returns the rule of a constraint, with its text and place.
     pub(crate) fn rule(&self, id: Option<&str>) -> Option<RuleRef> {
         let constraint = self.file.constraints.get(id?)?;
-        let path = self.operators.display(&self.spec.version);
-        let place = constraint.line.map_or(path.clone(), |line| format!("{path}:{line}"));
+        let (operators, version) = (self.operators, &self.spec.version);
+        let place = constraint.line.map_or_else(|| operators.display(version), |line| operators.place(version, line));
         Some(RuleRef { id: id?.to_owned(), says: constraint.says.clone(), place })
     }
 
