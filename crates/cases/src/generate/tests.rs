@@ -472,7 +472,8 @@ constraints:
 
 #[test]
 fn an_error_in_a_part_names_its_file_and_line() {
-    let file = format!("{SUM}  C8:\n    says: nothing\n");
+    let case = "  - {name: same, inputs: {data_0: [{shape: [2]}]}}";
+    let file = format!("op: Sum\nsummary: The sum.\ncases:\n{case}\nconstraints:\n  C8: sizes are equal\n");
     let part = "constraints:\n  C9:\n    says: shapes broadcast\n    cases:\n      - {name: wide, lets: {}}\n";
     let files = [("ai.onnx/Sum/op.yaml", file.as_str()), ("ai.onnx/Sum/cases/wide.yaml", part)];
     let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
