@@ -107,6 +107,9 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
         .map(|case| format!("refuse/{}", case.name))
         .collect();
     let mut text = format!("{}/{} {id}: {}", version.domain, version.name, line(&constraint.says));
+    if !constraint.note.is_empty() {
+        text = format!("{text}\n{}", line(&constraint.note));
+    }
     for (title, names) in [("shown by", shown.join(", ")), ("broken by", broken.join(", "))] {
         if !names.is_empty() {
             text = format!("{text}\n{title} {}", line(&names));

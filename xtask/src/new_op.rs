@@ -9,7 +9,7 @@ use onnx_conformance_reference::spec::{
     AttributeSpec, AttributeType, DEFAULT_DOMAIN, FormalParameter, OpSpec, Presence, Specs,
 };
 
-use crate::workspace;
+use crate::{fmt_specs, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -52,11 +52,15 @@ fn steps(domain: &str, name: &str) -> String {
 /// Returns a first op.yaml with one case, which has what the newest version requires.
 fn starter(spec: &OpSpec) -> String {
     let name = &spec.version.name;
+    let outputs: Vec<&str> = spec.outputs.iter().map(|formal| formal.name.as_str()).collect();
+    let outputs = outputs.join(", ");
     let mut text = format!(
         "op: {name}\n\
          summary: What {name} computes, in one sentence of our own.\n\
+         formula: \"{outputs} = ...\"\n\
+         shape: \"{outputs}: ...\"\n\
          accuracy: exact\n\
-         constraints:\n  C1:\n    says: what {name} demands of its inputs or promises of its outputs\n    cases:\n      - name: basic\n"
+         constraints:\n  C1:\n    says: what {name} demands of its inputs or promises of its outputs\n    about: [{outputs}]\n    cases:\n      - name: basic\n"
     );
     let inputs: Vec<String> = spec.inputs.iter().filter_map(input).collect();
     if !inputs.is_empty() {
@@ -67,7 +71,7 @@ fn starter(spec: &OpSpec) -> String {
     if !settings.is_empty() {
         let _ = writeln!(text, "        set: {{{}}}", settings.join(", "));
     }
-    text
+    fmt_specs::format(&text).unwrap_or(text)
 }
 
 /// Formats an input that the version requires, as in a case.
@@ -118,6 +122,7 @@ mod tests {
             for name in specs.operators(domain) {
                 let spec = specs.find(domain, name, specs.newest_opset(domain).unwrap()).unwrap();
                 let path = format!("{domain}/{name}/op.yaml");
+                assert_eq!(fmt_specs::format(&starter(spec)).unwrap(), starter(spec));
                 let operators = OperatorCatalog::new("specs", [(path, starter(spec))]);
                 if let Err(error) = operators.get(&spec.version) {
                     panic!("{error}\n{}", starter(spec));
