@@ -35,7 +35,9 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     let page = Page { version, file, source };
     for (parameter, rules) in page.groups(spec) {
         let _ = writeln!(text, "\n{BOLD}rules about {parameter}{BOLD:#}");
-        rules.into_iter().for_each(|(id, rule)| page.rule(&mut text, id, rule));
+        for (id, rule) in rules {
+            page.rule(&mut text, id, rule);
+        }
     }
     Ok(text)
 }

@@ -68,8 +68,7 @@ pub(super) fn in_order(document: Node) -> Node {
     sorted(document, &HEAD, |key, value| match key {
         "constraints" => for_each(value, rule),
         "changes" => for_each(value, |changes| for_each(changes, rule)),
-        "given" => for_each(value, case),
-        "cases" | "refuse" => for_each(value, case),
+        "given" | "cases" | "refuse" => for_each(value, case),
         _ => value,
     })
 }

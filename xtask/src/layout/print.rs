@@ -42,7 +42,7 @@ fn print_map(text: &mut String, entries: &[(Scalar, Node)], indent: usize, is_he
 fn print_value(text: &mut String, value: &Node, indent: usize, is_block: bool, is_rules: bool) {
     // Names of cases are a list like any other.
     let is_block = is_block && !matches!(value, Node::List(items) if items.iter().all(is_number_or_numbers));
-    let used = text.len() - text.rfind('\n').map_or(0, |end| end + 1);
+    let used = column(text);
     let line = flow(value, false);
     let is_empty = matches!(value, Node::List(items) if items.is_empty())
         || matches!(value, Node::Map(entries) if entries.is_empty());
