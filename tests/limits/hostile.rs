@@ -13,7 +13,7 @@ use onnx_conformance::reference::proto::decode::NoExternalData;
 
 use crate::alone;
 
-const TIME: Duration = Duration::from_secs(2);
+const TIME: Duration = Duration::from_millis(200);
 
 /// Time that a model may take beyond its deadline, since the harness and other tests share the machine.
 const GRACE: Duration = Duration::from_millis(800);
@@ -137,7 +137,8 @@ fn a_small_model_costs_what_its_limits_say() {
         let element = if body.contains("StringConcat") { "string" } else { "float" };
         let mut last = (String::new(), Duration::MAX);
         for _ in 0..RUNS {
-            let (end, time) = outcome(element, body, *bytes, TIME);
+            // A model that reaches the limit of memory does so whatever else runs on the machine.
+            let (end, time) = outcome(element, body, *bytes, if *error == OVER { LONG } else { TIME });
             last = (end.expect_err(what), time);
             assert!(last.0.contains(error) || last.0.contains(TIMES_OUT), "{what}: {}", last.0);
             if last.0.contains(error) && time < TIME + GRACE {

@@ -134,9 +134,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let steps = STEPS.iter().skip(first).filter(|step| step.lane == Lane::Workspace || !arguments.fast);
     let (workspace, users): (Vec<&Step>, Vec<&Step>) = steps.partition(|step| step.lane == Lane::Workspace);
     let started = Instant::now();
+    copy_this()?;
     if !users.is_empty() {
         *preparation() = Some(std::thread::spawn(prepare));
-        copy_programs()?;
+        copy_program()?;
     }
     let (workspace, users) = std::thread::scope(|scope| {
         let users = scope.spawn(|| run_lane(&users, arguments));
@@ -177,8 +178,7 @@ fn slow(arguments: &Arguments, task: &[&str]) -> Result<()> {
 
 /// Runs a task of this program, which waits for no build.
 fn this(task: &[&str]) -> Result<()> {
-    let copy = copies().join(THIS);
-    run(Command::new(if copy.exists() { copy } else { std::env::current_exe()? }).args(task))
+    run(Command::new(copies().join(THIS)).args(task))
 }
 
 /// Name of this program.
@@ -192,15 +192,20 @@ fn copies() -> PathBuf {
     workspace::target().join("ci")
 }
 
-/// Builds both programs and copies them, since a build of one lane may replace a program while the other lane runs it.
-fn copy_programs() -> Result<()> {
+/// Copies this program, since a build of one lane may replace it while the other lane runs it.
+fn copy_this() -> Result<()> {
+    copy(&std::env::current_exe()?, THIS)
+}
+
+/// Builds the workspace's program and copies it, for the same reason.
+fn copy_program() -> Result<()> {
     cargo(&["build", "--quiet"])?;
+    copy(&workspace::target().join("debug").join(PROGRAM), PROGRAM)
+}
+
+fn copy(built: &Path, name: &str) -> Result<()> {
     fs::create_dir_all(copies())?;
-    for name in [THIS, PROGRAM] {
-        let built = workspace::target().join("debug").join(name);
-        fs::copy(&built, copies().join(name)).with_context(|| format!("cannot copy {}", built.display()))?;
-    }
-    Ok(())
+    fs::copy(built, copies().join(name)).with_context(|| format!("cannot copy {}", built.display())).map(drop)
 }
 
 /// Installation that runs while the first steps compile.
@@ -473,7 +478,7 @@ fn install_browser() -> Option<&'static str> {
 
 /// Builds the program, and tests its site.
 pub(crate) fn site_tests() -> Result<()> {
-    copy_programs()?;
+    copy_program()?;
     site()
 }
 
