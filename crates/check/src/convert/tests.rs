@@ -249,3 +249,24 @@ fn limits_of_float16_are_written_out() {
     let back = convert(&conversion.model, &target(1)).unwrap();
     assert_eq!(back.model.graph.unwrap().node, conversion.model.graph.unwrap().node);
 }
+
+#[test]
+fn infinities_of_double_are_clamped_by_more_nodes() {
+    let text =
+        r#"<ir_version: 8, opset_import: ["" : 3]> g (double[2] x) => (double[2] y) { y = Clip <min = -2.0> (x) }"#;
+    let conversion = convert(&parse_model(text).unwrap(), &target(13)).unwrap();
+    let graph = conversion.model.graph.unwrap();
+    let operators: Vec<&str> = graph.node.iter().map(NodeProto::op_type).collect();
+    assert_eq!(operators, ["Constant", "Constant", "Clip", "Min"], "a limit that is given needs no node");
+}
+
+#[test]
+fn parameters_of_groups_must_be_vectors_of_their_number() {
+    for (shape, fits) in [("[2]", true), ("[n]", true), ("[1]", false), ("[2, n]", false)] {
+        let text = format!(
+            r#"<ir_version: 8, opset_import: ["" : 18]> g (float[1, 4, 5] x, float{shape} b) => (float[1, 4, 5] y)
+            {{ y = GroupNormalization <num_groups = 2> (x, b, b) }}"#
+        );
+        assert_eq!(convert(&parse_model(&text).unwrap(), &target(21)).is_ok(), fits, "{shape}");
+    }
+}

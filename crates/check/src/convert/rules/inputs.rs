@@ -9,7 +9,8 @@ use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewNode};
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Pad"], versions: (1, 2), up: pads_renamed, down: paddings },
@@ -149,22 +150,45 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// The largest float16 number.
 const FLOAT16_MAX: f32 = 65504.0;
 
-/// Writes out limits. If omitted, they are the largest and lowest float from version 6 on, which clamps doubles but not float16
-/// infinities.
+/// Writes out limits. In version 1, an omitted one is the largest finite number of the type, in version 6 that of float.
+/// No attribute can represent that of double, so Max before the node and Min after it clamp infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let (limit, effect) = match draft.element(0)? {
-        ElementType::Double => (Some(f32::INFINITY), "from clamping doubles"),
-        ElementType::Float16 => (Some(FLOAT16_MAX), "from returning infinities"),
-        _ => (None, ""),
-    };
-    for (name, sign) in [("min", -1.0), ("max", 1.0)] {
-        if let Some(limit) = limit.map(|limit| limit * sign)
-            && get_float(&draft.node, name)?.is_none()
-        {
-            attributes::set(&mut draft.node, attributes::float(name, limit));
-            draft.edit(format!("attribute {name}={limit} keeps {} {effect}", to.version));
-        }
+    let element = draft.element(0)?;
+    for (name, sign, op) in [("min", -1.0, "Max"), ("max", 1.0, "Min")] {
         draft.same_default(name);
+        if get_float(&draft.node, name)?.is_some() {
+            continue;
+        }
+        let limit = match element {
+            ElementType::Double => f32::INFINITY * sign,
+            ElementType::Float16 => FLOAT16_MAX * sign,
+            _ => continue,
+        };
+        attributes::set(&mut draft.node, attributes::float(name, limit));
+        if element == ElementType::Float16 {
+            draft.edit(format!("attribute {name}={limit} keeps {} from returning infinities", to.version));
+            continue;
+        }
+        draft
+            .edit(format!("attribute {name}={limit} keeps {} from clamping doubles to the range of float", to.version));
+        let largest = draft.add_constant(name, &numbers(element, &[], &[f64::MAX * f64::from(sign)])?);
+        if name == "min" {
+            let data = draft.input(0);
+            let raised = draft.before(NewNode {
+                op,
+                inputs: &[&data, &largest],
+                attributes: Vec::new(),
+                element: Some(element),
+            })?;
+            let fact = draft.fact(0);
+            draft.set_input(0, raised, Some(ValueFact { constant: None, ..fact }));
+            draft.edit("infinities are clamped to the lowest double: Max before");
+        } else {
+            let (inner, output) = draft.redirect_output(0)?;
+            let element = Some(element);
+            draft.after(&output, NewNode { op, inputs: &[&inner, &largest], attributes: Vec::new(), element })?;
+            draft.edit("infinities are clamped to the largest double: Min after");
+        }
     }
     Ok(())
 }

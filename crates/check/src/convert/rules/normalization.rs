@@ -149,6 +149,16 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         draft.edit(format!("attribute stash_type={code} keeps the precision of double"));
     }
     for (position, what) in [(1, "scale"), (2, "bias")] {
+        if let Ok(shape) = draft.shape(position) {
+            let fits = match shape.as_slice() {
+                [Dim::Size(size)] => as_int(*size) == groups,
+                [_] => true,
+                _ => false,
+            };
+            if !fits {
+                return impossible(format!("{what} is not a vector of {groups} elements, one per group"));
+            }
+        }
         let element = draft.element(position).ok();
         let column = super::broadcast::unsqueeze(draft, position, &[1])?;
         let spread = draft.add_constant("group_shape", &vector(&[groups, channels / groups])?);
