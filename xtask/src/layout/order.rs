@@ -29,10 +29,11 @@ const HEAD: [&str; 19] = [
 const RULE: [&str; 10] = ["says", "was", "change", "before", "about", "where", "silent", "note", "cases", "refuse"];
 
 /// Keys of a case, a refusal and a shared part of cases, in order.
-const CASE: [&str; 31] = [
+const CASE: [&str; 32] = [
     "name",
     "note",
     "level",
+    "why",
     "edge",
     "since",
     "until",

@@ -266,6 +266,9 @@ pub struct CaseFile {
     /// Level of the expectation: required, recommended or open.
     #[serde(default)]
     pub level: Level,
+    /// The reason for a level below required.
+    #[serde(default)]
+    pub why: String,
     /// True if the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, empty
     /// tensors or rank 0.
     #[serde(default)]
@@ -464,6 +467,9 @@ pub struct RefusalFile {
     /// Level of the refusal: required, recommended or open.
     #[serde(default)]
     pub level: Level,
+    /// The reason for a level below required.
+    #[serde(default)]
+    pub why: String,
     /// The case that differs from this one only in the violation, and runs.
     pub control: String,
     /// The first version it applies to, or ranges of versions.

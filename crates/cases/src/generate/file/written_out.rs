@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{Changes, MeaningChange, OperatorVersion};
 
+use crate::case::Level;
 use crate::generate::file::anchors::first_anchor;
 use crate::generate::file::op_file::{CaseFile, ConstraintFile, GivenFile, OperatorFile, RuleOf};
 use crate::generate::file::ordered::Ordered;
@@ -96,7 +97,11 @@ pub(crate) fn expand_shorthands(
             .and_then(|()| Ok(resolve(case, groups)?))
             .map_err(|error| source.error_at_case(&case.name, error.to_string(), None))?;
     }
+    for case in &file.cases {
+        check_why(source, &case.name, case.level, [&case.why, &case.note])?;
+    }
     for refusal in &file.refuse {
+        check_why(source, &refusal.name, refusal.level, [&refusal.why, &refusal.note])?;
         check_since(refusal.since.as_ref(), refusal.until)
             .map_err(|error| source.error_at_case(&refusal.name, error.to_string(), None))?;
     }
@@ -108,6 +113,15 @@ pub(crate) fn expand_shorthands(
         return Err(source.error(place, format!("no case uses '{name}' of `given`"), help));
     }
     Ok(file)
+}
+
+/// Checks that a level below required has a reason.
+fn check_why(source: YamlText<'_>, name: &str, level: Level, reasons: [&String; 2]) -> Result<(), Box<YamlError>> {
+    if level == Level::Required || reasons.iter().any(|reason| !reason.is_empty()) {
+        return Ok(());
+    }
+    let help = "add `why`: the sentence of the text that is missing or ambiguous, or what else a runtime may do";
+    Err(source.error_at_case(name, format!("'{name}' is {level} without a reason"), Some(help.to_owned())))
 }
 
 /// Returns the sentence of a change of meaning that is a rule. Of several changes, it is the one that names one of these
