@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::{Variant, open_regular};
-use onnx_conformance_cases::suite::Filter;
-use onnx_conformance_harness::exit;
+use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
-use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
+use onnx_conformance_harness::measure::Measurements;
+use onnx_conformance_harness::promises::{Profile, changes_since, suite_version};
+use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, ProcessorFeature, Read, Selected, Shard, plan};
 use onnx_conformance_harness::shell::word;
+use onnx_conformance_harness::{escape, exit};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
@@ -57,6 +59,10 @@ pub(crate) struct Arguments {
     /// With --resume: also keep failures, and run only cases that did not run or are new
     #[arg(long, requires = "resume")]
     keep_failures: bool,
+
+    /// Keep the outcomes of the embedded measurement of the runtime's version, and run the cases that are new or have changed since
+    #[arg(long, conflicts_with_all = ["resume", "failed", "shard", "variant"])]
+    stale: bool,
 
     /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
@@ -150,6 +156,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let header = Header::new(declaration.clone(), digest, selected).dated(today());
     let kept = match resumed {
         Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
+        None if arguments.stale => measured(&declaration, plan.ids())?,
         None => Vec::new(),
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
@@ -178,6 +185,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     sort_by_gravity(&mut gate_result.regressions);
     add_patterns(&mut gate_result.regressions, &suite, &recorder);
     last_failures::note(&arguments.failures, &gate_result.regressions);
+    note_changed_cases(&gate, &gate_result, &suite)?;
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &gate_result, elapsed });
     let shown = gate_result.regressions.len().min(arguments.show);
     let folder = FailureFolder { path: &arguments.failures, suite: &suite, evidence: &evidence, outputs: &recorder };
@@ -185,6 +193,53 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.suggest_update(&gate_result, &gate);
     reported?;
     Ok(exit::code_for(gate_result.conclusion()))
+}
+
+/// Prints how many unexpected failures are of cases that changed since the suite version of the expectation file.
+fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> anyhow::Result<()> {
+    let expectations = gate.matcher.expectations();
+    let Some(version) = expectations.suite.as_deref().and_then(suite_version) else { return Ok(()) };
+    if gate_result.regressions.is_empty() || version == SUITE_VERSION {
+        return Ok(());
+    }
+    let path = expectations.path();
+    let frozen = match Profile::embedded(version) {
+        Ok(frozen) => frozen,
+        Err(error) => {
+            print::note(&format!("{path}: {error}; with another program, it may expect cases of another suite"));
+            return Ok(());
+        }
+    };
+    let ids: Vec<&str> = gate_result.regressions.iter().map(|regression| regression.id.as_str()).collect();
+    let changed = changes_since(&frozen, suite, &ids)?;
+    let counts: Vec<String> = changed.iter().map(|(kind, ids)| format!("{} {kind} ({})", ids.len(), ids[0])).collect();
+    let count: usize = changed.values().map(Vec::len).sum();
+    if count > 0 {
+        print::note(&format!(
+            "{count} of {} unexpected failures are of cases that differ from suite {version}, which {path} is for: {}; \
+             `onnx-conformance changes {version}` lists all changes",
+            ids.len(),
+            counts.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the outcomes of the embedded measurement for the cases that have not changed since. Results of another processor may
+/// differ, and are not kept.
+fn measured<'a>(runtime: &Declaration, ids: impl Iterator<Item = &'a str>) -> anyhow::Result<Vec<CaseResult>> {
+    let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
+    let Some(measurement) = Measurements::embedded().get(&runtime.name, &runtime.version)? else {
+        print::note(&format!("{place} was not measured, so all cases run"));
+        return Ok(Vec::new());
+    };
+    if measurement.processor() != Some(&ProcessorFeature::here()) {
+        print::note(&format!("{place} was measured on another processor, so all cases run"));
+        return Ok(Vec::new());
+    }
+    let kept: Vec<CaseResult> = ids.filter_map(|id| measurement.result(id)).collect();
+    print::note(&format!("{} cases are unchanged since {place} was measured, and are not run again", kept.len()));
+    Ok(kept)
 }
 
 /// Returns the results of a run, unless some cases could not be loaded.
