@@ -319,7 +319,18 @@ impl CaseResult {
     /// Creates a pass of a case, to be completed.
     pub(super) fn for_case(case: &Case) -> CaseResult {
         CaseResult {
-            id: case.id.clone(),
+            class: case.refusal_class(),
+            judged: case.judged,
+            rule: case.rule.clone(),
+            evidence: case.evidence.clone(),
+            ..CaseResult::pass(&case.id, case.level)
+        }
+    }
+
+    /// Creates a pass without details.
+    pub(super) fn pass(id: &str, level: Level) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
             outcome: Outcome::Pass,
             message: String::new(),
             inputs: String::new(),
@@ -327,12 +338,12 @@ impl CaseResult {
             ulps: None,
             distance: None,
             flaky: None,
-            level: case.level,
-            class: case.refusal_class(),
-            judged: case.judged,
-            rule: case.rule.clone(),
+            level,
+            class: None,
+            judged: None,
+            rule: None,
             finding: None,
-            evidence: case.evidence.clone(),
+            evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),
             ms: 0.0,
