@@ -32,8 +32,8 @@ fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each
-/// ends: those of its versions are much the same.
+/// Embeds the measurements and their digests. The files of a runtime are one compressed text, since those of its versions are much
+/// the same. A table has the end of each file.
 fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);

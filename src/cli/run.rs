@@ -118,10 +118,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
+    let mut header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
     let kept = match resumed {
         Some(read) => arguments.keep_results(read, &header, &mut plan)?,
-        None if arguments.stale => keep_measured(&gated.declaration, &mut plan)?,
+        None if arguments.stale => keep_measured(&mut header, &mut plan)?,
         None => Vec::new(),
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
@@ -239,17 +239,19 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
 }
 
 /// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
-/// Results of another processor may differ, and are not kept.
-fn keep_measured(runtime: &Declaration, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+/// Results of another processor may differ, and are not kept. If the measurement does not name its processor, neither does the header.
+fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+    let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
     let Some(measurement) = Measurements::embedded().get(&runtime.name, &runtime.version)? else {
         print::note(&format!("{place} was not measured, so all cases run"));
         return Ok(Vec::new());
     };
-    if measurement.processor() != Some(&ProcessorFeature::here()) {
+    if measurement.processor().is_some_and(|processor| *processor != ProcessorFeature::here()) {
         print::note(&format!("{place} was measured on another processor, so all cases run"));
         return Ok(Vec::new());
     }
+    header.machine.features = measurement.processor().cloned();
     let kept: Vec<CaseResult> = plan.ids().filter_map(|id| measurement.result(id)).collect();
     print::note(&format!("{} cases are unchanged since {place} was measured, and are not run again", kept.len()));
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();

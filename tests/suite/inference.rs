@@ -29,8 +29,7 @@ const MAX_CONSTANT: usize = 64;
 /// One case of this many is also tried with a free dimension, on the executor.
 const SAMPLE: usize = 8;
 
-/// Operators of which some outputs have sizes that what is known does not decide: the number of these outputs, and the
-/// reason.
+/// Operators with outputs whose sizes do not follow from the known facts: the number of these outputs, and the reason.
 const BY_VALUES: &[(&str, usize, &str)] = &[
     ("ai.onnx.ml/CastMap", 16, "the number of entries of the map"),
     ("ai.onnx/BlackmanWindow", 38, "its first input, the length, is no constant here"),

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     fs::write(&path, source).with_context(|| path.display().to_string())
 }
 
-/// Returns the packages of these releases, oldest first, since a release refers to the ones before it.
+/// Returns the packages of these releases, oldest first, since a release refers to earlier ones.
 fn chosen(names: &[String]) -> Result<Vec<Package>> {
     let mut packages: Vec<Package> = serde_yaml::from_str(PACKAGES).context("xtask/src/vendor/packages.yaml")?;
     packages.sort_by_key(|package| release_key(&package.release));

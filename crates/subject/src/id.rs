@@ -58,7 +58,7 @@ impl<'a> CaseId<'a> {
     }
 
     /// Returns the group that lists the case: an operator version, a release and kind of vendored cases, or the first
-    /// folder of a path that has no more. A case outside every folder is a group of its own.
+    /// folder of a path that has no more. A case outside every folder is its own group.
     pub fn group(&self) -> &'a str {
         let first_folder = || self.path.split_once('/').map(|(folder, _)| folder);
         let two = self.first_parts(2).filter(|group| group.len() < self.path.len());

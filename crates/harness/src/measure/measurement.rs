@@ -124,7 +124,12 @@ impl Measurement {
         }
         let entry = self.entries.about(id).ok()?;
         let Some(version) = version else {
-            return Some(CaseResult::measured(id, entry.map_or(Outcome::Pass, Entry::outcome), Level::Required, None));
+            return Some(CaseResult::without_details(
+                id,
+                entry.map_or(Outcome::Pass, Entry::outcome),
+                Level::Required,
+                None,
+            ));
         };
         let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
         let outcome = match self.outcome(&version, case) {
@@ -133,7 +138,7 @@ impl Measurement {
             Measured::Unknown if case.facts.level == Level::Open => Outcome::Pass,
             Measured::NotAccepted | Measured::Unknown => return None,
         };
-        Some(CaseResult::measured(id, outcome, case.facts.level, case.facts.refusal))
+        Some(CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal))
     }
 
     /// Returns the outcome of a case of any level that ended without an answer. An entry for several cases is not conclusive for

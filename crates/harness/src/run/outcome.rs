@@ -322,12 +322,12 @@ impl CaseResult {
             judged: case.judged,
             rule: case.rule.clone(),
             evidence: case.evidence.clone(),
-            ..CaseResult::measured(&case.id, Outcome::Pass, case.level, case.refusal_class())
+            ..CaseResult::without_details(&case.id, Outcome::Pass, case.level, case.refusal_class())
         }
     }
 
-    /// Creates the result of a case from an earlier measurement, which has outcomes only.
-    pub(crate) fn measured(id: &str, outcome: Outcome, level: Level, class: Option<RefusalClass>) -> CaseResult {
+    /// Creates a result that has an outcome only.
+    pub(crate) fn without_details(id: &str, outcome: Outcome, level: Level, class: Option<RefusalClass>) -> CaseResult {
         CaseResult {
             id: id.to_owned(),
             outcome,

@@ -87,7 +87,7 @@ impl Header {
         }
     }
 
-    /// Sets the date of the run, as in `2026-01-31`.
+    /// Sets the date of the run, such as `2026-01-31`.
     #[must_use]
     pub fn dated(self, date: String) -> Header {
         Header { date: Some(date), ..self }

@@ -150,6 +150,9 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// The largest float16 number.
 const FLOAT16_MAX: f32 = 65504.0;
 
+/// The first opset in which Max and Min broadcast.
+const BROADCASTING: i64 = 8;
+
 /// Writes out limits. In version 1, an omitted one is the largest finite number of the type, in version 6 that of float.
 /// No attribute can represent that of double, so Max before the node and Min after it clamp infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
@@ -164,6 +167,12 @@ fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             ElementType::Float16 => FLOAT16_MAX * sign,
             _ => continue,
         };
+        if element == ElementType::Double && draft.onnx_opset() < BROADCASTING {
+            return impossible(format!(
+                "{} clamps to {name} as a 32-bit float, and no other node clamps infinities",
+                to.version
+            ));
+        }
         attributes::set(&mut draft.node, attributes::float(name, limit));
         if element == ElementType::Float16 {
             draft.edit(format!("attribute {name}={limit} keeps {} from returning infinities", to.version));
