@@ -102,7 +102,7 @@ fn hash_part(hash: &mut Hash, bytes: &[u8]) {
     hash.update(bytes);
 }
 
-/// Whether a digest covers the bounds of expected outputs.
+/// Coverage of the bounds of expected outputs by a digest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bounds {
     Covered,

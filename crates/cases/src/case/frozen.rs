@@ -1,4 +1,4 @@
-//! What a list of a suite version keeps of a case.
+//! Facts of a case that the list of a suite version keeps.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What changed between two versions of the suite.
+//! Changes between two versions of the suite.
 
 use std::collections::BTreeMap;
 use std::fmt;
