@@ -239,7 +239,7 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
 }
 
 /// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
-/// Results of another processor may differ, and are not kept. If the measurement does not name its processor, neither does the header.
+/// The header then names the features that both processors have, or none if the measurement does not name its processor.
 fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
     let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
@@ -247,11 +247,8 @@ fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec
         print::note(&format!("{place} was not measured, so all cases run"));
         return Ok(Vec::new());
     };
-    if measurement.processor().is_some_and(|processor| *processor != ProcessorFeature::here()) {
-        print::note(&format!("{place} was measured on another processor, so all cases run"));
-        return Ok(Vec::new());
-    }
-    header.machine.features = measurement.processor().cloned();
+    let here = ProcessorFeature::here();
+    header.machine.features = measurement.processor().map(|features| features.intersection(&here).copied().collect());
     let kept: Vec<CaseResult> = plan.ids().filter_map(|id| measurement.result(id)).collect();
     print::note(&format!("{} cases are unchanged since {place} was measured, and are not run again", kept.len()));
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();

@@ -24,6 +24,11 @@ pub fn describe(case: &Case) -> String {
         let verb = if case.refusal.is_some() { "violates" } else { "shows" };
         let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));
     }
+    for (title, reason) in [("because", &case.why), ("note", &case.note)] {
+        if !reason.is_empty() {
+            let _ = write!(text, "\n{title}: {}", line(reason));
+        }
+    }
     text.push_str("\n\n");
     text.push_str(&describe_parts(case));
     text
@@ -249,5 +254,10 @@ mod tests {
         };
         check("ai.onnx/Sum-13/broadcast_known_values/T=float", "\nshows C");
         check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nviolates C");
+        let nan = describe(&suite.find("ai.onnx/Clip-13/nan/T=float").unwrap().unwrap());
+        assert!(nan.starts_with("case ai.onnx/Clip-13/nan/T=float\nlevel recommended"), "{nan}");
+        assert!(nan.contains("\nnote: NumPy hands NaN on.\n"), "{nan}");
+        let refused = describe(&suite.find("ai.onnx/Abs-13/refuse/surplus-input").unwrap().unwrap());
+        assert!(refused.contains("\nbecause: The signature excludes"), "{refused}");
     }
 }

@@ -27,6 +27,10 @@ pub struct Case {
     pub rule: Option<RuleRef>,
     /// Level of the expectation: required, recommended or open.
     pub level: Level,
+    /// The reason for a level below required; empty if `note` or the operator says it.
+    pub why: String,
+    /// The note of the op.yaml on the case; may be empty.
+    pub note: String,
     /// True if the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, empty
     /// tensors or rank 0.
     pub is_edge: bool,
@@ -55,6 +59,8 @@ impl Case {
             refusal: None,
             rule: None,
             level: Level::Required,
+            why: String::new(),
+            note: String::new(),
             is_edge: false,
             is_hostile: false,
             evidence: Vec::new(),

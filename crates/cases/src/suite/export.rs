@@ -422,11 +422,9 @@ impl Exported {
         };
         let refusal = entry.refuse.as_ref().map(refusal).transpose()?;
         let has_more = entry.sha256.keys().any(|name| name != "model.onnx" && !name.starts_with("test_data_set_"));
+        let model = file("model.onnx")?;
         Ok(Case {
-            id: entry.id.clone(),
-            model: file("model.onnx")?,
             folder: has_more.then_some(home),
-            data,
             refusal,
             level: entry.level,
             is_edge: entry.edge,
@@ -434,6 +432,7 @@ impl Exported {
             evidence: entry.evidence.clone(),
             judged: entry.judged,
             rule: entry.rule.clone(),
+            ..Case::new(entry.id.clone(), model, data)
         })
     }
 }

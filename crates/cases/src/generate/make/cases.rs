@@ -59,6 +59,8 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
     let mut case = Case {
         rule: version.rule(planned.case.constraint.as_deref()),
         level: version.level(planned.case.level),
+        why: planned.case.why.clone(),
+        note: planned.case.note.clone(),
         is_edge: planned.case.edge,
         evidence,
         ..Case::new(
@@ -123,6 +125,8 @@ fn refused(
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
         rule: version.rule(refusal.constraint.as_deref()),
         level: version.level(refusal.level),
+        why: refusal.why.clone(),
+        note: refusal.note.clone(),
         ..Case::new(
             refusal.id.clone(),
             single_node_model(version.spec, planned.opset, &draft, &outputs),

@@ -19,6 +19,8 @@ pub(crate) struct PlannedRefusal {
     /// The broken constraint; `None` for a refusal from the signature.
     pub(crate) constraint: Option<String>,
     pub(crate) level: Level,
+    pub(crate) why: String,
+    pub(crate) note: String,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
     /// The node that breaks the rule.
@@ -60,7 +62,8 @@ fn broken_signature(
     let level = violation.level();
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
-    Some(PlannedRefusal { id, rule, constraint: None, level, control, node, name: None })
+    let (why, note) = (violation.why().to_owned(), String::new());
+    Some(PlannedRefusal { id, rule, constraint: None, level, why, note, control, node, name: None })
 }
 
 /// Adds the refusals of op.yaml.
@@ -85,6 +88,8 @@ fn add_refusals_of_file(
                 rule: rule.clone(),
                 constraint: file.constraint.clone(),
                 level: file.level,
+                why: file.why.clone(),
+                note: file.note.clone(),
                 control,
                 node: node.ok_or_else(|| error(PlanError::OutOfRange))?,
                 name: Some(file.name.clone()),

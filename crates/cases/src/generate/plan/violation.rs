@@ -39,6 +39,14 @@ pub(crate) enum Violation {
 }
 
 impl Violation {
+    /// Returns the reason for a level below required.
+    pub(crate) fn why(&self) -> &'static str {
+        match self.level() {
+            Level::Required => "",
+            _ => "The signature excludes the model, but no sentence says that a runtime refuses it.",
+        }
+    }
+
     /// Returns the level of the refusal: required if the node lacks something that the version needs.
     pub(crate) fn level(&self) -> Level {
         match self {
