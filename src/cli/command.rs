@@ -26,7 +26,7 @@ struct Arguments {
 enum Command {
     /// Check models: rules of the standard, other opsets and IR versions, and runtimes.
     Check(check::Arguments),
-    /// Show the cases whose outcome differs between two results files.
+    /// Show what changed between two runs, or between two measured versions of a runtime.
     Compare(compare::Arguments),
     /// Print a shell completion script.
     Completions(manual::CompletionArguments),
