@@ -369,10 +369,7 @@ mod tests {
             "runtime: onnxruntime\nversion: \"{version}\"\nstrict: true\nexact: true\nscope: ['ai.onnx/Abs-*', 'ai.onnx/Gather-*']\n\
              accepts: {{ir: [3, 14], opsets: {{ai.onnx: [1, {opset}]}}}}\nexpect:\n{entries}"
         );
-        let digests: String = onnx_conformance_cases::suite::recorded_digests()
-            .map(|(version, digest)| format!("{} {digest}\n", version.qualified()))
-            .collect();
-        Measurement::read("a.yaml", &text, Some(&digests)).unwrap().unwrap()
+        Measurement::read("a.yaml", &text, None).unwrap().unwrap()
     }
 
     fn compare(old: &Measurement, new: &Measurement) -> VersionChanges {

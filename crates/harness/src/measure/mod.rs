@@ -21,4 +21,4 @@ pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};
 pub use severity::Severity;
-pub use unchanged::UnchangedLine;
+pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

@@ -147,18 +147,19 @@ mod tests {
         assert!(!in_float("Cast", 13, "ai.onnx/Cast-13/known_values/T1=float,T2=double"));
         assert!(in_float("And", 7, "ai.onnx/And-7/known_values/T=bool"), "no type of And may be float");
         assert!(in_float("Add", 6, "ai.onnx/Add-6/legacy"));
-        assert!(in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=float@opset=28"));
-        assert!(!in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=double@opset=28"));
+        assert!(in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=float@opset=last"));
+        assert!(!in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=double@opset=last"));
     }
 
     #[test]
-    fn the_cases_of_a_runtime_that_ci_holds_are_all_counted() {
+    fn every_measured_case_is_counted() {
         let measurements = crate::measure::Measurements::embedded();
         let measurement = measurements.newest("onnxruntime").unwrap().unwrap();
         let overview = Overview::new(measurement, 21, &cases_in_float(21).unwrap());
         let judged = |version: &OperatorVersion, case: &RecordedCase| {
             let without_answer = || matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome.is_without_answer());
-            case.facts.level != Level::Open || without_answer()
+            let was_measured = measurement.was_measured(CaseId::parse(&case.id), Some(version));
+            was_measured && (case.facts.level != Level::Open || without_answer())
         };
         let all = Specs::embedded().all();
         let cases = all.map(|version| recorded_cases(&version).iter().filter(|case| judged(&version, case)).count());

@@ -326,20 +326,30 @@ impl CaseResult {
     /// Creates a pass of a case, to be completed.
     pub(super) fn for_case(case: &Case) -> CaseResult {
         CaseResult {
-            id: case.id.clone(),
-            outcome: Outcome::Pass,
+            judged: case.judged,
+            rule: case.rule.clone(),
+            evidence: case.evidence.clone(),
+            ..CaseResult::measured(&case.id, Outcome::Pass, case.level, case.refusal_class())
+        }
+    }
+
+    /// Creates the result of a case from an earlier measurement, which has outcomes only.
+    pub(crate) fn measured(id: &str, outcome: Outcome, level: Level, class: Option<RefusalClass>) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
+            outcome,
             message: String::new(),
             inputs: String::new(),
             missing: None,
             ulps: None,
             distance: None,
             flaky: None,
-            level: case.level,
-            class: case.refusal_class(),
-            judged: case.judged,
-            rule: case.rule.clone(),
+            level,
+            class,
+            judged: None,
+            rule: None,
             finding: None,
-            evidence: case.evidence.clone(),
+            evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),
             ms: 0.0,

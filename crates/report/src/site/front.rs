@@ -1,6 +1,6 @@
 //! Data of the front page: the columns, and the state of every operator version and type per column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
@@ -97,9 +97,18 @@ pub(crate) struct VersionRow {
     /// At its last opset.
     #[serde(flatten)]
     rows: RowsOfVersion,
-    /// At its earlier opsets, if they differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<RowsOfVersion>,
+    /// At earlier opsets, where they differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<EarlierRows>,
+}
+
+/// Rows of an operator version up to one of its opsets.
+#[derive(Debug, Serialize)]
+pub(crate) struct EarlierRows {
+    /// The last of these opsets.
+    until: u32,
+    #[serde(flatten)]
+    rows: RowsOfVersion,
 }
 
 /// Rows of an operator version.
@@ -128,8 +137,8 @@ pub(crate) struct VersionStates {
     deprecated: bool,
     /// At its last opset.
     states: StatesAtOpset,
-    /// At its earlier opsets, if they differ.
-    before: Option<StatesAtOpset>,
+    /// At earlier opsets, where they differ: each with the last opset for which it holds, in order.
+    before: Vec<(u32, StatesAtOpset)>,
     cases: usize,
 }
 
@@ -147,13 +156,24 @@ impl VersionStates {
     pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
         let last = *table.opsets.end();
         let states = StatesAtOpset::new(table, columns, last);
-        let has_later_cases = last > table.version.since && table.cases.iter().any(|case| case.opset == last);
-        let before = has_later_cases.then(|| StatesAtOpset::new(table, columns, last - 1));
+        let opsets: BTreeSet<u32> = table.cases.iter().map(|case| case.opset).collect();
+        let mut before: Vec<(u32, StatesAtOpset)> = Vec::new();
+        // The states change where further cases count.
+        for (opset, next) in opsets.iter().zip(opsets.iter().skip(1)) {
+            let earlier = StatesAtOpset::new(table, columns, *opset);
+            match before.last_mut().filter(|(_, known)| *known == earlier) {
+                Some((until, _)) => *until = next - 1,
+                None => before.push((next - 1, earlier)),
+            }
+        }
+        if before.last().is_some_and(|(_, known)| *known == states) {
+            before.pop();
+        }
         VersionStates {
             since: table.version.since,
             last,
             deprecated: table.spec.deprecated,
-            before: before.filter(|before| *before != states),
+            before,
             states,
             cases: table.cases.len(),
         }
@@ -189,12 +209,14 @@ impl FrontBuilder {
         let mut rows = Vec::new();
         for version in versions {
             self.cases += version.cases;
+            let earlier = |(until, states)| EarlierRows { until, rows: self.rows_of(states) };
+            let before = version.before.into_iter().map(earlier).collect();
             rows.push(VersionRow {
                 since: version.since,
                 last: version.last,
                 deprecated: version.deprecated,
                 rows: self.rows_of(version.states),
-                before: version.before.map(|before| self.rows_of(before)),
+                before,
             });
         }
         self.operators.push(OperatorRow {
@@ -293,14 +315,20 @@ mod tests {
     }
 
     #[test]
-    fn the_case_at_the_last_opset_counts_only_there() {
+    fn a_case_counts_from_its_opset_on() {
         let states = states_of_abs(|id| id.contains("@opset="));
-        let before = states.before.unwrap();
-        assert!(states.states.all[0].starts_with("w1/") && before.all[0].starts_with('r'), "{before:?}");
+        let [(until, before), ..] = &states.before[..] else { panic!("{states:?}") };
+        assert!(states.states.all[0].starts_with('w') && before.all[0].starts_with('r'), "{before:?}");
+        assert!((13..states.last).contains(until), "{until}");
         let float =
             |states: &StatesAtOpset| states.types.iter().find(|(label, _)| label == "float").unwrap().1[0].clone();
-        assert!(float(&states.states).starts_with('w') && float(&before).starts_with('r'), "{before:?}");
-        assert_eq!(states_of_abs(|_| false).before, None);
-        assert_eq!(states_of_abs(|_| true).before, None);
+        assert!(float(&states.states).starts_with('w') && float(before).starts_with('r'), "{before:?}");
+        let only_last = states_of_abs(|id| id.contains("@opset=last"));
+        let [.., (until, before)] = &only_last.before[..] else { panic!("{only_last:?}") };
+        assert!(*until == only_last.last - 1 && before.all[0].starts_with('r'), "{only_last:?}");
+        let counts =
+            |states: &VersionStates| states.before.iter().map(|(_, states)| states.all[0].clone()).collect::<Vec<_>>();
+        let right = counts(&states_of_abs(|_| false));
+        assert!(right.iter().all(|state| state.starts_with('r')), "{right:?}");
     }
 }

@@ -235,8 +235,14 @@ fn slice_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if draft.has_input(4) && draft.known_ints(4, "steps")?.iter().any(|step| *step != 1) {
-        return impossible(format!("{} does not support steps", to.version));
+    if draft.has_input(4) {
+        let steps = draft.known_ints(4, "steps")?;
+        if steps.len() != draft.known_ints(1, "starts")?.len() {
+            return impossible("steps and starts differ in their number of elements");
+        }
+        if steps.iter().any(|step| *step != 1) {
+            return impossible(format!("{} does not support steps", to.version));
+        }
     }
     for (position, name) in [(1, "starts"), (2, "ends"), (3, "axes")] {
         list_to_attribute(draft, position, name, to)?;

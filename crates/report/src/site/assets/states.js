@@ -57,7 +57,7 @@ site.front = async () => {
   front.newest = [...newest.values()];
   front.newestOpset = front.domains.find((domain) => domain.name === "ai.onnx").newest;
   for (const operator of front.operators) {
-    for (const rows of operator.v.flatMap((version) => [version, version.before]).filter(Boolean)) {
+    for (const rows of operator.v.flatMap((version) => [version, ...(version.before || [])])) {
       rows.byType = new Map(rows.types.map(([type, ...of]) => [type, of]));
     }
   }
@@ -84,8 +84,8 @@ site.takes = (column, domain, opset) => {
   return Boolean(range) && range[0] <= opset && opset <= range[1];
 };
 
-/** The rows of a version at an opset of its domain. Its case at the last opset counts only there. */
-site.rowsAt = (version, opset) => (version.before && opset < version.last ? version.before : version);
+/** The rows of a version at an opset of its domain. A case counts from its own opset on. */
+site.rowsAt = (version, opset) => (version.before || []).find((rows) => opset <= rows.until) || version;
 
 /** State of a version on a column at an opset, in all types or in one; nothing if the version does not have the type. */
 site.stateAt = (front, operator, version, opset, at, type, level) => {
