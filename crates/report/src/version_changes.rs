@@ -174,12 +174,25 @@ pub struct ChangedBehaviour {
 
 /// Kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub(crate) enum Kind {
     Broken,
     Fixed,
     Otherwise,
     NewlyTaken,
     NoLongerTaken,
+}
+
+impl Kind {
+    /// Returns the title of its list.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Kind::Broken => "broken",
+            Kind::Fixed => "fixed",
+            Kind::Otherwise => "fail in another way",
+            Kind::NewlyTaken => "newly taken",
+            Kind::NoLongerTaken => "no longer taken",
+        }
+    }
 }
 
 /// Groups by operator and outcomes.
@@ -248,14 +261,14 @@ impl VersionChanges {
         self.broken.cases > 0 || self.otherwise.groups.iter().any(ends_worse)
     }
 
-    /// Returns the kinds of changes with their titles, the most important first.
-    pub(crate) fn kinds(&self) -> [(&'static str, &Changes); 5] {
+    /// Returns the changes by kind, the most important first.
+    pub(crate) fn kinds(&self) -> [(Kind, &Changes); 5] {
         [
-            ("broken", &self.broken),
-            ("fixed", &self.fixed),
-            ("fail in another way", &self.otherwise),
-            ("newly taken", &self.newly_taken),
-            ("no longer taken", &self.no_longer_taken),
+            (Kind::Broken, &self.broken),
+            (Kind::Fixed, &self.fixed),
+            (Kind::Otherwise, &self.otherwise),
+            (Kind::NewlyTaken, &self.newly_taken),
+            (Kind::NoLongerTaken, &self.no_longer_taken),
         ]
     }
 }

@@ -8,7 +8,7 @@ use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 use onnx_conformance_subject::Opsets;
 
-use crate::version_changes::{ChangeGroup, ChangedBehaviour, Changes, SideFacts, VersionChanges};
+use crate::version_changes::{ChangeGroup, ChangedBehaviour, Changes, Kind, SideFacts, VersionChanges};
 
 /// Number of behaviours of a group that are named unless everything is printed.
 const NAMED: usize = 5;
@@ -26,8 +26,8 @@ impl VersionChanges {
         for line in self.counts() {
             let _ = writeln!(text, "  {line}");
         }
-        for (title, changes) in self.kinds().into_iter().filter(|(_, changes)| changes.cases > 0) {
-            let _ = writeln!(text, "\n{title}: {}", self.heading(changes));
+        for (kind, changes) in self.kinds().into_iter().filter(|(_, changes)| changes.cases > 0) {
+            let _ = writeln!(text, "\n{}", heading(kind, changes));
             let shown = shown(changes, most);
             let width =
                 |of: &dyn Fn(&ChangeGroup) -> String| shown.iter().map(|group| of(group).len()).max().unwrap_or(0);
@@ -59,11 +59,11 @@ impl VersionChanges {
         for line in self.counts() {
             let _ = writeln!(text, "- {line}");
         }
-        for (title, changes) in self.kinds().into_iter().filter(|(_, changes)| changes.cases > 0) {
+        for (kind, changes) in self.kinds().into_iter().filter(|(_, changes)| changes.cases > 0) {
             let _ = writeln!(
                 text,
-                "\n### {title}: {}\n\n| operator | outcome | behaviours |\n|---|---|---|",
-                self.heading(changes)
+                "\n### {}\n\n| operator | outcome | behaviours |\n|---|---|---|",
+                heading(kind, changes)
             );
             for group in shown(changes, most) {
                 let behaviours = behaviours(group, most, &escape::markdown_cell_code);
@@ -109,16 +109,6 @@ impl VersionChanges {
         domains.into_iter().filter_map(of_domain).chain([("IR versions".to_owned(), ir)]).collect()
     }
 
-    /// Formats the number of cases, with the outcomes of newly taken ones.
-    fn heading(&self, changes: &Changes) -> String {
-        let cases = plural(changes.cases, "case");
-        if !std::ptr::eq(changes, &self.newly_taken) {
-            return cases;
-        }
-        let outcomes = changes.outcomes().into_iter().map(|(outcome, count)| format!("{count} {}", outcome.name()));
-        format!("{cases}: {}", outcomes.collect::<Vec<_>>().join(", "))
-    }
-
     /// Returns the lines of counts.
     fn counts(&self) -> Vec<String> {
         let mut lines = vec![format!(
@@ -134,6 +124,16 @@ impl VersionChanges {
         }
         lines
     }
+}
+
+/// Formats the title with the number of cases, and the outcomes of newly taken ones.
+fn heading(kind: Kind, changes: &Changes) -> String {
+    let heading = format!("{}: {}", kind.title(), plural(changes.cases, "case"));
+    if kind != Kind::NewlyTaken {
+        return heading;
+    }
+    let outcomes = changes.outcomes().into_iter().map(|(outcome, count)| format!("{count} {}", outcome.name()));
+    format!("{heading}: {}", outcomes.collect::<Vec<_>>().join(", "))
 }
 
 fn shown(changes: &Changes, most: usize) -> &[ChangeGroup] {
