@@ -230,12 +230,7 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             Some(version) => all.get(runtime, version)?,
             None => all.newest(runtime)?,
         };
-        let unknown = || {
-            let runtimes =
-                all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
-            let known = runtimes.collect::<Vec<_>>().join(", ");
-            Usage(format!("--runtime {name}: no such measurement; measured runtimes: {known}"))
-        };
+        let unknown = || Usage(format!("--runtime {name}: no such measurement; measured runtimes: {}", all.names()));
         found.push(measurement.ok_or_else(unknown)?);
     }
     Ok(found)

@@ -28,7 +28,7 @@ enum Command {
     Check(check::Arguments),
     /// Show the cases that changed between two versions of the suite.
     Changes(changes::Arguments),
-    /// Show the cases whose outcome differs between two results files.
+    /// Show what changed between two runs, or between two measured versions of a runtime.
     Compare(compare::Arguments),
     /// Print a shell completion script.
     Completions(manual::CompletionArguments),

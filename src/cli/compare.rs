@@ -1,25 +1,33 @@
-//! `compare`: the changes between two runs.
+//! `compare`: the changes between two runs, or between two versions of a runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use onnx_conformance_cases::case::{Variant, read_text};
+use onnx_conformance_cases::suite::{Generated, Suite};
+use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::{MeasuredDigests, Measurement, Measurements};
 use onnx_conformance_harness::run::Read;
 use onnx_conformance_report::compare::Comparison;
+use onnx_conformance_report::version_changes::{Side, VersionChanges};
 
+use crate::cli::usage::Usage;
 use crate::cli::{options, print, results_file};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Results file of the older run
+    /// Results file of the older run, expectation file of a measured version, or a measured version such as onnxruntime@1.31.1
     #[arg(value_name = "OLD")]
     old: PathBuf,
 
-    /// Results file of the newer run
+    /// The newer one, in any of these forms
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
-    /// Compare files even if they are truncated or some cases have no result
+    /// Compare results files even if they are truncated or some cases have no result
     #[arg(long)]
     allow_incomplete: bool,
 
@@ -27,9 +35,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Print at most this many cases of each kind; 0 for all. JSON always has all
+    /// Print at most this many cases of each kind, or lines if a measurement is compared; 0 for all. JSON always has all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
+
+    /// Print everything, as --show 0 does
+    #[arg(long, conflicts_with = "show")]
+    all: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -39,29 +51,128 @@ enum Format {
     Markdown,
 }
 
+/// Something to compare.
+#[derive(Debug)]
+enum Compared {
+    /// A results file.
+    Results(Box<Read>),
+    /// An expectation file of a measured version.
+    File(Box<Measurement>),
+    /// An embedded measurement.
+    Embedded(&'static Measurement),
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let (old, new) = (results_file::read(&arguments.old)?, results_file::read(&arguments.new)?);
+    let (old, new) = (open(&arguments.old)?, open(&arguments.new)?);
     let mut is_incomplete = false;
-    for (path, read) in [(&arguments.old, &old), (&arguments.new, &new)] {
-        note_missing(&path.display().to_string(), read);
-        is_incomplete |= !read.is_complete();
+    for (path, compared) in [(&arguments.old, &old), (&arguments.new, &new)] {
+        if let Compared::Results(read) = compared {
+            note_missing(&path.display().to_string(), read);
+            is_incomplete |= !read.is_complete();
+        }
     }
-    let comparison = Comparison::new(&old, &new);
-    if !comparison.is_same_suite {
-        print::note("the two runs used different suites, so cases with the same id may differ");
-    }
-    match arguments.format {
-        Format::Text => print::line(&comparison.text(arguments.show))?,
-        Format::Markdown => print::line(&comparison.markdown(arguments.show))?,
-        Format::Json => print::json(&comparison)?,
-    }
+    let most = if arguments.all { usize::MAX } else { arguments.show };
+    let is_worse = match (&old, &new) {
+        (Compared::Results(old), Compared::Results(new)) => runs(old, new, arguments.format, most)?,
+        _ => {
+            let sides = [(&arguments.old, &old), (&arguments.new, &new)];
+            versions(sides.map(|(path, compared)| (path.as_path(), compared)), arguments.format, most)?
+        }
+    };
     if is_incomplete && !arguments.allow_incomplete {
         print::note(
             "cases without a result cannot be compared; finish the run with --resume, or use --allow-incomplete",
         );
         return Ok(exit::HARNESS);
     }
-    Ok(if comparison.is_worse() { exit::REGRESSION } else { exit::SUCCESS })
+    Ok(if is_worse { exit::REGRESSION } else { exit::SUCCESS })
+}
+
+/// Prints the changes between two runs. Returns true if a case got worse.
+fn runs(old: &Read, new: &Read, format: Format, most: usize) -> anyhow::Result<bool> {
+    let comparison = Comparison::new(old, new);
+    if !comparison.is_same_suite {
+        print::note("the two runs used different suites, so cases with the same id may differ");
+    }
+    match format {
+        Format::Text => print::line(&comparison.text(most))?,
+        Format::Markdown => print::line(&comparison.markdown(most))?,
+        Format::Json => print::json(&comparison)?,
+    }
+    Ok(comparison.is_worse())
+}
+
+/// Prints the changes between two versions, at least one of which is a measurement. Returns true if a case got worse.
+fn versions(sides: [(&Path, &Compared); 2], format: Format, most: usize) -> anyhow::Result<bool> {
+    for (path, compared) in sides {
+        if let Compared::Results(read) = compared {
+            check_run(path, read)?;
+        }
+    }
+    let [old, new] = sides.map(|(_, compared)| match compared {
+        Compared::Results(read) => Side::from_results(read),
+        Compared::File(measurement) => Side::from_measurement(measurement),
+        Compared::Embedded(measurement) => Side::from_measurement(measurement),
+    });
+    let changes = VersionChanges::new(&old, &new, Findings::embedded()?);
+    match format {
+        Format::Text => print::line(&changes.text(most))?,
+        Format::Markdown => print::line(&changes.markdown(most))?,
+        Format::Json => print::json(&changes)?,
+    }
+    Ok(changes.is_worse())
+}
+
+/// Fails if a run cannot be compared with a measurement, and prints a note if it used another suite.
+fn check_run(path: &Path, read: &Read) -> anyhow::Result<()> {
+    let (place, variant) = (path.display(), read.header.selected.variant);
+    if variant != Variant::Runtime {
+        bail!(Usage(format!("{place}: is about the variant {variant}; measurements are about {}", Variant::Runtime)));
+    }
+    if read.header.digest != Suite::project(None, Generated::embedded())?.digest()? {
+        print::note(&format!("{place}: the run used another suite, so cases with the same id may differ"));
+    }
+    Ok(())
+}
+
+/// Opens a file, or finds the measurement of this name.
+fn open(argument: &Path) -> anyhow::Result<Compared> {
+    let is_yaml = argument.extension().is_some_and(|it| it == "yaml" || it == "yml");
+    if is_yaml {
+        return Ok(Compared::File(Box::new(measurement(argument)?)));
+    }
+    let all = Measurements::embedded();
+    let name = argument.to_str().filter(|_| !argument.exists()).unwrap_or_default();
+    let (runtime, version) = name.split_once('@').unwrap_or((name, ""));
+    let is_runtime = all.runtimes().iter().any(|(known, _)| *known == runtime);
+    if !is_runtime && !name.contains('@') {
+        return Ok(Compared::Results(Box::new(results_file::read(argument)?)));
+    }
+    let measurement = all.get(runtime, version)?.ok_or_else(|| {
+        Usage(format!(
+            "{}: no such file or measurement; write NAME@VERSION of a measured version: {}",
+            line(name),
+            all.names()
+        ))
+    })?;
+    Ok(Compared::Embedded(measurement))
+}
+
+/// Reads the measurement in an expectation file, with the digests next to it.
+fn measurement(path: &Path) -> anyhow::Result<Measurement> {
+    let place = path.display().to_string();
+    let text = read_text(path).with_context(|| place.clone())?;
+    let beside = MeasuredDigests::path(path);
+    let digests =
+        if beside.exists() { Some(read_text(&beside).with_context(|| beside.display().to_string())?) } else { None };
+    let measurement = Measurement::read(&place, &text, digests.as_deref())?;
+    let without_version = || {
+        format!(
+            "{place}: has no `version`, so it is not the measurement of a version; `run --update-expectations` with a file \
+             called RUNTIME/VERSION.yaml writes one"
+        )
+    };
+    measurement.with_context(without_version)
 }
 
 fn note_missing(place: &str, read: &Read) {

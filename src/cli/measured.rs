@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let overviews = all
         .par_iter()
         .filter(|measurement| is_meant(measurement.runtime()))
-        .map(|measurement| Overview::new(measurement, &operators))
+        .map(|measurement| Overview::new(measurement, arguments.opset, &operators))
         .collect::<Vec<_>>();
     match arguments.format {
         Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,

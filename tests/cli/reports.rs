@@ -99,3 +99,51 @@ fn a_name_that_selects_nothing_is_corrected() {
     call(&["diff", "Sofmax", "1", "13"]).expect(4, "did you mean 'Softmax'?");
     call(&["run", "--report", "html=a"]).expect(64, "expected junit=FILE, markdown=FILE or badge=FILE");
 }
+
+#[test]
+fn two_measured_versions_are_compared_by_behaviour() {
+    let versions = ["compare", "onnxruntime@1.31.1", "onnxruntime@1.32.0"];
+    let markdown = call(&[&versions[..], &["--format", "markdown"]].concat()).expect(1, "### fixed: ").out;
+    let (head, _) = markdown.split_once("\n### fixed: ").unwrap();
+    check("compare-versions", head);
+    let text = call(&versions).expect(1, "\nbroken: ").out;
+    assert!(text.contains("; --all prints everything"), "{text}");
+    let all = call(&[&versions[..], &["--all"]].concat()).expect(1, "\nnewly taken: ").out;
+    assert!(all.lines().count() > text.lines().count() && !all.contains("--all"), "{all}");
+    let json = call(&[&versions[..], &["--format", "json"]].concat()).expect(1, "\"broken\"").out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let cases = |kind: &str| json[kind]["cases"].as_u64().unwrap();
+    assert!(text.contains(&format!("{} are broken, {} fixed, ", cases("broken"), cases("fixed"))), "{text}");
+    call(&["compare", "expectations/onnxruntime/1.32.0.yaml", "onnxruntime@1.32.0"])
+        .expect(0, " 0 are broken, 0 fixed, ");
+}
+
+#[test]
+fn a_run_is_compared_with_a_measured_version() {
+    let folder = Folder::new();
+    let results = folder.file("results.jsonl");
+    call(&["run", "ai.onnx/Abs-13/**", "--results", &results]).expect(0, " pass");
+    let called = call(&["compare", "onnxruntime@1.32.0", &results]).expect(0, "\nfixed: ");
+    assert!(called.out.starts_with("onnxruntime 1.32.0 -> builtin "), "{}", called.out);
+    assert!(!called.err.contains("another suite"), "{}", called.err);
+    call(&["run", "ai.onnx/Abs-13/known_values", "--variant", "constants", "--results", &results])
+        .expect(3, "8 not-applicable");
+    call(&["compare", &results, "onnxruntime@1.32.0"]).expect(64, "is about the variant constants");
+}
+
+#[test]
+fn what_cannot_be_compared_is_named_with_what_can() {
+    for name in ["onnxruntime@9.9.9", "onnxruntime", "nothing@1"] {
+        let text =
+            format!("{name}: no such file or measurement; write NAME@VERSION of a measured version: onnx-reference (");
+        let called = call(&["compare", "onnxruntime@1.32.0", name]).expect(64, &text);
+        assert!(called.err.contains("tract (0.23.0, 0.23.9)"), "{}", called.err);
+    }
+    let folder = Folder::new();
+    let plain = folder.write("plain.yaml", "runtime: a\nexpect: []\n");
+    call(&["compare", "onnxruntime@1.32.0", &plain]).expect(4, "plain.yaml: has no `version`");
+    let inexact = folder.write("inexact.yaml", "runtime: a\nversion: 1.2\nexpect: []\n");
+    call(&["compare", "onnxruntime@1.32.0", &inexact]).expect(4, "a measurement needs `exact: true`");
+    call(&["compare", "onnxruntime@1.32.0", &folder.file("none.yaml")]).expect(4, "none.yaml");
+    call(&["compare", "onnxruntime@1.32.0", "tract@0.23.9", "--all", "--show", "3"]).expect(64, "cannot be used with");
+}

@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_harness::measure::Severity;
 use onnx_conformance_harness::run::{CaseResult, Outcome};
-
-use crate::site::Severity;
 
 /// Number of words of a message that distinguish failures.
 const WORDS: usize = 8;

@@ -23,6 +23,8 @@ pub mod site;
 pub mod specification;
 pub mod terminal;
 pub mod traps;
+pub mod version_changes;
+mod version_changes_text;
 pub mod version_history;
 
 #[cfg(test)]

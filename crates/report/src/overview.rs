@@ -52,7 +52,8 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
          declined: a feature that the runtime reports as missing\n\
          crashed: the process ended, or did not answer in time\n\
          not taken: an opset or IR version that the runtime does not accept\n\
-         right: measured operators of ai.onnx at opset {opset} whose required cases in float all pass\n\
+         right: measured operators of ai.onnx at opset {opset} whose required cases in float all pass and none crashes\n\
+         -: the runtime does not accept opset {opset}, or nothing was measured\n\
          `op OPERATOR@VERSION` shows one operator, `finding --runtime NAME` the causes of failures."
     );
     text
@@ -62,7 +63,7 @@ fn row(of: &Overview) -> [String; 11] {
     let counts = [of.passed, of.wrong, of.failed, of.declined, of.crashed, of.not_taken].map(|count| count.to_string());
     let [passed, wrong, failed, declined, crashed, not_taken] = counts;
     let date = of.date.clone().unwrap_or_default();
-    let right = format!("{} of {}", of.right, of.operators);
+    let right = if of.operators == 0 { "-".to_owned() } else { format!("{} of {}", of.right, of.operators) };
     let platform = of.platform.clone().unwrap_or_default();
     let cpu = of.cpu.as_ref().map(|features| format!(" ({})", feature_list(features))).unwrap_or_default();
     let [runtime, version, date, platform] =

@@ -135,8 +135,12 @@ impl Findings {
     /// Returns the finding for a result; `None` if it is not a failure or the runtime declined the case.
     pub fn for_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
         let id = CaseId::parse(&result.id);
-        let is_shown = is_failure(result.outcome) && id.variant == Variant::Runtime;
-        is_shown.then(|| self.for_case(runtime, id.path)).flatten()
+        (id.variant == Variant::Runtime).then(|| self.for_outcome(runtime, id.path, result.outcome)).flatten()
+    }
+
+    /// Returns the finding for the outcome of a case; `None` if it is not a failure or the runtime declined the case.
+    pub fn for_outcome(&self, runtime: &str, id: &str, outcome: Outcome) -> Option<&Finding> {
+        is_failure(outcome).then(|| self.for_case(runtime, id)).flatten()
     }
 
     /// Returns the failures of a measurement without a finding: required cases from the specs, and cases of any level and

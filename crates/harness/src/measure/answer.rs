@@ -7,6 +7,7 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use serde::Serialize;
 
+use crate::measure::at_opset::counts_at;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
 use crate::run::Outcome;
@@ -178,15 +179,20 @@ impl Measurement {
         NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
     }
 
-    /// Returns the measured cases of a level that have the types of the node and satisfy `is_asked`, with their outcomes. A case
-    /// that ended without an answer counts as required.
+    /// Returns the measured cases of a level that have the types of the node, count at its opset and satisfy `is_asked`, with
+    /// their outcomes. A case that ended without an answer counts as required.
     fn ended(
         &self,
         kind: &NodeKind,
         level: Level,
         is_asked: impl Fn(&RecordedCase) -> bool,
     ) -> Vec<(&'static RecordedCase, Outcome)> {
-        let is_about = |case: &&RecordedCase| case.facts.refusal.is_none() && kind.has_types_of(case) && is_asked(case);
+        let is_about = |case: &&RecordedCase| {
+            case.facts.refusal.is_none()
+                && kind.has_types_of(case)
+                && is_asked(case)
+                && counts_at(kind.opset, &kind.version, case)
+        };
         let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
             // A runtime that gives no answer fails, even if the standard leaves the result open.
             Measured::Ended(outcome) if outcome.is_without_answer() => {
@@ -253,6 +259,7 @@ mod tests {
     use onnx_conformance_check::Limits;
     use onnx_conformance_check::infer::infer;
     use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 
     use super::*;
 
@@ -289,6 +296,19 @@ mod tests {
         assert_eq!(answer(&plain, &one.replace("mismatch", "unsupported")).verdict, NodeVerdict::PartlyNotHere);
         assert_eq!(answer(&plain, &all.replace("unsupported", "error")).verdict, NodeVerdict::Fails);
         assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);
+    }
+
+    #[test]
+    fn a_case_above_the_opset_of_the_model_does_not_count() {
+        let abs = |opset: u32| {
+            format!(
+                "<ir_version: 14, opset_import: [\"\": {opset}]> g (float[2, 3, 4] x) => (float[2, 3, 4] y) {{ y = Abs (x) }}"
+            )
+        };
+        let newest = Specs::embedded().newest_opset(DEFAULT_DOMAIN).unwrap();
+        let last = "  - {cases: 'ai.onnx/Abs-13/ranks/*/*@opset=last', outcome: mismatch}\n";
+        assert_eq!(answer(&abs(21), last).verdict, NodeVerdict::Runs);
+        assert_eq!(answer(&abs(newest), last).verdict, NodeVerdict::Wrong);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use onnx_conformance_cases::case::{Case, CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, recorded_cases};
-use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
@@ -190,6 +190,12 @@ impl Measurement {
     pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         self.entries.rest().is_in_scope(id.path)
             && self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
+    }
+
+    /// Returns true if the runtime accepts files with this opset, in the lowest IR version that has it.
+    pub fn takes_opset(&self, domain: &str, opset: u32) -> bool {
+        let lowest = Specs::embedded().releases().ok().and_then(|all| all.lowest_ir(domain, opset)).unwrap_or_default();
+        self.takes.has_ir(i64::from(lowest.max(3))) && self.takes.has_opset(domain, i64::from(opset))
     }
 
     /// Returns true if the runtime accepts files with the opset and IR version of a case.

@@ -58,6 +58,12 @@ impl Measurements {
         runtimes
     }
 
+    /// Returns each measured runtime with its versions, as text: `rten (0.27.0), tract (0.23.0, 0.23.9)`.
+    pub fn names(&self) -> String {
+        let runtimes = self.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
+        runtimes.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the measurement of a version of a runtime; `None` if it was not measured.
     pub fn get(&self, runtime: &str, version: &str) -> Result<Option<&Measurement>, ExpectationError> {
         let file = self.files.iter().find(|file| file.runtime == runtime && file.version == version);

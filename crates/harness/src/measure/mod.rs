@@ -1,6 +1,7 @@
 //! Measurements: outcomes of every case given to a version of a runtime, read from its expectation file.
 
 mod answer;
+mod at_opset;
 mod digests;
 mod entries;
 mod history;
@@ -8,13 +9,16 @@ mod measurement;
 mod measurements;
 mod node_kind;
 mod overview;
+mod severity;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
+pub use at_opset::{counts_at, opset_of_case};
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};
+pub use severity::Severity;
 pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

@@ -12,11 +12,13 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_cases::case::{CaseId, type_in_id};
 use onnx_conformance_cases::suite::RecordedCase;
 
-/// Operator version of a node, its known type arguments, and its settings.
+/// Operator version and opset of a node, its known type arguments, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeKind {
     /// The operator version.
     pub version: OperatorVersion,
+    /// The opset of the operator's domain in the node's model.
+    pub opset: u32,
     /// Types of the type parameters that the version leaves open, in the spelling of ids.
     pub types: BTreeMap<String, String>,
     /// The settings.
@@ -30,7 +32,7 @@ impl NodeKind {
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
         let types = type_arguments(spec, facts);
         let types = types.into_iter().map(|(name, found)| (name.to_owned(), type_in_id(&found))).collect();
-        Some(NodeKind { version: spec.version.clone(), types, settings: Settings::from_node(spec, facts) })
+        Some(NodeKind { version: spec.version.clone(), opset, types, settings: Settings::from_node(spec, facts) })
     }
 
     /// Returns true if a case has these types: no type parameter that both have differs.

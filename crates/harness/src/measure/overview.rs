@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance_cases::case::{CaseId, Level};
+use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
@@ -10,6 +10,7 @@ use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
 use crate::measure::measurement::{Measured, Measurement};
+use crate::measure::severity::Severity;
 use crate::run::{Outcome, ProcessorFeatures};
 
 /// Measured cases from the specs by outcome, and the operators that a version of a runtime computes correctly.
@@ -42,13 +43,13 @@ pub struct Overview {
     pub not_taken: usize,
     /// Number of operators of ONNX's own domain that are correct in float at the opset.
     pub right: usize,
-    /// Number of operators measured there.
+    /// Number of operators measured there; 0 if the runtime does not accept the opset.
     pub operators: usize,
 }
 
 impl Overview {
-    /// Summarizes a measurement. An operator is correct if all its measured cases pass.
-    pub fn new(measurement: &Measurement, operators: &[CasesOfOperator]) -> Overview {
+    /// Summarizes a measurement, with the number of these operators that are correct at the opset.
+    pub fn new(measurement: &Measurement, opset: u32, operators: &[CasesOfOperator]) -> Overview {
         let mut overview = Overview {
             runtime: measurement.runtime().to_owned(),
             version: measurement.version().to_owned(),
@@ -77,11 +78,9 @@ impl Overview {
             }
         }
         for (version, cases) in operators {
-            let outcomes = cases.iter().map(|case| measurement.outcome(version, case));
-            let measured: Vec<Measured> = outcomes.filter(|outcome| *outcome != Measured::Unknown).collect();
-            let is_right = measured.iter().all(|outcome| *outcome == Measured::Ended(Outcome::Pass));
-            overview.operators += usize::from(!measured.is_empty());
-            overview.right += usize::from(!measured.is_empty() && is_right);
+            let severity = measurement.severity_at(opset, version, cases);
+            overview.operators += usize::from(severity.is_some());
+            overview.right += usize::from(severity == Some(Severity::Right));
         }
         overview
     }
@@ -106,7 +105,7 @@ impl Overview {
 /// Cases of an operator version at an opset.
 pub type CasesOfOperator = (OperatorVersion, Vec<&'static RecordedCase>);
 
-/// Returns the operators of ONNX's own domain at an opset, by name, each with its required cases that use float wherever allowed.
+/// Returns the operators of ONNX's own domain at an opset, by name, each with its cases that use float wherever allowed.
 pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
     let (specs, mut operators) = (Specs::embedded(), Vec::new());
     for version in specs.all().filter(|version| version.domain == DEFAULT_DOMAIN) {
@@ -114,9 +113,7 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
         if spec.deprecated || !specs.opsets(&version)?.contains(&opset) {
             continue;
         }
-        let is_meant =
-            |case: &&RecordedCase| case.facts.level == Level::Required && is_in_float(spec, CaseId::parse(&case.id));
-        let cases = recorded_cases(&version).iter().filter(is_meant).collect();
+        let cases = recorded_cases(&version).iter().filter(|case| is_in_float(spec, CaseId::parse(&case.id))).collect();
         operators.push((version, cases));
     }
     Ok(operators)
@@ -126,7 +123,9 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
 fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
     let float = ValueType::Tensor(ElementType::Float);
     let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
-    id.parts().last().unwrap_or_default().split(',').all(|pair| {
+    let last = id.parts().last().unwrap_or_default();
+    let types = last.split_once('@').map_or(last, |(types, _)| types);
+    types.split(',').all(|pair| {
         let (parameter, named) = pair.split_once('=').unwrap_or_default();
         named == "float" || !may_be_float(parameter)
     })
@@ -135,6 +134,7 @@ fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::case::Level;
 
     #[test]
     fn a_case_is_in_float_where_no_type_is_another_that_may_be() {
@@ -147,13 +147,15 @@ mod tests {
         assert!(!in_float("Cast", 13, "ai.onnx/Cast-13/known_values/T1=float,T2=double"));
         assert!(in_float("And", 7, "ai.onnx/And-7/known_values/T=bool"), "no type of And may be float");
         assert!(in_float("Add", 6, "ai.onnx/Add-6/legacy"));
+        assert!(in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=float@opset=last"));
+        assert!(!in_float("Abs", 13, "ai.onnx/Abs-13/ranks/X=2x3x4/T=double@opset=last"));
     }
 
     #[test]
     fn every_measured_case_is_counted() {
         let measurements = crate::measure::Measurements::embedded();
         let measurement = measurements.newest("onnxruntime").unwrap().unwrap();
-        let overview = Overview::new(measurement, &cases_in_float(21).unwrap());
+        let overview = Overview::new(measurement, 21, &cases_in_float(21).unwrap());
         let judged = |version: &OperatorVersion, case: &RecordedCase| {
             let without_answer = || matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome.is_without_answer());
             let was_measured = measurement.was_measured(CaseId::parse(&case.id), Some(version));

@@ -244,6 +244,13 @@ impl Outcome {
         level == Level::Open && !self.is_without_answer()
     }
 
+    /// Returns true if the outcome of a case of this level counts. Outcomes that are left open never count. A recommendation
+    /// only counts if the judgement is strict or the runtime gives no answer.
+    pub fn counts(self, level: Level, strict: bool) -> bool {
+        let is_asked = strict || level != Level::Recommended || self.is_without_answer();
+        is_asked && !self.is_left_open(level)
+    }
+
     /// Returns true if the outcome is neither a pass nor a failure: the case was not sent, or proves nothing.
     pub const fn is_inconclusive(self) -> bool {
         matches!(self, Outcome::NotApplicable | Outcome::NotDeclared)
@@ -366,11 +373,9 @@ impl CaseResult {
         cells.filter_map(|cell| Some(operator(cell.parse::<Cell>().ok()?.version()))).collect()
     }
 
-    /// Returns true if the outcome counts for a runtime. Outcomes that are left open never count. A recommendation only
-    /// counts if the run is strict or the runtime gives no answer.
+    /// Returns true if the outcome counts for a runtime.
     pub fn counts(&self, strict: bool) -> bool {
-        let is_asked = strict || self.level != Level::Recommended || self.outcome.is_without_answer();
-        is_asked && !self.outcome.is_left_open(self.level)
+        self.outcome.counts(self.level, strict)
     }
 
     /// Returns true if the outcome counts in a strict run and is conclusive.

@@ -271,7 +271,7 @@ fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Returns the files that the runtime declares to accept in a results file.
-fn declared(read: &Read) -> Option<Accepted> {
+pub(crate) fn declared(read: &Read) -> Option<Accepted> {
     let runtime = &read.header.runtime;
     let (opsets, ir) = (runtime.opsets.clone()?, runtime.ir.unwrap_or(Opsets::UpTo(u32::MAX)));
     Some(Accepted { ir, opsets })

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::Level;
-use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::measure::{Measured, Severity};
 use serde::Serialize;
 
 use crate::site::columns::ShownColumns;
 use crate::site::operator::letter;
-use crate::site::severity::{Ending, Severity};
+use crate::site::severity::Ending;
 use crate::site::table::VersionTable;
 
 /// A failing behaviour on a column, for all versions with the same outcome.

@@ -1,6 +1,6 @@
 //! Data of the front page: the columns, and the state of every operator version and type per column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::site::column::Column;
 use crate::site::intern::Interned;
 use crate::site::severity::CellState;
-use crate::site::table::{Levels, VersionTable, states};
+use crate::site::table::{CaseRow, Levels, VersionTable, states};
 
 /// Data of the front page. Types, rows and domains are referenced by position.
 #[derive(Debug, Serialize)]
@@ -94,6 +94,26 @@ pub(crate) struct VersionRow {
     last: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deprecated: bool,
+    /// At its last opset.
+    #[serde(flatten)]
+    rows: RowsOfVersion,
+    /// At earlier opsets, where they differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<EarlierRows>,
+}
+
+/// Rows of an operator version up to one of its opsets.
+#[derive(Debug, Serialize)]
+pub(crate) struct EarlierRows {
+    /// The last of these opsets.
+    until: u32,
+    #[serde(flatten)]
+    rows: RowsOfVersion,
+}
+
+/// Rows of an operator version.
+#[derive(Debug, Serialize)]
+pub(crate) struct RowsOfVersion {
     /// Rows of all its cases: required only, and including recommended.
     all: [usize; 2],
     /// Position of each type, and its rows.
@@ -115,27 +135,65 @@ pub(crate) struct VersionStates {
     since: u32,
     last: u32,
     deprecated: bool,
-    all: [String; 2],
-    types: Vec<(String, [String; 2])>,
+    /// At its last opset.
+    states: StatesAtOpset,
+    /// At earlier opsets, where they differ: each with the last opset for which it holds, in order.
+    before: Vec<(u32, StatesAtOpset)>,
     cases: usize,
+}
+
+/// States of an operator version at some of its opsets.
+#[derive(Debug, PartialEq, Eq)]
+struct StatesAtOpset {
+    /// Of all its cases: required only, and including recommended.
+    all: [String; 2],
+    /// Each type, and its states.
+    types: Vec<(String, [String; 2])>,
 }
 
 impl VersionStates {
     /// Summarizes a table.
     pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
-        let both =
-            |of: &dyn Fn(Levels) -> Vec<CellState>| [Levels::Required, Levels::Recommended].map(|it| text(&of(it)));
-        let of_type = |(label, parameters): (String, Vec<&str>)| {
-            let cases = table.cases_of_type(&parameters, &label);
-            (label, both(&|levels| states(&cases, levels, columns)))
-        };
+        let last = *table.opsets.end();
+        let states = StatesAtOpset::new(table, columns, last);
+        let opsets: BTreeSet<u32> = table.cases.iter().map(|case| case.opset).collect();
+        let mut before: Vec<(u32, StatesAtOpset)> = Vec::new();
+        // The states change where further cases count.
+        for (opset, next) in opsets.iter().zip(opsets.iter().skip(1)) {
+            let earlier = StatesAtOpset::new(table, columns, *opset);
+            match before.last_mut().filter(|(_, known)| *known == earlier) {
+                Some((until, _)) => *until = next - 1,
+                None => before.push((next - 1, earlier)),
+            }
+        }
+        if before.last().is_some_and(|(_, known)| *known == states) {
+            before.pop();
+        }
         VersionStates {
             since: table.version.since,
-            last: *table.opsets.end(),
+            last,
             deprecated: table.spec.deprecated,
-            all: both(&|levels| table.states(levels, columns)),
-            types: table.types().into_iter().map(of_type).collect(),
+            before,
+            states,
             cases: table.cases.len(),
+        }
+    }
+}
+
+impl StatesAtOpset {
+    /// Summarizes the cases of a table that count at an opset.
+    fn new(table: &VersionTable, columns: usize, opset: u32) -> StatesAtOpset {
+        let both = |cases: &[&CaseRow]| {
+            let cases: Vec<&CaseRow> = cases.iter().copied().filter(|case| case.opset <= opset).collect();
+            [Levels::Required, Levels::Recommended].map(|levels| text(&states(&cases, levels, columns)))
+        };
+        let of_type = |(label, parameters): (String, Vec<&str>)| {
+            let states = both(&table.cases_of_type(&parameters, &label));
+            (label, states)
+        };
+        StatesAtOpset {
+            all: both(&table.cases.iter().collect::<Vec<_>>()),
+            types: table.types().into_iter().map(of_type).collect(),
         }
     }
 }
@@ -151,19 +209,14 @@ impl FrontBuilder {
         let mut rows = Vec::new();
         for version in versions {
             self.cases += version.cases;
-            let mut both = |states: [String; 2]| states.map(|states| self.rows.position(states));
-            let all = both(version.all);
-            let mut types = Vec::new();
-            for (label, states) in version.types {
-                let [required, recommended] = both(states);
-                types.push([self.types.position(label), required, recommended]);
-            }
+            let earlier = |(until, states)| EarlierRows { until, rows: self.rows_of(states) };
+            let before = version.before.into_iter().map(earlier).collect();
             rows.push(VersionRow {
                 since: version.since,
                 last: version.last,
                 deprecated: version.deprecated,
-                all,
-                types,
+                rows: self.rows_of(version.states),
+                before,
             });
         }
         self.operators.push(OperatorRow {
@@ -173,6 +226,17 @@ impl FrontBuilder {
             field: registry::field(domain, name).unwrap_or_default(),
             versions: rows,
         });
+    }
+
+    fn rows_of(&mut self, states: StatesAtOpset) -> RowsOfVersion {
+        let mut both = |states: [String; 2]| states.map(|states| self.rows.position(states));
+        let all = both(states.all);
+        let mut types = Vec::new();
+        for (label, states) in states.types {
+            let [required, recommended] = both(states);
+            types.push([self.types.position(label), required, recommended]);
+        }
+        RowsOfVersion { all, types }
     }
 
     /// Returns the complete front page.
@@ -227,5 +291,44 @@ impl ColumnData {
             opsets: column.accepts.as_ref().map(domains),
             remarks: column.remarks.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::suite::recorded_cases;
+    use onnx_conformance_harness::run::test_results::result;
+    use onnx_conformance_harness::run::{Header, Outcome, Read, Selected};
+    use onnx_conformance_reference::spec::OperatorVersion;
+    use onnx_conformance_subject::Declaration;
+
+    /// Returns the states of Abs-13 on a runtime that fails the cases whose ids satisfy the condition.
+    fn states_of_abs(fails: impl Fn(&str) -> bool) -> VersionStates {
+        let version = OperatorVersion::new(DEFAULT_DOMAIN, "Abs", 13);
+        let outcome = |id: &str| if fails(id) { Outcome::Mismatch } else { Outcome::Pass };
+        let results: Vec<_> = recorded_cases(&version).iter().map(|case| result(&case.id, outcome(&case.id))).collect();
+        let selected = Selected { cases: results.len(), ..Selected::default() };
+        let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
+        let column = Column::from_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
+        VersionStates::new(&VersionTable::new(&version, &[column]).unwrap(), 1)
+    }
+
+    #[test]
+    fn a_case_counts_from_its_opset_on() {
+        let states = states_of_abs(|id| id.contains("@opset="));
+        let [(until, before), ..] = &states.before[..] else { panic!("{states:?}") };
+        assert!(states.states.all[0].starts_with('w') && before.all[0].starts_with('r'), "{before:?}");
+        assert!((13..states.last).contains(until), "{until}");
+        let float =
+            |states: &StatesAtOpset| states.types.iter().find(|(label, _)| label == "float").unwrap().1[0].clone();
+        assert!(float(&states.states).starts_with('w') && float(before).starts_with('r'), "{before:?}");
+        let only_last = states_of_abs(|id| id.contains("@opset=last"));
+        let [.., (until, before)] = &only_last.before[..] else { panic!("{only_last:?}") };
+        assert!(*until == only_last.last - 1 && before.all[0].starts_with('r'), "{only_last:?}");
+        let counts =
+            |states: &VersionStates| states.before.iter().map(|(_, states)| states.all[0].clone()).collect::<Vec<_>>();
+        let right = counts(&states_of_abs(|_| false));
+        assert!(right.iter().all(|state| state.starts_with('r')), "{right:?}");
     }
 }

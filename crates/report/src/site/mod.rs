@@ -18,11 +18,13 @@ mod severity;
 mod table;
 mod write;
 
+pub(crate) use case_name::CaseName;
 pub use column::Column;
+pub(crate) use column::declared;
 pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
 pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
-pub(crate) use severity::{Severity, colour_of, letter_of, words_of};
-pub(crate) use table::{Levels, VersionTable, states};
+pub(crate) use severity::{colour_of, letter_of, words_of};
+pub(crate) use table::{Levels, VersionTable, name_of, states};
 pub use write::{Extra, SiteError, Written, write_site};

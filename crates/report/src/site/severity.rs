@@ -1,75 +1,16 @@
-//! Severity of an outcome, and the worst severity over the cases of an operator version or type.
+//! State of an operator version or of one of its types: the worst severity over its cases.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use anstyle::Style;
 use onnx_conformance_cases::case::Level;
-use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::measure::{Measured, Severity};
 use onnx_conformance_harness::run::Outcome;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
-
-/// Severity of the outcome of a judged case, in order from good to bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
-    /// The outputs are correct, or an invalid model is refused.
-    Right,
-    /// The runtime reports that it does not support the case.
-    Declined,
-    /// The runtime runs an invalid model.
-    TakesInvalid,
-    /// The runtime fails on a valid model.
-    RefusesValid,
-    /// Wrong output in a case with special values.
-    WrongSpecial,
-    /// Wrong output.
-    Wrong,
-    /// The runtime crashes, hangs or exceeds the memory limit.
-    Crash,
-}
-
-impl Severity {
-    /// All severities, from best to worst.
-    pub(crate) const ALL: [Severity; 7] = [
-        Severity::Right,
-        Severity::Declined,
-        Severity::TakesInvalid,
-        Severity::RefusesValid,
-        Severity::WrongSpecial,
-        Severity::Wrong,
-        Severity::Crash,
-    ];
-
-    /// Returns the severity of an outcome; `None` if it is inconclusive.
-    pub(crate) fn from_outcome(outcome: Outcome, is_edge: bool) -> Option<Severity> {
-        Some(match outcome {
-            Outcome::NotApplicable | Outcome::NotDeclared => return None,
-            Outcome::Pass => Severity::Right,
-            Outcome::Unsupported => Severity::Declined,
-            Outcome::Accepted => Severity::TakesInvalid,
-            Outcome::Error => Severity::RefusesValid,
-            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType if is_edge => Severity::WrongSpecial,
-            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType => Severity::Wrong,
-            Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => Severity::Crash,
-        })
-    }
-
-    /// Returns the letter of the severity in the data of the pages.
-    pub(crate) const fn letter(self) -> char {
-        match self {
-            Severity::Right => 'r',
-            Severity::Declined => 'd',
-            Severity::TakesInvalid => 'a',
-            Severity::RefusesValid => 'e',
-            Severity::WrongSpecial => 's',
-            Severity::Wrong => 'w',
-            Severity::Crash => 'c',
-        }
-    }
-}
 
 /// State of a cell, as the pages show it.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -344,12 +285,5 @@ mod tests {
         assert_eq!(outcomes.len(), Outcome::ALL.len() + 2, "two outcomes have the same letter");
         assert_eq!(outcomes.get(&'S'), Some(&("wrong shape".to_owned(), 'w')));
         assert!(outcomes.values().all(|(_, state)| keys.contains(state)), "{outcomes:?}");
-    }
-
-    #[test]
-    fn the_order_is_from_right_to_crash() {
-        use Severity::{Crash, Declined, RefusesValid, Right, TakesInvalid, Wrong, WrongSpecial};
-        let order = [Right, Declined, TakesInvalid, RefusesValid, WrongSpecial, Wrong, Crash];
-        assert!(order.is_sorted());
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
-use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::measure::{Measured, opset_of_case};
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::site::case_name::{CaseName, type_label};
@@ -51,6 +51,8 @@ pub(crate) struct CaseRow {
     pub(crate) name: String,
     /// The level.
     pub(crate) level: Level,
+    /// The opset of the operator's domain in its model.
+    pub(crate) opset: u32,
     /// Types by type parameter, in the spelling of ids.
     pub(crate) types: Vec<(String, String)>,
     /// Settings of the node under test: `axis=1 rank=3`.
@@ -64,7 +66,7 @@ pub(crate) struct CaseRow {
 /// Levels that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Levels {
-    /// Required cases only.
+    /// Required cases only, and others that end without an answer.
     Required,
     /// Required and recommended cases.
     Recommended,
@@ -171,9 +173,14 @@ fn plain_types(cases: &[CaseRow]) -> BTreeMap<String, String> {
 
 /// Returns the state of cases for each column.
 pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<CellState> {
-    let counts = |case: &&&CaseRow| levels == Levels::Recommended || case.level != Level::Recommended;
     (0..columns)
         .map(|column| {
+            let counts = |case: &&&CaseRow| {
+                let is_judged = |measured: &Measured| measured.judged(case.level, false).is_some();
+                levels == Levels::Recommended
+                    || case.level != Level::Recommended
+                    || case.measured.get(column).is_some_and(is_judged)
+            };
             let ending =
                 |case: &&CaseRow| (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown));
             CellState::from_endings(cases.iter().filter(counts).map(ending))
@@ -181,7 +188,8 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
         .collect()
 }
 
-pub(super) fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
+/// Returns the id of a case without its version.
+pub(crate) fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
     let rest = case.id.strip_prefix(version.qualified().as_str()).and_then(|rest| rest.strip_prefix('/'));
     rest.unwrap_or(&case.id)
 }
@@ -217,6 +225,7 @@ impl<'a> ParsedCase<'a> {
             behaviour,
             name: name_of(self.recorded, version).to_owned(),
             level: facts.level,
+            opset: opset_of_case(version, self.recorded),
             types,
             settings: facts.settings.to_string(),
             measured,

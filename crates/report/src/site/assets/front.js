@@ -156,7 +156,8 @@
       return [front.title(column), ...opsets.map((opset) => {
         const version = [...operator.v].reverse().find((one) => one.since <= opset);
         if (!version) return site.el("td", null, "");
-        const rowsOf = shown.type < 0 ? version.all : version.byType.get(shown.type);
+        const there = site.rowsAt(version, opset);
+        const rowsOf = shown.type < 0 ? there.all : there.byType.get(shown.type);
         if (!rowsOf) return site.el("td", { class: "absent", title: "not a type of this version" }, "");
         const cell = site.takes(column, domain, opset) ? front.row(rowsOf[shown.level])[at] || site.cell("?") : site.cell("n");
         return site.el("td", { class: "time" }, site.link(site.operatorHref(domain, operator.n, { v: version.since, on: column.key }), {

@@ -57,7 +57,9 @@ site.front = async () => {
   front.newest = [...newest.values()];
   front.newestOpset = front.domains.find((domain) => domain.name === "ai.onnx").newest;
   for (const operator of front.operators) {
-    for (const version of operator.v) version.byType = new Map(version.types.map(([type, ...rows]) => [type, rows]));
+    for (const rows of operator.v.flatMap((version) => [version, ...(version.before || [])])) {
+      rows.byType = new Map(rows.types.map(([type, ...of]) => [type, of]));
+    }
   }
   return front;
 };
@@ -82,11 +84,16 @@ site.takes = (column, domain, opset) => {
   return Boolean(range) && range[0] <= opset && opset <= range[1];
 };
 
+/** The rows of a version at an opset of its domain. A case counts from its own opset on. */
+site.rowsAt = (version, opset) => (version.before || []).find((rows) => opset <= rows.until) || version;
+
 /** State of a version on a column at an opset, in all types or in one; nothing if the version does not have the type. */
 site.stateAt = (front, operator, version, opset, at, type, level) => {
   const domain = front.domains[operator.d].name;
-  if (!site.takes(front.columns[at], domain, site.opsetOf(front, domain, opset))) return { key: "n", bad: 0, total: 0 };
-  const rows = type < 0 ? version.all : version.byType.get(type);
+  const own = site.opsetOf(front, domain, opset);
+  if (!site.takes(front.columns[at], domain, own)) return { key: "n", bad: 0, total: 0 };
+  const there = site.rowsAt(version, own);
+  const rows = type < 0 ? there.all : there.byType.get(type);
   return rows ? front.row(rows[level])[at] || site.cell("?") : null;
 };
 

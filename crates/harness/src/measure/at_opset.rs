@@ -1,0 +1,101 @@
+//! Results of an operator version at an opset: the cases that count there, and their worst severity.
+
+use onnx_conformance_cases::case::{CaseId, Level};
+use onnx_conformance_cases::suite::RecordedCase;
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::measure::measurement::{Measured, Measurement};
+use crate::measure::severity::Severity;
+use crate::run::Outcome;
+
+/// Returns the opset of the operator's domain in the model of a case.
+pub fn opset_of_case(version: &OperatorVersion, case: &RecordedCase) -> u32 {
+    let needs = case.facts.needs(version, CaseId::parse(&case.id));
+    let own = needs.opsets.iter().filter(|(domain, _)| *domain == version.domain);
+    own.map(|(_, opset)| *opset).max().unwrap_or(version.since)
+}
+
+/// Returns true if a case counts for models of an opset: its own model has that opset or an older one. The cases of a version at
+/// later opsets say nothing about older ones, which a runtime may accept without accepting the later ones.
+pub fn counts_at(opset: u32, version: &OperatorVersion, case: &RecordedCase) -> bool {
+    opset_of_case(version, case) <= opset
+}
+
+impl Measured {
+    /// Returns the outcome of a case of this level if it is a pass or a failure that counts.
+    pub fn judged(self, level: Level, strict: bool) -> Option<Outcome> {
+        match self {
+            Measured::Ended(outcome) => {
+                Some(outcome).filter(|outcome| !outcome.is_inconclusive() && outcome.counts(level, strict))
+            }
+            Measured::NotAccepted | Measured::Unknown => None,
+        }
+    }
+}
+
+impl Measurement {
+    /// Returns the worst severity of the cases of an operator version that count at an opset; `None` if none is judged, or if
+    /// the runtime does not accept the opset. The version is correct at the opset if the result is [`Severity::Right`].
+    pub fn severity_at(
+        &self,
+        opset: u32,
+        version: &OperatorVersion,
+        cases: &[&'static RecordedCase],
+    ) -> Option<Severity> {
+        if !self.takes_opset(&version.domain, opset) {
+            return None;
+        }
+        let severity = |case: &&RecordedCase| {
+            let outcome = self.outcome(version, case).judged(case.facts.level, false)?;
+            Severity::from_outcome(outcome, case.facts.is_edge)
+        };
+        Severity::worst(
+            cases.iter().copied().filter(|case| counts_at(opset, version, case)).filter_map(|it| severity(&it)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::suite::recorded_cases;
+
+    /// Returns the severity of a version at an opset, by a measurement with these facts and entries.
+    fn severity(version: &str, opset: u32, file: &str) -> Option<Severity> {
+        let text = format!("runtime: a\nversion: 1.2\nexact: true\n{file}");
+        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        let version: OperatorVersion = version.parse().unwrap();
+        measurement.severity_at(opset, &version, &recorded_cases(&version).iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_case_above_the_opset_does_not_count() {
+        let version = OperatorVersion::new("ai.onnx", "Abs", 13);
+        let last = recorded_cases(&version).iter().max_by_key(|case| opset_of_case(&version, case)).unwrap();
+        let newest = opset_of_case(&version, last);
+        assert!(counts_at(newest, &version, last) && !counts_at(newest - 1, &version, last));
+        let wrong = format!("expect:\n  - {{cases: {}, outcome: mismatch}}\n", last.id);
+        assert_eq!(severity("ai.onnx/Abs-13", 21, &wrong), Some(Severity::Right));
+        assert_eq!(severity("ai.onnx/Abs-13", newest, &wrong), Some(Severity::Wrong));
+    }
+
+    #[test]
+    fn a_runtime_is_correct_at_no_opset_that_it_does_not_accept() {
+        let to_21 = "accepts: {ir: [3, 10], opsets: {ai.onnx: [1, 21]}}\nexpect: []\n";
+        assert_eq!(severity("ai.onnx/Abs-13", 21, to_21), Some(Severity::Right));
+        assert_eq!(severity("ai.onnx/Abs-13", 22, to_21), None);
+        let old_ir = to_21.replace("10]", "9]");
+        assert_eq!(severity("ai.onnx/Abs-13", 21, &old_ir), None, "opset 21 needs IR version 10");
+        assert_eq!(severity("ai.onnx/Abs-13", 20, &old_ir), Some(Severity::Right));
+    }
+
+    #[test]
+    fn recommendations_count_only_if_there_is_no_answer() {
+        let version = OperatorVersion::new("ai.onnx", "Abs", 13);
+        let recommended = recorded_cases(&version).iter().find(|case| case.facts.level == Level::Recommended).unwrap();
+        let entry =
+            |outcome: &str| format!("strict: true\nexpect:\n  - {{cases: {}, outcome: {outcome}}}\n", recommended.id);
+        assert_eq!(severity("ai.onnx/Abs-13", 21, &entry("mismatch")), Some(Severity::Right));
+        assert_eq!(severity("ai.onnx/Abs-13", 21, &entry("crash")), Some(Severity::Crash));
+    }
+}

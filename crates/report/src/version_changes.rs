@@ -1,0 +1,475 @@
+//! Changes between two measured versions of a runtime, by operator and behaviour.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_cases::case::{Level, Variant};
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::{Measured, Measurement};
+use onnx_conformance_harness::run::{CaseResult, Outcome, Read};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
+use onnx_conformance_subject::Accepted;
+use serde::Serialize;
+
+use crate::site::{CaseName, declared, name_of};
+
+/// Outcomes of the cases from the specs on a version of a runtime.
+#[derive(Debug)]
+pub struct Side<'a> {
+    about: SideFacts,
+    source: Source<'a>,
+}
+
+/// A version of a runtime.
+#[derive(Clone, Debug, Serialize)]
+pub struct SideFacts {
+    /// The runtime.
+    pub runtime: String,
+    /// Its version.
+    pub version: String,
+    /// Date of the measurement or of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The opsets and IR versions that it accepts; `None` if it declares none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<Accepted>,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    Measurement(&'a Measurement),
+    /// Results of a run, by id without the variant.
+    Results(BTreeMap<&'a str, &'a CaseResult>),
+}
+
+/// Ending of a case on one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The case was not measured, has changed since, or the standard leaves the answer open. A measurement may list none of its
+    /// crashes in open cases, so silence about an open case is not an answer.
+    Unknown,
+    /// The runtime was not given the case, or the outcome proves nothing.
+    NotTaken,
+    /// A pass or a failure.
+    Judged(Outcome),
+}
+
+impl<'a> Side<'a> {
+    /// Creates the side of a measurement.
+    pub fn from_measurement(measurement: &'a Measurement) -> Side<'a> {
+        let about = SideFacts {
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            date: measurement.date().map(str::to_owned),
+            accepts: measurement.accepts().cloned(),
+        };
+        Side { about, source: Source::Measurement(measurement) }
+    }
+
+    /// Creates the side of a results file.
+    pub fn from_results(read: &'a Read) -> Side<'a> {
+        let about = SideFacts {
+            runtime: read.header.runtime.name.clone(),
+            version: read.header.runtime.version.clone(),
+            date: read.header.date.clone(),
+            accepts: declared(read),
+        };
+        let by_id = read.results.iter().map(|result| (Variant::split_id(&result.id).0, result)).collect();
+        Side { about, source: Source::Results(by_id) }
+    }
+
+    fn ending(&self, version: &OperatorVersion, case: &RecordedCase) -> Ending {
+        match &self.source {
+            Source::Measurement(measurement) => match measurement.outcome(version, case) {
+                Measured::Unknown => Ending::Unknown,
+                Measured::NotAccepted => Ending::NotTaken,
+                Measured::Ended(outcome) => ending(outcome, case.facts.level),
+            },
+            Source::Results(results) => {
+                results.get(case.id.as_str()).map_or(Ending::Unknown, |result| ending(result.outcome, case.facts.level))
+            }
+        }
+    }
+}
+
+fn ending(outcome: Outcome, level: Level) -> Ending {
+    match outcome {
+        outcome if outcome.is_inconclusive() => Ending::NotTaken,
+        outcome if outcome.is_left_open(level) => Ending::Unknown,
+        outcome => Ending::Judged(outcome),
+    }
+}
+
+/// Changes between two versions in the cases from the specs, with a result that the standard decides.
+#[derive(Debug, Serialize)]
+pub struct VersionChanges {
+    /// The older version.
+    pub old: SideFacts,
+    /// The newer version.
+    pub new: SideFacts,
+    /// Number of judged cases that both take.
+    pub both: usize,
+    /// Number of these with the same outcome.
+    pub same: usize,
+    /// Number of cases that were judged on one side only. On the other they were not measured, or not since they changed.
+    pub not_compared: usize,
+    /// Cases that passed and fail now.
+    pub broken: Changes,
+    /// Cases that failed and pass now.
+    pub fixed: Changes,
+    /// Cases that fail in another way.
+    pub otherwise: Changes,
+    /// Cases that only the newer version takes.
+    pub newly_taken: Changes,
+    /// Cases that only the older version takes.
+    pub no_longer_taken: Changes,
+}
+
+/// Cases with the same kind of change.
+#[derive(Debug, Default, Serialize)]
+pub struct Changes {
+    /// Number of cases.
+    pub cases: usize,
+    /// The cases by operator and outcome, the most important first.
+    pub groups: Vec<ChangeGroup>,
+}
+
+/// Cases of an operator with the same outcomes.
+#[derive(Debug, Serialize)]
+pub struct ChangeGroup {
+    /// The operator: `ai.onnx/Attention`.
+    pub operator: String,
+    /// Sinces of its versions with such cases.
+    pub versions: Vec<u32>,
+    /// Outcome on the older version; `None` if it does not take the cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<Outcome>,
+    /// Outcome on the newer version; `None` if it does not take the cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<Outcome>,
+    /// True if some of the cases are required.
+    pub is_required: bool,
+    /// Number of cases.
+    pub cases: usize,
+    /// The behaviours, those with the most cases first.
+    pub behaviours: Vec<ChangedBehaviour>,
+}
+
+/// Cases with the same name in op.yaml.
+#[derive(Debug, Serialize)]
+pub struct ChangedBehaviour {
+    /// The name: `broadcast`, `refuse/empty`.
+    pub name: String,
+    /// Sinces of the versions with such cases.
+    pub versions: Vec<u32>,
+    /// Number of cases.
+    pub cases: usize,
+    /// Id of the first case.
+    pub sample: String,
+    /// Ids of the findings about the failures.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub findings: BTreeSet<String>,
+}
+
+/// Kinds of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Broken,
+    Fixed,
+    Otherwise,
+    NewlyTaken,
+    NoLongerTaken,
+}
+
+impl Kind {
+    /// Returns the title of its list.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Kind::Broken => "broken",
+            Kind::Fixed => "fixed",
+            Kind::Otherwise => "fail in another way",
+            Kind::NewlyTaken => "newly taken",
+            Kind::NoLongerTaken => "no longer taken",
+        }
+    }
+}
+
+/// Groups by operator and outcomes.
+type Collected = BTreeMap<(String, Option<Outcome>, Option<Outcome>), ChangeGroup>;
+
+impl VersionChanges {
+    /// Compares two versions. Failures get the ids of these findings.
+    pub fn new(old: &Side<'_>, new: &Side<'_>, findings: &Findings) -> VersionChanges {
+        let (mut both, mut same, mut not_compared) = (0, 0, 0);
+        let mut kinds: BTreeMap<Kind, Collected> = BTreeMap::new();
+        for version in Specs::embedded().all() {
+            for case in recorded_cases(&version) {
+                let endings = (old.ending(&version, case), new.ending(&version, case));
+                let (kind, before, after) = match endings {
+                    (Ending::Unknown | Ending::NotTaken, Ending::Unknown | Ending::NotTaken) => continue,
+                    (Ending::Unknown, Ending::Judged(_)) | (Ending::Judged(_), Ending::Unknown) => {
+                        not_compared += 1;
+                        continue;
+                    }
+                    (Ending::NotTaken, Ending::Judged(after)) => (Kind::NewlyTaken, None, Some(after)),
+                    (Ending::Judged(before), Ending::NotTaken) => (Kind::NoLongerTaken, Some(before), None),
+                    (Ending::Judged(before), Ending::Judged(after)) if before == after => {
+                        both += 1;
+                        same += 1;
+                        continue;
+                    }
+                    (Ending::Judged(before), Ending::Judged(after)) => {
+                        let kind = match (before, after) {
+                            (Outcome::Pass, _) => Kind::Broken,
+                            (_, Outcome::Pass) => Kind::Fixed,
+                            _ => Kind::Otherwise,
+                        };
+                        (kind, Some(before), Some(after))
+                    }
+                };
+                both += usize::from(!matches!(kind, Kind::NewlyTaken | Kind::NoLongerTaken));
+                // A finding is about the failure: the one that is left, or the one that is fixed.
+                let (failure, side) = match kind {
+                    Kind::Fixed | Kind::NoLongerTaken => (before, old),
+                    Kind::Broken | Kind::Otherwise | Kind::NewlyTaken => (after, new),
+                };
+                let finding = failure.and_then(|it| findings.for_outcome(&side.about.runtime, &case.id, it));
+                let groups = kinds.entry(kind).or_default();
+                add(groups, &version, case, (before, after), finding.map(|finding| finding.id.clone()));
+            }
+        }
+        let mut changes = |kind| Changes::new(kind, kinds.remove(&kind).unwrap_or_default());
+        VersionChanges {
+            old: old.about.clone(),
+            new: new.about.clone(),
+            both,
+            same,
+            not_compared,
+            broken: changes(Kind::Broken),
+            fixed: changes(Kind::Fixed),
+            otherwise: changes(Kind::Otherwise),
+            newly_taken: changes(Kind::NewlyTaken),
+            no_longer_taken: changes(Kind::NoLongerTaken),
+        }
+    }
+
+    /// Returns true if a case got worse: it passed and fails now, or it has no answer now and had one before.
+    pub fn is_worse(&self) -> bool {
+        let has_no_answer = |outcome: Option<Outcome>| outcome.is_some_and(Outcome::is_without_answer);
+        let ends_worse = |group: &ChangeGroup| has_no_answer(group.new) && !has_no_answer(group.old);
+        self.broken.cases > 0 || self.otherwise.groups.iter().any(ends_worse)
+    }
+
+    /// Returns the changes by kind, the most important first.
+    pub(crate) fn kinds(&self) -> [(Kind, &Changes); 5] {
+        [
+            (Kind::Broken, &self.broken),
+            (Kind::Fixed, &self.fixed),
+            (Kind::Otherwise, &self.otherwise),
+            (Kind::NewlyTaken, &self.newly_taken),
+            (Kind::NoLongerTaken, &self.no_longer_taken),
+        ]
+    }
+}
+
+fn add(
+    groups: &mut Collected,
+    version: &OperatorVersion,
+    case: &RecordedCase,
+    (old, new): (Option<Outcome>, Option<Outcome>),
+    finding: Option<String>,
+) {
+    let operator = format!("{}/{}", version.domain, version.name);
+    let group = groups.entry((operator.clone(), old, new)).or_insert_with(|| ChangeGroup {
+        operator,
+        versions: Vec::new(),
+        old,
+        new,
+        is_required: false,
+        cases: 0,
+        behaviours: Vec::new(),
+    });
+    let add_version = |versions: &mut Vec<u32>| {
+        if let Err(place) = versions.binary_search(&version.since) {
+            versions.insert(place, version.since);
+        }
+    };
+    add_version(&mut group.versions);
+    group.cases += 1;
+    group.is_required |= case.facts.level == Level::Required;
+    let name = name_of(case, version);
+    let name = Specs::embedded().get(version).map_or(name, |spec| CaseName::parse(name, spec).behaviour);
+    let place = group.behaviours.iter().position(|behaviour| behaviour.name == name);
+    let place = place.unwrap_or_else(|| {
+        group.behaviours.push(ChangedBehaviour {
+            name: name.to_owned(),
+            versions: Vec::new(),
+            cases: 0,
+            sample: case.id.clone(),
+            findings: BTreeSet::new(),
+        });
+        group.behaviours.len() - 1
+    });
+    if let Some(behaviour) = group.behaviours.get_mut(place) {
+        add_version(&mut behaviour.versions);
+        behaviour.cases += 1;
+        behaviour.findings.extend(finding);
+    }
+}
+
+impl Changes {
+    /// Sorts groups by importance: by the severity of the failure, required cases first, then by the number of cases.
+    fn new(kind: Kind, groups: Collected) -> Changes {
+        let mut groups: Vec<ChangeGroup> = groups.into_values().collect();
+        let rank = |outcome: Option<Outcome>| outcome.map_or(0, Outcome::rank);
+        groups.sort_by_key(|group| {
+            let failure = match kind {
+                Kind::Fixed | Kind::NoLongerTaken => group.old,
+                Kind::Broken | Kind::Otherwise | Kind::NewlyTaken => group.new,
+            };
+            (Reverse(rank(failure)), !group.is_required, Reverse(group.cases))
+        });
+        for group in &mut groups {
+            group.behaviours.sort_by(|a, b| (Reverse(a.cases), &a.name).cmp(&(Reverse(b.cases), &b.name)));
+        }
+        Changes { cases: groups.iter().map(|group| group.cases).sum(), groups }
+    }
+
+    /// Returns the number of cases per outcome on the newer version, the best first.
+    pub(crate) fn outcomes(&self) -> Vec<(Outcome, usize)> {
+        let mut counts: BTreeMap<(u8, Outcome), usize> = BTreeMap::new();
+        for group in &self.groups {
+            let Some(outcome) = group.new else { continue };
+            *counts.entry((outcome.rank(), outcome)).or_default() += group.cases;
+        }
+        counts.into_iter().map(|((_, outcome), count)| (outcome, count)).collect()
+    }
+}
+
+impl ChangeGroup {
+    /// Formats the operator with its versions: `Attention-23..25`, `ai.onnx.ml/Scaler-1`.
+    pub(crate) fn title(&self) -> String {
+        let (domain, name) = self.operator.split_once('/').unwrap_or(("", &self.operator));
+        let name = if domain == DEFAULT_DOMAIN { name } else { &self.operator };
+        format!("{name}-{}", self.ranges(&self.versions))
+    }
+
+    /// Formats sinces, where adjacent versions of the operator are a range: `1, 6..13`.
+    pub(crate) fn ranges(&self, versions: &[u32]) -> String {
+        let (domain, name) = self.operator.split_once('/').unwrap_or(("", &self.operator));
+        let known: Vec<u32> = Specs::embedded().versions(domain, name).collect();
+        let place = |since: &u32| known.iter().position(|known| known == since);
+        let ranges = versions.chunk_by(|a, b| place(a).map(|place| place + 1) == place(b));
+        let text = |range: &[u32]| match range {
+            [first, .., last] => format!("{first}..{last}"),
+            _ => range.iter().map(u32::to_string).collect(),
+        };
+        ranges.map(text).collect::<Vec<_>>().join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::result;
+    use onnx_conformance_harness::run::{Header, Selected};
+    use onnx_conformance_subject::Declaration;
+
+    /// Reads a measurement of a version of onnxruntime.
+    fn measurement(version: &str, opset: u32, entries: &str) -> Measurement {
+        let text = format!(
+            "runtime: onnxruntime\nversion: \"{version}\"\nstrict: true\nexact: true\nscope: ['ai.onnx/Abs-*', 'ai.onnx/Gather-*']\n\
+             accepts: {{ir: [3, 14], opsets: {{ai.onnx: [1, {opset}]}}}}\nexpect:\n{entries}"
+        );
+        Measurement::read("a.yaml", &text, None).unwrap().unwrap()
+    }
+
+    fn compare(old: &Measurement, new: &Measurement) -> VersionChanges {
+        let findings = Findings::embedded().unwrap();
+        VersionChanges::new(&Side::from_measurement(old), &Side::from_measurement(new), findings)
+    }
+
+    #[test]
+    fn changes_are_grouped_by_operator_and_behaviour() {
+        let old = measurement(
+            "1",
+            28,
+            "  - {cases: 'ai.onnx/Abs-*/beyond_float/**', outcome: mismatch}\n  \
+             - {cases: 'ai.onnx/Abs-13/known_values/T=float', outcome: error}\n  \
+             - {cases: 'ai.onnx/Gather-13/every_axis/**/T=string,*', outcome: mismatch}\n",
+        );
+        let new = measurement(
+            "2",
+            28,
+            "  - {cases: 'ai.onnx/Abs-6/known_values/**', outcome: error}\n  \
+             - {cases: 'ai.onnx/Abs-13/known_values/**', outcome: error}\n  \
+             - {cases: 'ai.onnx/Abs-1/extremes/T=float', outcome: crash}\n",
+        );
+        let changes = compare(&old, &new);
+        let [crash, error] = &changes.broken.groups[..] else { panic!("{changes:?}") };
+        assert_eq!((crash.title().as_str(), crash.new), ("Abs-1", Some(Outcome::Crash)));
+        assert_eq!(
+            (error.title().as_str(), error.old, error.new),
+            ("Abs-6..13", Some(Outcome::Pass), Some(Outcome::Error))
+        );
+        let [known] = &error.behaviours[..] else { panic!("{error:?}") };
+        assert_eq!((known.name.as_str(), known.versions.as_slice()), ("known_values", &[6, 13][..]));
+        assert_eq!(known.cases + 1, changes.broken.cases);
+        let gather = changes.fixed.groups.iter().find(|group| group.title() == "Gather-13").unwrap();
+        assert!(gather.behaviours[0].findings.contains("gather-strings"), "{gather:?}");
+        assert!(changes.fixed.groups.iter().any(|group| group.title() == "Abs-1..13"), "{changes:?}");
+        assert_eq!(changes.both, changes.same + changes.broken.cases + changes.fixed.cases + changes.otherwise.cases);
+        assert!(
+            changes.is_worse()
+                && compare(&new, &new).both == compare(&new, &new).same
+                && !compare(&new, &new).is_worse()
+        );
+    }
+
+    #[test]
+    fn cases_of_an_opset_that_one_does_not_take_are_neither_fixed_nor_broken() {
+        let (old, new) = (
+            measurement("1", 12, "  []\n"),
+            measurement("2", 28, "  - {cases: 'ai.onnx/Abs-13/**', outcome: unsupported}\n"),
+        );
+        let changes = compare(&old, &new);
+        assert_eq!((changes.broken.cases, changes.fixed.cases), (0, 0), "{changes:?}");
+        let abs = changes.newly_taken.groups.iter().find(|group| group.title() == "Abs-13").unwrap();
+        assert_eq!((abs.old, abs.new), (None, Some(Outcome::Unsupported)));
+        assert!(changes.newly_taken.groups.iter().any(|group| group.new == Some(Outcome::Pass)));
+        let back = compare(&new, &old);
+        assert_eq!((back.no_longer_taken.cases, back.newly_taken.cases), (changes.newly_taken.cases, 0));
+        assert!(!back.is_worse());
+    }
+
+    #[test]
+    fn a_results_file_is_compared_with_a_measurement() {
+        let old = measurement("1", 28, "  - {cases: ai.onnx/Abs-13/known_values/T=float, outcome: error}\n");
+        let results = vec![
+            result("ai.onnx/Abs-13/known_values/T=float", Outcome::Pass),
+            result("ai.onnx/Abs-13/known_values/T=double", Outcome::Mismatch),
+            result("ai.onnx/Abs-13/extremes/T=double", Outcome::Pass),
+        ];
+        let header = Header::new(Declaration::named("onnxruntime", "2"), "d".to_owned(), Selected::default());
+        let read = Read { header, results, is_torn: false };
+        let findings = Findings::embedded().unwrap();
+        let changes = VersionChanges::new(&Side::from_measurement(&old), &Side::from_results(&read), findings);
+        assert_eq!((changes.fixed.cases, changes.broken.cases, changes.same), (1, 1, 1));
+        assert_eq!(changes.broken.groups[0].behaviours[0].sample, "ai.onnx/Abs-13/known_values/T=double");
+        assert!(changes.not_compared > 100, "{}", changes.not_compared);
+    }
+
+    #[test]
+    fn an_open_case_is_compared_only_if_neither_side_gives_an_answer() {
+        let version = OperatorVersion::new("ai.onnx", "Abs", 13);
+        let open = recorded_cases(&version).iter().find(|case| case.facts.level == Level::Open).unwrap();
+        let entry = |outcome: &str| format!("  - {{cases: {}, outcome: {outcome}}}\n", open.id);
+        let (crash, hang) = (measurement("1", 28, &entry("crash")), measurement("2", 28, &entry("timeout")));
+        let unsaid = compare(&crash, &measurement("2", 28, "  []\n"));
+        assert_eq!((unsaid.fixed.cases, unsaid.not_compared), (0, 1), "{unsaid:?}");
+        let changed = compare(&crash, &hang);
+        assert_eq!((changed.otherwise.cases, changed.not_compared), (1, 0), "{changed:?}");
+        assert!(!changed.is_worse());
+    }
+}
