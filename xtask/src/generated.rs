@@ -12,6 +12,7 @@ use onnx_conformance_subject::message::{Answer, Command, Started};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
+use crate::texts::errata;
 use crate::{proto, workspace};
 
 /// Options of the task.
@@ -49,6 +50,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
+    Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
@@ -93,19 +95,26 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
     FILES.iter().map(|file| file.path.to_owned()).chain(records.filter(|path| workspace::root().join(path).exists()))
 }
 
-/// Writes every stale file, or with `check` fails if there is one.
+/// Writes every stale file, or with `check` fails if there is one. Pages are written before the records, which need every op.yaml.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut stale = stale()?;
-    stale.extend(stale_among(records()?));
+    let pages = stale()?;
+    if !arguments.check {
+        write(&pages)?;
+    }
+    let records = stale_among(records()?);
     let unused_exclusions = needless_records()?;
     if arguments.check {
-        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&unused_exclusions));
+        return fail_if_stale(pages.iter().chain(&records).map(|(path, _)| path).chain(&unused_exclusions));
     }
     for path in unused_exclusions {
         fs::remove_file(workspace::root().join(&path)).with_context(|| format!("cannot remove {path}"))?;
         anstream::println!("removed {path}");
     }
-    for (path, text) in &stale {
+    write(&records)
+}
+
+fn write(files: &[(String, String)]) -> Result<()> {
+    for (path, text) in files {
         let path = workspace::root().join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
