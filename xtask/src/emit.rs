@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use onnx_conformance_reference::spec::{
     AttributeSpec, DefaultValue, FormalParameter, OpSpec, Presence, Releases, TextFacts, Texts,
 };
-use serde::Deserialize;
 
 /// Formats a version file.
 pub(crate) fn version_file(spec: &OpSpec) -> String {
@@ -58,27 +57,6 @@ pub(crate) fn texts_file(texts: &Texts) -> String {
         line(&mut text, &format!("  {version}: {{lines: {lines}, digest: \"{digest}\"}}"));
     }
     text
-}
-
-/// A text of the standard with its places, such as `ai.onnx/Abs-13 X`.
-#[derive(Deserialize)]
-pub(crate) struct PlacedText {
-    places: Vec<String>,
-    text: String,
-}
-
-/// Formats texts/schemas.txt.
-pub(crate) fn sentences_file(package: &str, texts: &[PlacedText]) -> String {
-    let mut file = format!(
-        "The texts of the operator schemas and of onnx.proto in {package}, which findings quote. Written by `cargo xtask import-specs`.\n\
-         Copyright (c) ONNX Project Contributors. SPDX-License-Identifier: Apache-2.0\n\
-         A text follows the line of the places that have it; white space at the ends of lines and empty lines are left out.\n"
-    );
-    for PlacedText { places, text } in texts {
-        line(&mut file, &format!("@@ {}", places.join(", ")));
-        line(&mut file, text);
-    }
-    file
 }
 
 fn line(text: &mut String, content: &str) {

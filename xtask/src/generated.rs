@@ -15,6 +15,7 @@ use onnx_conformance_subject::message::{self, Answer, Started};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
+use crate::texts::errata;
 use crate::{proto, workspace};
 
 /// Options of the task.
@@ -60,6 +61,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
+    Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
@@ -104,36 +106,44 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
     FILES.iter().map(|file| file.path.to_owned()).chain(records.filter(|path| workspace::root().join(path).exists()))
 }
 
-/// Writes every stale file, or with `check` fails if there is one.
+/// Writes every stale file, or with `check` fails if there is one. Pages are written before the records, which need every op.yaml.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut stale = stale()?;
+    let pages = stale()?;
+    if !arguments.check {
+        write(&pages)?;
+    }
     let records = stale_among(records()?);
-    stale.extend(stale_among(vec![(UNCHANGED.to_owned(), unchanged(&records)?)]));
-    stale.extend(records);
+    let mut files = stale_among(vec![(UNCHANGED.to_owned(), unchanged(&records)?)]);
+    let has_records = !records.is_empty();
+    files.extend(records);
     let unused_exclusions = needless_records()?;
     if arguments.check {
-        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&unused_exclusions));
+        return fail_if_stale(pages.iter().chain(&files).map(|(path, _)| path).chain(&unused_exclusions));
     }
     for path in unused_exclusions {
         fs::remove_file(workspace::root().join(&path)).with_context(|| format!("cannot remove {path}"))?;
         anstream::println!("removed {path}");
     }
-    for (path, text) in &stale {
-        let path = workspace::root().join(path);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        anstream::println!("wrote {}", path.display());
-    }
-    let is_embedded = |path: &str| path.starts_with(RECORDS);
-    if !arguments.once && stale.iter().any(|(path, _)| is_embedded(path)) {
+    write(&files)?;
+    if has_records && !arguments.once {
         // Pages are made from the embedded records.
         let again = Command::new("cargo").args(["xtask", "gen", "--once"]).current_dir(workspace::root()).status()?;
         ensure!(
             again.success(),
             "the records are written, but pages that show them may be stale; run `cargo xtask gen` again"
         );
+    }
+    Ok(())
+}
+
+fn write(files: &[(String, String)]) -> Result<()> {
+    for (path, text) in files {
+        let path = workspace::root().join(path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        anstream::println!("wrote {}", path.display());
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ def main():
     schemas = [schema(s) for s in onnx.defs.get_all_schemas_with_history()]
     texts = {name(s): standard_text(s) for s in onnx.defs.get_all_schemas_with_history()}
     dump = {"onnx": onnx.__version__, "schemas": schemas, "releases": {"releases": releases()}, "texts": texts}
-    dump["sentences"] = sentences()
+    dump["proto"] = pathlib.Path(onnx.__file__).with_name("onnx.in.proto").read_text()
     json.dump(dump, sys.stdout)
 
 
@@ -44,25 +44,6 @@ def standard_text(s):
     lines = [line for line in lines if line]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
     return {"lines": len(lines), "digest": digest}
-
-
-def sentences():
-    """Every text of the schemas and of onnx.proto once, with the places that have it: `ai.onnx/Abs-13`, `ai.onnx/Abs-13 X`."""
-    places = {}
-    for s in sorted(onnx.defs.get_all_schemas_with_history(), key=name):
-        places.setdefault(tidied(s.doc), []).append(name(s))
-        for part in [*s.attributes.values(), *s.inputs, *s.outputs]:
-            places.setdefault(tidied(part.description), []).append(f"{name(s)} {part.name}")
-        for types in s.type_constraints:
-            places.setdefault(tidied(types.description), []).append(f"{name(s)} {types.type_param_str}")
-    proto = pathlib.Path(onnx.__file__).with_name("onnx.in.proto").read_text()
-    places[tidied(proto)] = ["onnx.proto"]
-    return [{"places": there, "text": text} for text, there in places.items() if text]
-
-
-def tidied(text):
-    """A text without empty lines and without white space at the ends of lines."""
-    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def schema(s):
@@ -119,7 +100,12 @@ def releases():
     known = {domain or "ai.onnx": newest for domain, (_, newest) in onnx.defs.C.schema_version_map().items()}
     newest = {"onnx": onnx.__version__, "ir": onnx.IR_VERSION, "opsets": known}
     if result[-1] != newest:
-        sys.exit(f"the newest release should be {newest}, but the table ends with {result[-1]}")
+        sys.exit(
+            f"onnx {onnx.__version__} is not the last release of onnx.helper.VERSION_TABLE, which ends with {result[-1]}, while the "
+            f"package has {newest}. If it is a development build, compare its texts with `cargo xtask import-specs --wheel FILE` "
+            "and import the release. If it is a release that the table omits, add it to UNTABLED_RELEASES in "
+            "xtask/src/import_specs.py."
+        )
     return result
 
 

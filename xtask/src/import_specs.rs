@@ -1,7 +1,7 @@
 //! `cargo xtask import-specs`: imports the version files, releases.yaml, texts.yaml and the texts from the onnx package, and
 //! checks the committed files against it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,14 @@ use onnx_conformance_reference::spec::{OpSpec, Releases, TextFacts, Texts, yaml}
 use serde::Deserialize;
 use walkdir::WalkDir;
 
+use crate::texts::changes::compare as compare_texts;
+use crate::texts::{history, package, standard};
 use crate::{emit, python, workspace};
 
 const ONNX: &str = "onnx==1.23.2";
 const SCRIPT: &str = include_str!("import_specs.py");
 const RELEASES: &str = "releases.yaml";
 const TEXTS: &str = "texts.yaml";
-const SENTENCES: &str = "texts/schemas.txt";
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -25,15 +26,24 @@ pub(crate) struct Arguments {
     /// Compare the committed files with the package, field by field, and write nothing.
     #[arg(long)]
     check: bool,
+    /// Write or check specs/texts/history.txt instead: the changes of texts over all releases, read from their packages.
+    #[arg(long)]
+    history: bool,
+    /// Print the changes of texts in a wheel, such as a development build, and write nothing.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "history"])]
+    wheel: Option<PathBuf>,
 }
 
-/// Output of the script: version files, releases.yaml, texts.yaml and the texts.
+/// Output of the script: version files, releases.yaml, texts.yaml and onnx.proto.
 #[derive(Deserialize)]
 struct Dump {
     schemas: Vec<OpSpec>,
     releases: Releases,
     texts: BTreeMap<String, TextFacts>,
-    sentences: Vec<emit::PlacedText>,
+    proto: String,
+    /// Texts by sentence, which another script reads.
+    #[serde(skip)]
+    sentences: standard::Texts,
 }
 
 impl Dump {
@@ -43,7 +53,7 @@ impl Dump {
         BTreeMap::from([
             (RELEASES.to_owned(), emit::releases_file(&self.releases)),
             (TEXTS.to_owned(), emit::texts_file(&texts)),
-            (SENTENCES.to_owned(), emit::sentences_file(ONNX, &self.sentences)),
+            (standard::PATH.to_owned(), standard::file(ONNX, &self.sentences)),
         ])
     }
 }
@@ -55,8 +65,21 @@ pub(crate) fn environment() -> Result<PathBuf> {
 
 /// Writes the files, or checks them.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.history {
+        return history::run(arguments.check);
+    }
+    if let Some(wheel) = &arguments.wheel {
+        print_changes(&standard::committed()?, &package::of_wheel(wheel)?);
+        return Ok(());
+    }
     let python = environment()?;
-    let dump: Dump = serde_json::from_slice(&python::run(&python, SCRIPT)?).context("the script's output")?;
+    let mut dump: Dump = serde_json::from_slice(&python::run(&python, SCRIPT, &[])?).context("the script's output")?;
+    dump.sentences = package::installed(&python)?;
+    standard::add_proto(&mut dump.sentences, &dump.proto);
+    // Without committed texts that can be read, there is nothing to compare.
+    if let (false, Ok(old)) = (arguments.check, standard::committed()) {
+        print_changes(&old, &dump.sentences);
+    }
     let committed = committed()?;
     let found = if arguments.check { check(&dump, &committed) } else { write(&dump, &committed)? };
     for line in &found {
@@ -70,6 +93,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Prints the sentences that change under a fixed version number.
+fn print_changes(old: &standard::Texts, new: &standard::Texts) {
+    let changes = compare_texts(old, new);
+    for change in &changes {
+        anstream::print!("{change}");
+    }
+    let versions: BTreeSet<&str> =
+        changes.iter().flat_map(|change| &change.places).filter_map(|(place, _)| standard::version(place)).collect();
+    anstream::println!("texts of {} operator versions changed under a fixed number", versions.len());
+}
+
 /// Reads the files under specs/ that the task writes, by their paths below it.
 fn committed() -> Result<BTreeMap<String, String>> {
     let root = workspace::root().join("specs");
@@ -79,7 +113,7 @@ fn committed() -> Result<BTreeMap<String, String>> {
         let path = entry.path().strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".yaml"));
         let is_version = stem.is_some_and(|stem| stem.starts_with(|c: char| c.is_ascii_digit()));
-        if entry.file_type().is_file() && (is_version || [RELEASES, TEXTS, SENTENCES].contains(&path.as_str())) {
+        if entry.file_type().is_file() && (is_version || [RELEASES, TEXTS, standard::PATH].contains(&path.as_str())) {
             files.insert(path, fs::read_to_string(entry.path())?);
         }
     }

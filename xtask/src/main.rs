@@ -10,6 +10,7 @@ mod foreign;
 mod freeze;
 mod fuzz;
 mod generated;
+mod hex;
 mod import_specs;
 mod layout;
 mod measure;
@@ -18,6 +19,7 @@ mod proto;
 mod python;
 mod report;
 mod site;
+mod texts;
 mod tidy;
 mod vendor;
 mod wheel;
@@ -57,7 +59,7 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Write the generated files.
     Gen(generated::Arguments),
-    /// Write the version files and releases.yaml under specs/ from the onnx Python package.
+    /// Write the version files, the releases and the texts under specs/ from the onnx Python package.
     ImportSpecs(import_specs::Arguments),
     /// Measure versions of runtimes on every case, and write the results below expectations/.
     Measure(measure::Arguments),

@@ -1,4 +1,4 @@
-//! Python environments for tasks that need the onnx package, created under target/ and kept.
+//! Python interpreters, and environments for tasks that need the onnx package, created under target/ and kept.
 
 use std::fs;
 use std::io::Write as _;
@@ -29,10 +29,27 @@ pub(crate) fn environment(name: &str, requirements: &[&str]) -> Result<PathBuf> 
     Ok(python)
 }
 
+/// Returns the `CPython` interpreter of a version such as 3.6: `python3.6` of the search path, or else one that pyenv installed.
+pub(crate) fn cpython(version: &str) -> Option<PathBuf> {
+    let name = format!("python{version}");
+    let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from).into_iter();
+    let installed = pyenv.filter_map(|root| fs::read_dir(root.join("versions")).ok()).flatten().flatten();
+    let of_version = installed.filter(|entry| entry.file_name().to_string_lossy().starts_with(&format!("{version}.")));
+    let mut found: Vec<PathBuf> = of_version.map(|entry| entry.path().join("bin").join(&name)).collect();
+    found.sort();
+    std::iter::once(PathBuf::from(&name)).chain(found).find(|python| {
+        // The shims of pyenv are found for every version, but fail for those that are not selected.
+        let mut command = Command::new(python);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
 /// Runs a script given as text and returns what it prints.
-pub(crate) fn run(python: &Path, script: &str) -> Result<Vec<u8>> {
+pub(crate) fn run(python: &Path, script: &str, arguments: &[&Path]) -> Result<Vec<u8>> {
     let mut child = Command::new(python)
         .arg("-")
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -3,6 +3,8 @@
 mod store;
 mod take;
 
+pub(crate) use take::download;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,9 +30,9 @@ pub(crate) struct Arguments {
 /// Source of a release's tests: a wheel of the package index.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Package {
-    release: String,
-    file: String,
+pub(crate) struct Package {
+    pub(crate) release: String,
+    pub(crate) file: String,
     sha256: String,
     /// Other packages to generate its tests with, if it ships them as code.
     #[serde(default)]
@@ -80,10 +82,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     fs::write(&path, source).with_context(|| path.display().to_string())
 }
 
-/// Returns the packages of these releases, oldest first, since a release refers to earlier ones.
-fn chosen(names: &[String]) -> Result<Vec<Package>> {
+/// Returns the pinned packages of all releases, oldest first.
+pub(crate) fn packages() -> Result<Vec<Package>> {
     let mut packages: Vec<Package> = serde_yaml::from_str(PACKAGES).context("xtask/src/vendor/packages.yaml")?;
     packages.sort_by_key(|package| release_key(&package.release));
+    Ok(packages)
+}
+
+/// Returns the packages of these releases, oldest first, since a release refers to the ones before it.
+fn chosen(names: &[String]) -> Result<Vec<Package>> {
+    let mut packages = packages()?;
     for name in names {
         if !packages.iter().any(|package| package.release == *name) {
             let known: Vec<&str> = packages.iter().map(|package| package.release.as_str()).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use onnx_conformance_cases::suite::Tolerance;
+use onnx_conformance_cases::suite::{Tolerance, sha256};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
@@ -72,10 +72,15 @@ fn check_models(taken: &Taken) -> Result<()> {
     Ok(())
 }
 
-/// Returns the wheel, which pip downloads from the index or reuses, verified by its digest.
-fn download(package: &Package) -> Result<PathBuf> {
+/// Returns the wheel, which pip downloads from the index unless it is there, verified by its digest.
+pub(crate) fn download(package: &Package) -> Result<PathBuf> {
     let folder = workspace::target().join("vendor").join("wheels");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let wheel = folder.join(&package.file);
+    if wheel.is_file() {
+        verify(package, &wheel)?;
+        return Ok(wheel);
+    }
     let interpreter = python::environment("vendor", &[])?;
     let requirement = folder.join(format!("{}.txt", package.release));
     fs::write(&requirement, format!("onnx=={} --hash=sha256:{}\n", package.release, package.sha256))?;
@@ -91,9 +96,30 @@ fn download(package: &Package) -> Result<PathBuf> {
         command.args(["--platform", platform]);
     }
     let status = command.arg("-d").arg(&folder).arg("-r").arg(&requirement).status().context("cannot start pip")?;
-    let wheel = folder.join(&package.file);
-    ensure!(status.success() && wheel.is_file(), "pip did not download {}", package.file);
+    ensure!(
+        status.success() && wheel.is_file(),
+        "pip did not download {} with the SHA-256 {} of xtask/src/vendor/packages.yaml; if it found another SHA-256, the \
+         index has another file than the one that was pinned",
+        package.file,
+        package.sha256
+    );
+    verify(package, &wheel)?;
     Ok(wheel)
+}
+
+/// Fails unless a wheel is the pinned one.
+fn verify(package: &Package, wheel: &Path) -> Result<()> {
+    let bytes = fs::read(wheel).with_context(|| format!("cannot read {}", wheel.display()))?;
+    let actual = sha256(&bytes);
+    ensure!(
+        actual == package.sha256,
+        "{} has the SHA-256 {actual}, but xtask/src/vendor/packages.yaml pins {} for ONNX {}; remove the file to \
+         download it again",
+        wheel.display(),
+        package.sha256,
+        package.release
+    );
+    Ok(())
 }
 
 fn run(interpreter: &Path, script: &str, arguments: &[&Path]) -> Result<Made> {

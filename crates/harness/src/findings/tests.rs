@@ -11,8 +11,11 @@ use crate::measure::{Measurement, Measurements};
 use crate::run::Outcome;
 use crate::run::test_results::result;
 
-/// Files below specs/texts. Each text of the standard follows a line `@@` with its locations.
-const TEXTS: [&str; 2] = ["schemas.txt", "documents.txt"];
+/// Files below specs/texts. Each text of the standard follows a line `@@` with its locations. The lines of the first are sentences
+/// with their digests.
+const TEXTS: [&str; 2] = [SENTENCES, "documents.txt"];
+
+const SENTENCES: &str = "schemas.txt";
 
 /// Separator between the pieces of a quote.
 const LEFT_OUT: &str = " ... ";
@@ -24,11 +27,12 @@ impl StandardTexts {
     fn read() -> StandardTexts {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("specs/texts");
         let mut texts = BTreeMap::new();
-        for file in TEXTS {
-            let file = std::fs::read_to_string(folder.join(file)).unwrap();
+        for name in TEXTS {
+            let file = std::fs::read_to_string(folder.join(name)).unwrap();
             for block in file.split("\n@@ ").skip(1) {
                 let (places, text) = block.split_once('\n').unwrap_or((block, ""));
-                let text = folded(text);
+                let sentence = |line| if name == SENTENCES { without_digest(line) } else { line };
+                let text = folded(&text.lines().map(sentence).collect::<Vec<_>>().join("\n"));
                 for place in places.split(", ") {
                     texts.insert(place.to_owned(), text.clone());
                 }
@@ -58,8 +62,13 @@ fn has_pieces(text: &str, says: &str) -> bool {
     })
 }
 
-/// Normalizes white space, and removes comment slashes at line starts.
+fn without_digest(line: &str) -> &str {
+    line.split_once(' ').map_or("", |(_, sentence)| sentence)
+}
+
+/// Normalizes white space, including line breaks in HTML, and removes comment slashes at line starts.
 fn folded(text: &str) -> String {
+    let text = ["<br>", "<br/>", "<br />"].iter().fold(text.to_owned(), |text, tag| text.replace(tag, " "));
     let lines = text.lines().map(|line| line.trim_start().trim_start_matches("//"));
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,230 @@
+//! `docs/errata.md`: the changes of texts under fixed version numbers, by release, with the findings that quote a new sentence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use onnx_conformance_harness::findings::{Finding, Findings, Proof};
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use super::changes::Change;
+use super::history::{self, ReleaseChanges};
+use super::standard::version;
+
+/// Words that a sentence keeps before and after the words that changed.
+const CONTEXT: usize = 8;
+
+/// Words of the longest text that is shown whole.
+const MAX_WORDS: usize = 100;
+
+/// Sign for omitted words.
+const OMITTED: &str = "…";
+
+/// Generates the page.
+pub(crate) fn page() -> Result<String> {
+    let (history, findings) = (history::read()?, Findings::embedded()?);
+    let mut page = String::from(include_str!("errata_head.md"));
+    page += "| release | operator versions | changes | removed | added | replaced |\n|---|--:|--:|--:|--:|--:|\n";
+    // The release that changed most recently is read most.
+    let changed = || history.iter().rev().filter(|release| !release.changes.is_empty());
+    for release in changed() {
+        page += &summary(release);
+    }
+    let unchanged: Vec<&str> =
+        history.iter().filter(|it| it.changes.is_empty()).map(|release| release.release.as_str()).collect();
+    let _ = writeln!(page, "\nNo text changed under a fixed number in {}.", unchanged.join(", "));
+    for ReleaseChanges { release, after, changes } in changed() {
+        let _ = writeln!(page, "\n## ONNX {release}\n\nChanges since {after}:\n");
+        for change in changes {
+            page += &entry(change, findings.all());
+        }
+    }
+    Ok(page)
+}
+
+/// Formats the row of a release.
+fn summary(release: &ReleaseChanges) -> String {
+    let changes = &release.changes;
+    let versions: BTreeSet<&str> =
+        changes.iter().flat_map(|change| &change.places).filter_map(|(place, _)| version(place)).collect();
+    let count = |is_counted: fn(&Change) -> bool| changes.iter().filter(|change| is_counted(change)).count();
+    let removed = count(|change| change.added.is_empty());
+    let added = count(|change| change.removed.is_empty());
+    let anchor = release.release.replace('.', "");
+    format!(
+        "| [{}](#onnx-{anchor}) | {} | {} | {removed} | {added} | {} |\n",
+        release.release,
+        versions.len(),
+        changes.len(),
+        changes.len() - removed - added
+    )
+}
+
+/// Formats a change with the findings that it decides.
+fn entry<'a>(change: &Change, findings: impl Iterator<Item = &'a Finding>) -> String {
+    let is_body = change.places.iter().all(|(place, _)| part(place).starts_with("body"));
+    let [before, after] = shortened(&change.removed.join(" "), &change.added.join(" "));
+    let [before, after] = if is_body {
+        [&change.removed, &change.added]
+            .map(|nodes| nodes.iter().map(|node| format!("`{node}`")).collect::<Vec<_>>().join("; "))
+    } else {
+        [escaped(&before), escaped(&after)]
+    };
+    let mut text = format!("- {}\n", places(change));
+    // Writing to a string does not fail.
+    let _ = match (before.as_str(), after.as_str()) {
+        (removed, "") => writeln!(text, "  - removed: {removed}"),
+        ("", added) => writeln!(text, "  - added: {added}"),
+        (before, after) => writeln!(text, "  - before: {before}\n  - after: {after}"),
+    };
+    let quoting: Vec<String> = findings.filter(|finding| quotes(finding, change)).map(link).collect();
+    if !quoting.is_empty() {
+        let _ = writeln!(text, "  - decides {}", quoting.join("; "));
+    }
+    text
+}
+
+/// Formats a finding with its cases.
+fn link(finding: &Finding) -> String {
+    let cases: Vec<String> = finding.cases.iter().map(|pattern| format!("`{pattern}`")).collect();
+    format!("finding `{}` with the cases {}", finding.full_id(), cases.join(", "))
+}
+
+/// Returns the part of a place: `input X`; empty for the documentation of the version.
+fn part(place: &str) -> &str {
+    place.split_once(' ').map_or("", |(_, part)| part)
+}
+
+/// Formats the places of a change, by part: **Pad-19,21**, attribute `mode`.
+fn places(change: &Change) -> String {
+    let mut by_part: BTreeMap<&str, BTreeMap<String, BTreeSet<u32>>> = BTreeMap::new();
+    for (place, _) in &change.places {
+        let parsed = version(place).and_then(|version| version.parse::<OperatorVersion>().ok());
+        let Some(OperatorVersion { domain, name, since }) = parsed else { continue };
+        let operator = if domain == "ai.onnx" { name } else { format!("{domain}/{name}") };
+        by_part.entry(part(place)).or_default().entry(operator).or_default().insert(since);
+    }
+    let group = |(part, operators): (&str, BTreeMap<String, BTreeSet<u32>>)| {
+        let names: Vec<String> = operators
+            .iter()
+            .map(|(operator, versions)| {
+                let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
+                format!("**{operator}-{}**", versions.join(","))
+            })
+            .collect();
+        let part = part.split_once(' ').map_or(String::new(), |(kind, name)| match kind {
+            "body" => format!(", function body for opset {name}"),
+            kind => format!(", {kind} `{name}`"),
+        });
+        format!("{}{part}", names.join(", "))
+    };
+    by_part.into_iter().map(group).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns true if a finding about one of the versions quotes words that the change added.
+fn quotes(finding: &Finding, change: &Change) -> bool {
+    let Proof::Quote(quote) = &finding.proof else { return false };
+    let of_sample = || finding.sample.split('/').take(2).collect::<Vec<_>>().join("/");
+    let source = quote.from.clone().unwrap_or_else(of_sample);
+    let is_source = |(place, _): &(String, usize)| version(place) == Some(source.as_str());
+    let [removed, added] = [&change.removed, &change.added].map(|sentences| sentences.join(" "));
+    let is_new = |piece: &str| {
+        let piece = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+        !piece.is_empty() && added.contains(&piece) && !removed.contains(&piece)
+    };
+    change.places.iter().any(is_source) && quote.says.split(" ... ").any(is_new)
+}
+
+/// Omits the words that both texts have at the beginning and at the end, except a few, and the end of what is still too long.
+fn shortened(before: &str, after: &str) -> [String; 2] {
+    let [before, after] =
+        [before, after].map(|text| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>());
+    let shorter = before.len().min(after.len());
+    let start = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
+    let end = before.iter().rev().zip(after.iter().rev()).take_while(|(one, other)| one == other).count();
+    let end = end.min(shorter - start);
+    let (skipped, cut) = (start.saturating_sub(CONTEXT), end.saturating_sub(CONTEXT));
+    [before, after].map(|words| {
+        let mut kept: Vec<&str> = words[skipped..words.len() - cut].to_vec();
+        let omitted = kept.len().saturating_sub(MAX_WORDS);
+        kept.truncate(MAX_WORDS);
+        let mut text = if skipped > 0 { format!("{OMITTED} {}", kept.join(" ")) } else { kept.join(" ") };
+        if omitted > 0 {
+            let _ = write!(text, " {OMITTED} ({omitted} more words)");
+        } else if cut > 0 {
+            let _ = write!(text, " {OMITTED}");
+        }
+        text
+    })
+}
+
+/// Escapes the characters that mark up text.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if "\\`*_[]<>|~#&$".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(places: &[&str], removed: &[&str], added: &[&str]) -> Change {
+        let sentences = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
+        Change {
+            places: places.iter().map(|place| ((*place).to_owned(), 1)).collect(),
+            removed: sentences(removed),
+            added: sentences(added),
+        }
+    }
+
+    #[test]
+    fn places_are_joined_by_part_and_operator() {
+        let change = change(
+            &["ai.onnx/Abs-6", "ai.onnx/Abs-13", "ai.onnx.ml/Scaler-1 input X", "ai.onnx/Relu-14 body 18"],
+            &["a"],
+            &[],
+        );
+        let shown = "**Abs-6,13**; **Relu-14**, function body for opset 18; **ai.onnx.ml/Scaler-1**, input `X`";
+        assert_eq!(places(&change), shown);
+    }
+
+    #[test]
+    fn an_entry_says_what_was_removed_added_and_replaced() {
+        let entry =
+            |removed: &[&str], added: &[&str]| entry(&change(&["ai.onnx/Abs-6"], removed, added), [].into_iter());
+        assert_eq!(entry(&["a_b"], &[]), "- **Abs-6**\n  - removed: a\\_b\n");
+        assert_eq!(entry(&[], &["c", "d"]), "- **Abs-6**\n  - added: c d\n");
+        assert_eq!(entry(&["a"], &["b"]), "- **Abs-6**\n  - before: a\n  - after: b\n");
+        let body = change(&["ai.onnx/Abs-6 body 6"], &["y = A (x)"], &["y = B (x)"]);
+        let shown = super::entry(&body, [].into_iter());
+        assert!(shown.ends_with("before: `y = A (x)`\n  - after: `y = B (x)`\n"), "{shown}");
+    }
+
+    #[test]
+    fn words_that_stay_are_omitted() {
+        let words = |count| (0..count).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+        let [before, after] =
+            shortened(&format!("{} old {}", words(20), words(3)), &format!("{} new {}", words(20), words(3)));
+        assert_eq!(before, "… w12 w13 w14 w15 w16 w17 w18 w19 old w0 w1 w2");
+        assert_eq!(after, "… w12 w13 w14 w15 w16 w17 w18 w19 new w0 w1 w2");
+        let [_, long] = shortened("", &words(130));
+        assert!(long.ends_with("w99 … (30 more words)"), "{long}");
+        assert_eq!(shortened("a a", "a a a"), ["a a", "a a a"]);
+    }
+
+    /// Findings on the operators whose texts changed quote the sentences of today, some of which are younger than the version.
+    #[test]
+    fn a_finding_is_decided_by_the_change_that_added_its_quote() {
+        let history = history::read().unwrap();
+        let findings = Findings::embedded().unwrap();
+        let changes = || history.iter().flat_map(|release| &release.changes);
+        let decided = findings.all().filter(|finding| changes().any(|change| quotes(finding, change))).count();
+        assert!(decided > 0);
+    }
+}
