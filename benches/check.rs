@@ -110,7 +110,7 @@ fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
     }
 }
 
-/// Creates a chain of nodes, each of which reads the previous one.
+/// Creates a chain of nodes. Each reads the previous one.
 fn chain(nodes: usize) -> ModelProto {
     let name = |position: usize| match position {
         0 => "x".to_owned(),

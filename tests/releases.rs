@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hmac_sha256::Hash;
 use onnx_conformance::reference::proto::{Message, ModelProto};
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::case::{Case, Level};
 use onnx_conformance_cases::suite::{
     CaseGroup, Defect, Defects, Exporter, Filter, FullTest, Generated, Releases, Source, Suite, SuiteError,
-    VendoredCases, release_key,
+    VendoredCases, release_key, sha256,
 };
 use onnx_conformance_harness::run::{Event, Outcome, Runner, judge, plan, run};
 use onnx_conformance_reference::spec::Specs;
@@ -192,10 +191,6 @@ fn what_is_exported_are_the_releases_own_files() {
             Event::Broken(error) => panic!("{error}"),
         });
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Hash::hash(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// A change of a file's content.

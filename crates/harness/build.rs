@@ -11,6 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     write_measurements(&home.join("expectations"))?;
     write_findings(&home.join("findings"))?;
+    write_profiles(&home.join("profiles"))?;
     write_adapters(&home.join("adapters"))
 }
 
@@ -31,8 +32,8 @@ fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each
-/// ends: those of its versions are much the same.
+/// Embeds the measurements and their digests. The files of a runtime are one compressed text, since those of its versions are much
+/// the same. A table has the end of each file.
 fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -70,6 +71,25 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
 
 fn own_name(path: &Path) -> Result<&str, &'static str> {
     path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")
+}
+
+/// Writes a table of the frozen lists of suite versions, oldest first.
+fn write_profiles(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = Vec::new();
+    for file in fs::read_dir(root)? {
+        let path = file?.path();
+        if let Some(version) = own_name(&path)?.strip_suffix(".lzma") {
+            let number = |part: &str| part.parse::<u32>().unwrap_or_default();
+            let order: Vec<u32> = version.split('.').map(number).collect();
+            let text = path.to_str().ok_or("the path of the project is not UTF-8")?;
+            rows.push((order, format!("    ({version:?}, include_bytes!({text:?})),\n")));
+        }
+    }
+    rows.sort();
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("profiles.rs"), format!("&[\n{rows}]\n"))?;
+    Ok(())
 }
 
 /// Writes a table of the files of findings, sorted by name.

@@ -15,7 +15,7 @@ fn is_part(release: &str) -> bool {
     minor.is_some_and(|minor| minor >= 10)
 }
 
-/// True if this crate contains the lists beside the releases, which describe them.
+/// True if this crate contains the lists that describe the releases.
 const HAS_LISTS: bool = true;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -10,8 +10,8 @@ use onnx_conformance_harness::{exit, interrupt};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool,
-    print, report, run, show, smoke, spec, trace,
+    changes, check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge,
+    op, pool, print, report, run, show, smoke, spec, trace,
 };
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -26,6 +26,8 @@ struct Arguments {
 enum Command {
     /// Check models: rules of the standard, other opsets and IR versions, and runtimes.
     Check(check::Arguments),
+    /// Show the cases that changed between two versions of the suite.
+    Changes(changes::Arguments),
     /// Show the cases whose outcome differs between two results files.
     Compare(compare::Arguments),
     /// Print a shell completion script.
@@ -116,6 +118,7 @@ impl Command {
             Command::Compare(arguments) => compare::main(arguments),
             Command::Completions(arguments) => manual::completions(arguments, Arguments::command()),
             Command::Convert(arguments) => convert::main(arguments),
+            Command::Changes(arguments) => changes::main(arguments),
             Command::Coverage(arguments) => coverage::main(arguments),
             Command::Diff(arguments) => diff::main(arguments),
             Command::Explain(arguments) => explain::main(arguments),

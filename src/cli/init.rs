@@ -9,7 +9,7 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
-    updated_expectations, with_accepted, with_provenance, with_strict,
+    updated_expectations, with_accepted, with_provenance, with_strict, with_suite,
 };
 use onnx_conformance_harness::gate_file::{
     check_measured, default_path, lock_expectations, measured_path, write, write_digests,
@@ -196,6 +196,7 @@ impl Arguments {
             first_expectations(&runtime.name, strict, results)
         };
         expectations.accepts.clone_from(accepted);
+        expectations.suite = Some(Provenance::from_header(header).suite);
         write(path, &expectations.to_yaml())?;
         self.write_digests(path, results)?;
         Ok(expectations.expect.len())
@@ -220,9 +221,11 @@ impl Arguments {
         if matcher.is_strict() {
             text = with_strict(&text);
         }
-        if self.is_exact() {
-            text = with_provenance(&text, &Provenance::from_header(&header));
-        }
+        text = if self.is_exact() {
+            with_provenance(&text, &Provenance::from_header(&header))
+        } else {
+            with_suite(&text, &header)
+        };
         write(path, &text)?;
         self.write_digests(path, &run.results)?;
         Ok(Expectations::parse(&name, &text)?.expect.len())

@@ -2,6 +2,7 @@
 
 mod actual;
 mod body;
+mod changes;
 mod check;
 mod command;
 mod compare;

@@ -96,7 +96,7 @@ fn unwritten(path: &Path, error: ResultsError) -> ReportError {
     ReportError { place: format!("{}: the results cannot be written", path.display()), error: error.into() }
 }
 
-/// Returns the date of today in UTC, as in `2026-01-31`.
+/// Returns the current date in UTC, such as `2026-01-31`.
 pub fn today() -> String {
     chrono::Utc::now().date_naive().to_string()
 }

@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::{Variant, open_regular};
-use onnx_conformance_cases::suite::Filter;
-use onnx_conformance_harness::exit;
+use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
-use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
+use onnx_conformance_harness::measure::Measurements;
+use onnx_conformance_harness::promises::{Profile, changes_since, suite_version};
+use onnx_conformance_harness::run::{
+    CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, Shard, plan,
+};
 use onnx_conformance_harness::shell::word;
+use onnx_conformance_harness::{escape, exit};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Declaration, probe_if_undeclared};
+use onnx_conformance_subject::{Accepted, Declaration, Host, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::failures::FailureFolder;
@@ -58,6 +62,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "resume")]
     keep_failures: bool,
 
+    /// Keep the outcomes of the embedded measurement of the runtime's version, and run the cases that are new or have changed since
+    #[arg(long, conflicts_with_all = ["resume", "failed", "shard", "variant"])]
+    stale: bool,
+
     /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
     failed: bool,
@@ -85,27 +93,9 @@ pub(crate) struct Arguments {
     show: usize,
 }
 
-/// Restricts the plan to the cases that the expectation file was measured on, if it names any.
-fn retain_scope(plan: &mut Plan<'_>, gate: &Gate) {
-    if gate.scope().is_empty() {
-        return;
-    }
-    let all = plan.selected;
-    plan.retain(|id| gate.matcher.is_in_scope(id));
-    let (kept, path) = (plan.selected, gate.matcher.expectations().path());
-    print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
-}
-
-fn variant(name: &str) -> Result<Variant, ValueError> {
-    Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or(ValueError::Variant)
-}
-
-#[expect(clippy::too_many_lines, reason = "the steps of a run, each of which needs what the ones before made")]
+/// Runs the selected cases, and reports their results or updates the expectation file to them. Returns the exit code.
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let mut patterns = arguments.selection.patterns()?;
-    if arguments.failed {
-        patterns = last_failures::patterns(&arguments.failures)?;
-    }
+    let patterns = arguments.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
     arguments.check_outputs()?;
@@ -116,75 +106,62 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
-    if let Some(path) = &arguments.resume {
-        // Locking creates a missing file.
-        open_regular(path).with_context(|| path.display().to_string())?;
-    }
-    let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
-    let resumed = arguments.resume.as_deref().map(results_file::read).transpose()?;
+    let (place, resumed) = arguments.lock_results()?;
     let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
-    let sources = &arguments.selection.sources;
-    let accepted = sources.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
-    let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
-    let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
-    if patterns.is_empty() {
-        patterns = gate.scope().to_vec();
-        retain_scope(&mut plan, &gate);
-    }
-    if let Some(shard) = arguments.shard {
-        plan.retain_shard(shard);
-    }
+    let gated = GatedRuntime::open(arguments, &*runtime)?;
+    let filters = arguments.restrict(&mut plan, patterns, &gated.gate);
     if plan.selected == 0 {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let within = arguments.selection.groups()?;
-    let selected = Selected { cases: plan.selected, filters: patterns, within, shard: arguments.shard, variant };
-    // Computing the digest takes longer than a case.
-    let is_kept = place.is_some() || arguments.gate.update_expectations;
-    let digest = if is_kept { suite.digest()? } else { String::new() };
-    let header = Header::new(declaration.clone(), digest, selected).dated(today());
+    let mut header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
     let kept = match resumed {
-        Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
+        Some(read) => arguments.keep_results(read, &header, &mut plan)?,
+        None if arguments.stale => keep_measured(&mut header, &mut plan)?,
         None => Vec::new(),
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
-    let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
-    plan.retain(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
-    let recorder = Recorder::new(&*runtime, declaration.clone());
+    let recorder = Recorder::new(&*runtime, gated.declaration.clone());
     let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
     let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
     during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
-    let session = Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &gate.matcher, kept, file };
-    let Ended { gate: mut gate_result, elapsed } = match session.run(during)? {
+    let expectations = &gated.gate.matcher;
+    let session = Session { plan: &plan, runtime: &recorder, stop: &stop, expectations, kept, file };
+    let ended = match session.run(during)? {
         Ok(ended) => ended,
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        let run = WholeRun::new(complete_results(&gate_result, all)?, variant);
-        gate.update(run, accepted.as_ref(), Some(&header))?;
+        let run = WholeRun::new(complete_results(&ended.gate, all)?, variant);
+        gated.gate.update(run, gated.accepted.as_ref(), Some(&header))?;
         return Ok(exit::SUCCESS);
     }
-    let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    let printed = gate_result.problems.len();
-    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    gate_result.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
-    gate_result.problems.iter().skip(printed).for_each(|problem| print::note(problem));
-    sort_by_gravity(&mut gate_result.regressions);
-    add_patterns(&mut gate_result.regressions, &suite, &recorder);
-    last_failures::note(&arguments.failures, &gate_result.regressions);
-    let reported = reporters.finished(&Finished { runtime: &declaration, gate: &gate_result, elapsed });
-    let shown = gate_result.regressions.len().min(arguments.show);
-    let folder = FailureFolder { path: &arguments.failures, suite: &suite, evidence: &evidence, outputs: &recorder };
-    folder.write(&gate_result.regressions[..shown]);
-    arguments.suggest_update(&gate_result, &gate);
-    reported?;
-    Ok(exit::code_for(gate_result.conclusion()))
+    let report =
+        Report { arguments, filter: &filter, variant, suite: &suite, evidence: &evidence, recorder: &recorder };
+    report.finish(ended, &gated, reporters)
+}
+
+/// A runtime and the expectations of its results.
+struct GatedRuntime {
+    declaration: Declaration,
+    /// The files that the runtime accepts, if they were probed.
+    accepted: Option<Accepted>,
+    gate: Gate,
+}
+
+impl GatedRuntime {
+    fn open(arguments: &Arguments, runtime: &dyn Host) -> anyhow::Result<GatedRuntime> {
+        let sources = &arguments.selection.sources;
+        let accepted = sources.suite.is_none().then(|| probe_if_undeclared(runtime)).flatten();
+        let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
+        let gate = arguments.gate.open(&declaration, sources)?;
+        Ok(GatedRuntime { declaration, accepted, gate })
+    }
 }
 
 /// Returns the results of a run, unless some cases could not be loaded.
@@ -195,15 +172,102 @@ fn complete_results(gate_result: &GateResult, all: Collected) -> anyhow::Result<
     Ok(all.results.into_iter().map(|(result, _)| result).collect())
 }
 
+/// Report on a run in which every case ended.
+struct Report<'a> {
+    arguments: &'a Arguments,
+    filter: &'a Filter,
+    variant: Variant,
+    suite: &'a Suite,
+    evidence: &'a dyn Confirm,
+    recorder: &'a Recorder<'a>,
+}
+
+impl Report<'_> {
+    /// Checks the entries of the expectation file, finishes the reports, and writes the failing cases. Returns the exit code.
+    fn finish(&self, ended: Ended, gated: &GatedRuntime, mut reporters: Vec<Box<dyn Reporter>>) -> anyhow::Result<u8> {
+        let Report { arguments, filter, variant, suite, evidence, recorder } = *self;
+        let (gate, Ended { gate: mut gate_result, elapsed }) = (&gated.gate, ended);
+        let is_whole = arguments.shard.is_none() && gate.is_about_suite;
+        let printed = gate_result.problems.len();
+        gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(filter), variant });
+        gate_result.problems.extend(gated.accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
+        gate_result.problems.iter().skip(printed).for_each(|problem| print::note(problem));
+        sort_by_gravity(&mut gate_result.regressions);
+        add_patterns(&mut gate_result.regressions, suite, recorder);
+        last_failures::note(&arguments.failures, &gate_result.regressions);
+        note_changed_cases(gate, &gate_result, suite)?;
+        let finished = Finished { runtime: &gated.declaration, gate: &gate_result, elapsed };
+        let reported = reporters.finished(&finished);
+        let shown = gate_result.regressions.len().min(arguments.show);
+        let folder = FailureFolder { path: &arguments.failures, suite, evidence, outputs: recorder };
+        folder.write(&gate_result.regressions[..shown]);
+        arguments.suggest_update(&gate_result, gate);
+        reported?;
+        Ok(exit::code_for(gate_result.conclusion()))
+    }
+}
+
+/// Prints how many unexpected failures are of cases that changed since the suite version of the expectation file.
+fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> anyhow::Result<()> {
+    let expectations = gate.matcher.expectations();
+    let Some(version) = expectations.suite.as_deref().and_then(suite_version) else { return Ok(()) };
+    if gate_result.regressions.is_empty() || version == SUITE_VERSION {
+        return Ok(());
+    }
+    let path = expectations.path();
+    let frozen = match Profile::embedded(version) {
+        Ok(frozen) => frozen,
+        Err(error) => {
+            print::note(&format!("{path}: {error}; the file may expect cases of another suite"));
+            return Ok(());
+        }
+    };
+    let ids: Vec<&str> = gate_result.regressions.iter().map(|regression| regression.id.as_str()).collect();
+    let changed = changes_since(&frozen, suite, &ids)?;
+    let count: usize = changed.values().map(Vec::len).sum();
+    if count > 0 {
+        let example = |ids: &Vec<String>| ids.first().cloned().unwrap_or_default();
+        let kinds = changed.iter().map(|(kind, ids)| format!("{} {kind} ({})", ids.len(), example(ids)));
+        print::note(&format!(
+            "{count} of {} unexpected failures are of cases that differ from suite {version}, which {path} is for: {}; \
+             `onnx-conformance changes {version}` lists all changes",
+            ids.len(),
+            kinds.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
+/// Results of another processor may differ, and are not kept. If the measurement does not name its processor, neither does the header.
+fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+    let runtime = &header.runtime;
+    let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
+    let Some(measurement) = Measurements::embedded().get(&runtime.name, &runtime.version)? else {
+        print::note(&format!("{place} was not measured, so all cases run"));
+        return Ok(Vec::new());
+    };
+    if measurement.processor().is_some_and(|processor| *processor != ProcessorFeature::here()) {
+        print::note(&format!("{place} was measured on another processor, so all cases run"));
+        return Ok(Vec::new());
+    }
+    header.machine.features = measurement.processor().cloned();
+    let kept: Vec<CaseResult> = plan.ids().filter_map(|id| measurement.result(id)).collect();
+    print::note(&format!("{} cases are unchanged since {place} was measured, and are not run again", kept.len()));
+    let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
+    plan.retain(|id| !done.contains(id));
+    Ok(kept)
+}
+
+fn variant(name: &str) -> Result<Variant, ValueError> {
+    Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or(ValueError::Variant)
+}
+
 impl Arguments {
-    /// Returns the terminal reporter and every requested report.
-    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let show = Show { most: self.show, command: self.command() };
-        let terminal: Box<dyn Reporter> = match self.format {
-            Form::Text => Box::new(TerminalReporter::new(show)),
-            Form::Json => Box::new(JsonReporter),
-        };
-        std::iter::once(terminal).chain(self.reports.reporters()).collect()
+    /// Returns the patterns of the cases to run.
+    fn patterns(&self) -> anyhow::Result<Vec<String>> {
+        let patterns = self.selection.patterns()?;
+        if self.failed { last_failures::patterns(&self.failures) } else { Ok(patterns) }
     }
 
     /// Returns the filter of the patterns, and the variant given by them or by `--variant`.
@@ -250,8 +314,53 @@ impl Arguments {
         self.results.as_deref().or(self.resume.as_deref())
     }
 
-    /// Returns the results of an earlier run that are kept: the passes, or all, among the cases of this run.
-    fn kept(&self, read: Read, header: &Header, chosen: &BTreeSet<String>) -> anyhow::Result<Vec<CaseResult>> {
+    /// Locks the file for the results, and reads the one to resume.
+    fn lock_results(&self) -> anyhow::Result<(Option<ResultsPlace>, Option<Read>)> {
+        if let Some(path) = &self.resume {
+            // Locking creates a missing file.
+            open_regular(path).with_context(|| path.display().to_string())?;
+        }
+        let place = self.results_path().map(ResultsPlace::lock).transpose()?;
+        let resumed = self.resume.as_deref().map(results_file::read).transpose()?;
+        Ok((place, resumed))
+    }
+
+    /// Restricts the plan to the scope of the expectation file, unless cases were selected, and to one shard. Returns the patterns
+    /// that select the cases.
+    fn restrict(&self, plan: &mut Plan<'_>, mut patterns: Vec<String>, gate: &Gate) -> Vec<String> {
+        if patterns.is_empty() && !gate.scope().is_empty() {
+            patterns = gate.scope().to_vec();
+            let all = plan.selected;
+            plan.retain(|id| gate.matcher.is_in_scope(id));
+            let (kept, path) = (plan.selected, gate.matcher.expectations().path());
+            print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
+        }
+        if let Some(shard) = self.shard {
+            plan.retain_shard(shard);
+        }
+        patterns
+    }
+
+    /// Returns the header of the results.
+    fn header(
+        &self,
+        suite: &Suite,
+        plan: &Plan<'_>,
+        filters: Vec<String>,
+        declaration: &Declaration,
+    ) -> anyhow::Result<Header> {
+        let (within, variant) = (self.selection.groups()?, plan.variant());
+        let selected = Selected { cases: plan.selected, filters, within, shard: self.shard, variant };
+        // Computing the digest takes longer than a case.
+        let is_stored = self.results_path().is_some() || self.gate.update_expectations;
+        let digest = if is_stored { suite.digest()? } else { String::new() };
+        Ok(Header::new(declaration.clone(), digest, selected).dated(today()))
+    }
+
+    /// Returns the results of an earlier run that are kept, the passes or all, and removes their cases from the plan.
+    fn keep_results(&self, read: Read, header: &Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+        let variant = plan.variant();
+        let chosen: BTreeSet<String> = plan.ids().map(|id| variant.id(id)).collect();
         let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
         results_file::check_same(&place, &read.header, header)?;
         let (inside, outside): (Vec<_>, Vec<_>) =
@@ -267,7 +376,19 @@ impl Arguments {
         let kept: Vec<CaseResult> = inside.into_iter().filter(is_kept).collect();
         let how = if self.keep_failures { "ended" } else { "passed" };
         print::note(&format!("{} cases {how} before and are not run again", kept.len()));
+        let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
+        plan.retain(|id| !done.contains(variant.id(id).as_str()));
         Ok(kept)
+    }
+
+    /// Returns the terminal reporter and every requested report.
+    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
+        let show = Show { most: self.show, command: self.command() };
+        let terminal: Box<dyn Reporter> = match self.format {
+            Form::Text => Box::new(TerminalReporter::new(show)),
+            Form::Json => Box::new(JsonReporter),
+        };
+        std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 
     /// Returns the command line of this run, without filters and output files.

@@ -129,7 +129,7 @@ pub(crate) fn external(location: &str) -> TensorProto {
     TensorProto { data_location: Some(1), external_data: vec![entry], raw_data: None, ..raw(&[3], 0) }
 }
 
-/// Three floats, the last of which differs from [`three`].
+/// Three floats. The last one differs from that of [`three`].
 pub(crate) fn four() -> Value {
     Value::Tensor(Tensor::of_floats(ElementType::Float, &[3], &[1.0, 2.0, 4.0]).unwrap())
 }

@@ -402,11 +402,6 @@ fn whole() -> Result<Vec<String>> {
     Ok(runtimes.all().filter(|(_, file)| file.ci == CiCases::Whole).map(|(name, _)| name.to_owned()).collect())
 }
 
-/// Returns true if CI tests the adapter on every case.
-pub(crate) fn is_whole(name: &str) -> Result<bool> {
-    Ok(whole()?.iter().any(|other| other == name))
-}
-
 /// Returns the part of the suite that this commit runs on the adapters; `None` for all of it.
 fn part(arguments: &Arguments) -> Result<Option<String>> {
     if arguments.whole {

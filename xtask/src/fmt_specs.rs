@@ -30,7 +30,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Lists the files of cases: op.yaml, and those in `cases` beside it.
+/// Lists the files of cases: op.yaml, and those in the folder `cases` next to it.
 fn files(specs: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in WalkDir::new(specs).sort_by_file_name() {
@@ -42,7 +42,7 @@ fn files(specs: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// True for op.yaml, and for the YAML files in `cases` beside it.
+/// True for op.yaml, and for the YAML files in the folder `cases` next to it.
 pub(crate) fn is_file_of_cases(path: &Path) -> bool {
     let is_in = |folder: &str| path.ancestors().skip(1).filter_map(Path::file_name).any(|name| name == folder);
     let is_part = path.parent().and_then(Path::file_name).is_some_and(|name| name == "cases");

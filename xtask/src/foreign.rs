@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 /// Path dependency of a crate on this project, which is above it.
-const BESIDE: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\""];
+const PROJECT_DEPENDENCIES: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\""];
 
 /// Copies the crate in `home` to the folder `crate` in `around`, with the files that the crates share next to it. `dependency`
 /// replaces its path to this project. Returns the copy's manifest.
@@ -27,10 +27,11 @@ pub(crate) fn copy(home: &Path, around: &Path, dependency: impl Fn(&str) -> Stri
     }
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
-    let beside = BESIDE.into_iter().find(|beside| text.contains(beside));
-    let beside =
-        beside.with_context(|| format!("{}: depends on this project by none of {BESIDE:?}", home.display()))?;
-    let name = beside.trim_end_matches('"').rsplit('/').next().unwrap_or_default();
-    fs::write(&manifest, text.replace(beside, &dependency(name)))?;
+    let found = PROJECT_DEPENDENCIES.into_iter().find(|found| text.contains(found));
+    let found = found.with_context(|| {
+        format!("{}: must depend on this project by one of {PROJECT_DEPENDENCIES:?}", home.join("Cargo.toml").display())
+    })?;
+    let name = found.trim_end_matches('"').rsplit('/').next().unwrap_or_default();
+    fs::write(&manifest, text.replace(found, &dependency(name)))?;
     Ok(manifest)
 }

@@ -1,14 +1,17 @@
 //! `cargo xtask gen`: generates files from the code, and checks that none is stale.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TypesFile};
-use onnx_conformance_cases::suite::records;
+use onnx_conformance_cases::suite::{OperatorRecord, records};
 use onnx_conformance_check::RuleId;
-use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
+use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
+use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
 use onnx_conformance_subject::AdapterFile;
-use onnx_conformance_subject::message::{Answer, Command, Started};
+use onnx_conformance_subject::message::{self, Answer, Started};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
@@ -21,6 +24,10 @@ pub(crate) struct Arguments {
     /// Write nothing, and fail if a file is stale.
     #[arg(long)]
     check: bool,
+
+    /// Do not run the task again after records were written
+    #[arg(long, hide = true)]
+    once: bool,
 }
 
 /// A generated file. Its text names `cargo xtask gen` in line 1 or, in JSON, under `$comment`.
@@ -28,6 +35,10 @@ struct Generated {
     path: &'static str,
     text: fn() -> Result<String>,
 }
+
+/// First line of the file of unchanged cases.
+const UNCHANGED_HEAD: &str = "# Written by `cargo xtask gen`: operator version, the digests of its cases when measured and now, \
+                              and the cases that are new or changed since; do not edit.\n";
 
 /// Folder of the records of cases.
 const RECORDS: &str = "records";
@@ -45,7 +56,7 @@ const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
     Generated { path: "docs/schema/adapter.json", text: json_schema::<AdapterFile> },
     Generated { path: "docs/schema/protocol/answer.json", text: json_schema::<Answer> },
-    Generated { path: "docs/schema/protocol/command.json", text: json_schema::<Command> },
+    Generated { path: "docs/schema/protocol/command.json", text: json_schema::<message::Command> },
     Generated { path: "docs/schema/protocol/started.json", text: json_schema::<Started> },
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },
@@ -95,26 +106,21 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
     FILES.iter().map(|file| file.path.to_owned()).chain(records.filter(|path| workspace::root().join(path).exists()))
 }
 
-/// Writes every stale file, or with `check` fails if there is one. Pages are written before the records, which need every op.yaml.
+/// Writes every stale file, or with `check` fails if there is one.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let pages = stale()?;
-    if !arguments.check {
-        write(&pages)?;
-    }
+    let mut stale = stale()?;
     let records = stale_among(records()?);
+    stale.extend(stale_among(vec![(UNCHANGED.to_owned(), unchanged(&records)?)]));
+    stale.extend(records);
     let unused_exclusions = needless_records()?;
     if arguments.check {
-        return fail_if_stale(pages.iter().chain(&records).map(|(path, _)| path).chain(&unused_exclusions));
+        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&unused_exclusions));
     }
     for path in unused_exclusions {
         fs::remove_file(workspace::root().join(&path)).with_context(|| format!("cannot remove {path}"))?;
         anstream::println!("removed {path}");
     }
-    write(&records)
-}
-
-fn write(files: &[(String, String)]) -> Result<()> {
-    for (path, text) in files {
+    for (path, text) in &stale {
         let path = workspace::root().join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -122,7 +128,52 @@ fn write(files: &[(String, String)]) -> Result<()> {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         anstream::println!("wrote {}", path.display());
     }
+    let is_embedded = |path: &str| path.starts_with(RECORDS);
+    if !arguments.once && stale.iter().any(|(path, _)| is_embedded(path)) {
+        // Pages are made from the embedded records.
+        let again = Command::new("cargo").args(["xtask", "gen", "--once"]).current_dir(workspace::root()).status()?;
+        ensure!(
+            again.success(),
+            "the records are written, but pages that show them may be stale; run `cargo xtask gen` again"
+        );
+    }
     Ok(())
+}
+
+/// Returns `records/unchanged.txt` after these records replace those in the tree. It lists what has changed since each
+/// measurement.
+fn unchanged(records: &[(String, String)]) -> Result<String> {
+    let mut new = Vec::new();
+    for (path, text) in records {
+        let old = fs::read_to_string(workspace::root().join(path)).unwrap_or_default();
+        let (Some(old), Some(after)) = (OperatorRecord::parse(&old), OperatorRecord::parse(text)) else { continue };
+        let operator = path.trim_start_matches(&format!("{RECORDS}/")).trim_end_matches(".txt");
+        let (domain, name) = operator.split_once('/').with_context(|| format!("{path} is in no domain"))?;
+        for (since, record) in &after.versions {
+            let before = old.versions.get(since).filter(|before| before.digest != record.digest);
+            let version = OperatorVersion::new(domain, name, *since);
+            new.extend(before.map(|before| UnchangedLine::between(&version, before, record)));
+        }
+    }
+    let known = fs::read_to_string(workspace::root().join(UNCHANGED)).unwrap_or_default();
+    let known = known.lines().filter_map(UnchangedLine::parse).collect();
+    let lines = updated_lines(known, &new, &measured_states()?);
+    Ok(std::iter::once(UNCHANGED_HEAD.to_owned()).chain(lines.iter().map(|line| line.to_text() + "\n")).collect())
+}
+
+/// Returns the states of operator versions that were measured, as digests.
+fn measured_states() -> Result<BTreeSet<(OperatorVersion, String)>> {
+    let mut states = BTreeSet::new();
+    for (runtime, versions) in Measurements::embedded().runtimes() {
+        for version in versions {
+            let path = workspace::root().join(format!("expectations/{runtime}/{version}.yaml"));
+            let path = MeasuredDigests::path(&path);
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let digests = MeasuredDigests::parse(&text);
+            states.extend(digests.versions().map(|(version, digest)| (version.clone(), digest.to_owned())));
+        }
+    }
+    Ok(states)
 }
 
 /// Returns every stale file except the records of cases, which take longer to generate.

@@ -7,9 +7,9 @@ mod emit;
 mod faults;
 mod fmt_specs;
 mod foreign;
+mod freeze;
 mod fuzz;
 mod generated;
-mod hex;
 mod import_specs;
 mod layout;
 mod measure;
@@ -20,7 +20,6 @@ mod report;
 mod site;
 mod texts;
 mod tidy;
-mod unchanged;
 mod vendor;
 mod wheel;
 mod workspace;
@@ -53,6 +52,8 @@ enum Task {
     Faults(faults::Arguments),
     /// Write the files of cases below specs/ in their layout.
     FmtSpecs(fmt_specs::Arguments),
+    /// Write the list of cases of the suite's version, or check that no case differs from it.
+    Freeze,
     /// Fuzz everything that reads user input.
     Fuzz(fuzz::Arguments),
     /// Write the generated files.
@@ -73,8 +74,6 @@ enum Task {
     SiteTests,
     /// Check the project's own rules: order of modules, size of files, promises of documents.
     Tidy,
-    /// Record the cases that stayed the same in records/unchanged.txt, so that older measurements still apply to them
-    Unchanged(unchanged::Arguments),
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
     Vendor(vendor::Arguments),
     /// Build the Python wheel, and test it as its users would.
@@ -96,6 +95,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
         Task::Faults(arguments) => return faults::main(arguments),
         Task::FmtSpecs(arguments) => fmt_specs::main(arguments)?,
+        Task::Freeze => freeze::main()?,
         Task::Fuzz(arguments) => return fuzz::main(arguments),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
@@ -106,7 +106,6 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),
         Task::SiteTests => ci::site_tests()?,
         Task::Tidy => tidy::run()?,
-        Task::Unchanged(arguments) => unchanged::run(arguments)?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
         Task::Wheel(arguments) => wheel::main(arguments)?,
     }

@@ -10,7 +10,7 @@ use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_subject::AdapterFile;
 
 use crate::adapters::VersionsFile;
-use crate::{ci, foreign, python, workspace};
+use crate::{foreign, python, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -27,6 +27,10 @@ pub(crate) struct Arguments {
     /// Stop a process that takes more memory than this
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     memory: u64,
+
+    /// Run only the cases that are new or have changed since the version was measured, and keep the outcomes of the others
+    #[arg(long)]
+    stale: bool,
 
     /// Start afresh, even if an earlier measurement was interrupted
     #[arg(long)]
@@ -113,10 +117,12 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
         "--memory",
         &memory,
     ]);
-    run.arg(if results.exists() { "--resume" } else { "--results" }).arg(&results);
     if results.exists() {
-        run.arg("--keep-failures");
+        run.arg("--keep-failures").arg("--resume");
+    } else {
+        run.args(arguments.stale.then_some("--stale")).arg("--results");
     }
+    run.arg(&results);
     run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&scope);
     let ended = status(&mut run)?;
     // Failing cases are the content of a measurement, not an error.
@@ -130,10 +136,6 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
         "{} was not written: the adapter reports another version of the runtime",
         measured.display()
     );
-    // CI tests the newest version on every case, so changed cases are detected without digests.
-    if ci::is_whole(name)? && versions.newest().is_some_and(|(newest, _)| newest == version) {
-        fs::remove_file(measured.with_extension("digests"))?;
-    }
     Ok(())
 }
 

@@ -10,7 +10,8 @@ pub(crate) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
-    let head = text.get(..text.floor_char_boundary(max)).unwrap_or_default();
+    // bounded: a character starts at one of the last four positions.
+    let head = (0..=max).rev().find_map(|end| text.get(..end)).unwrap_or_default();
     Cow::Owned(format!("{head}... ({} bytes)", text.len()))
 }
 

@@ -10,7 +10,7 @@ use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 use crate::escape;
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, updated_expectations, version_key, with_accepted,
-    with_provenance,
+    with_provenance, with_suite,
 };
 use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
@@ -181,11 +181,14 @@ impl Gate {
         }
         let text = updated_expectations(&text, &matcher, &run)?;
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
-        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::from_header);
-        write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
+        let text = match header {
+            Some(header) if matcher.expectations().exact => with_provenance(&text, &Provenance::from_header(header)),
+            Some(header) => with_suite(&text, header),
+            None => text,
+        };
+        write(path, &text)?;
         // Results of other variants confirm nothing.
-        let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
-        if run.variant == Variant::Runtime && has_digests {
+        if run.variant == Variant::Runtime && matcher.expectations().exact {
             let ids = run.results.iter().map(|result| result.id.as_str());
             write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
         }

@@ -68,6 +68,8 @@ mod libtest;
 pub mod measure;
 #[doc(hidden)]
 pub mod note;
+/// Promises of the suite: the frozen list of each version, and what changed between two of them.
+pub mod promises;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]

@@ -104,7 +104,7 @@ impl WholeFile {
                 }
             }
         };
-        let prefix = format!(".{}.", name.get(..name.floor_char_boundary(PREFIX)).unwrap_or_default());
+        let prefix = format!(".{}.", (0..=PREFIX).rev().find_map(|end| name.get(..end)).unwrap_or_default());
         let (_, (file, temporary)) = create_unique(folder, &prefix, make).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot create a file in {}: {error}", folder.display()))
         })?;

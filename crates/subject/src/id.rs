@@ -19,6 +19,31 @@ pub struct CaseId<'a> {
     pub variant: Variant,
 }
 
+/// Beginning of the opset in the id of a case that runs at a later opset than its operator version's first one.
+const OPSET: &str = "@opset=";
+
+/// Name of the last opset of an operator version. A new release of ONNX extends the range of its newest versions, and renames no
+/// case.
+const LAST: &str = "last";
+
+/// Opset of a case that does not run at its operator version's first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaseOpset {
+    /// This opset.
+    At(u32),
+    /// The last opset at which the operator version is used.
+    Last,
+}
+
+impl fmt::Display for CaseOpset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CaseOpset::At(opset) => write!(f, "{OPSET}{opset}"),
+            CaseOpset::Last => write!(f, "{OPSET}{LAST}"),
+        }
+    }
+}
+
 impl<'a> CaseId<'a> {
     /// Splits an id into path and variant.
     pub fn parse(id: &'a str) -> CaseId<'a> {
@@ -33,7 +58,7 @@ impl<'a> CaseId<'a> {
     }
 
     /// Returns the group that lists the case: an operator version, a release and kind of vendored cases, or the first
-    /// folder of a path that has no more. A case outside every folder is a group of its own.
+    /// folder of a path that has no more. A case outside every folder is its own group.
     pub fn group(&self) -> &'a str {
         let first_folder = || self.path.split_once('/').map(|(folder, _)| folder);
         let two = self.first_parts(2).filter(|group| group.len() < self.path.len());
@@ -55,6 +80,17 @@ impl<'a> CaseId<'a> {
         let last = self.path.rsplit('/').next().unwrap_or(self.path);
         let last = last.split_once('@').map_or(last, |(types, _)| types);
         last.split(',').filter_map(|pair| pair.split_once('='))
+    }
+
+    /// Returns the opset of a case that does not run at its operator version's first one: `21` of `broadcast/T=float@opset=21`.
+    pub fn opset(&self) -> Option<CaseOpset> {
+        let (_, opset) = self.path.rsplit_once(OPSET)?;
+        if opset == LAST { Some(CaseOpset::Last) } else { opset.parse().ok().map(CaseOpset::At) }
+    }
+
+    /// Returns true if the case runs at the last opset of its operator version.
+    pub fn is_at_last_opset(&self) -> bool {
+        self.opset() == Some(CaseOpset::Last)
     }
 
     /// Returns the paths of the groups that contain the case, outermost first.
@@ -112,6 +148,16 @@ mod tests {
         check("folder/case@dynamic-shapes", "folder", "case", Variant::DynamicShapes);
         check("case", "case", "case", Variant::Runtime);
         check("", "", "", Variant::Runtime);
+    }
+
+    #[test]
+    fn an_id_names_its_opset() {
+        let opset = |id: &str| CaseId::parse(id).opset();
+        assert_eq!(opset("ai.onnx/Abs-13/x/T=float@opset=20"), Some(CaseOpset::At(20)));
+        assert_eq!(opset("ai.onnx/Abs-13/x/T=float@opset=last@constants"), Some(CaseOpset::Last));
+        assert_eq!(opset("ai.onnx/Abs-13/x/T=float"), None);
+        assert_eq!(opset("ai.onnx/Abs-13/x/T=float@opset=lasting"), None);
+        assert_eq!(format!("x{}{}", CaseOpset::At(7), CaseOpset::Last), "x@opset=7@opset=last");
     }
 
     #[test]

@@ -111,7 +111,7 @@ mod implementation {
     }
 
     impl Process {
-        /// Starts a process in a group of its own. `mark` identifies it within this program.
+        /// Starts a process in a separate group. `mark` identifies it within this program.
         pub(crate) fn spawn(mut command: Command, mark: &str) -> io::Result<Process> {
             let mark = format!("{}.{mark}", getpid());
             let mut children = children();

@@ -34,7 +34,7 @@ pub struct Options {
     pub limits: Limits,
     /// The number of processes that may die in a row without an answer.
     pub restarts: usize,
-    /// True if each request gets a process of its own.
+    /// True if each request gets a separate process.
     pub isolate: bool,
     /// A function that receives each problem with a message, including mere warnings.
     pub report: Option<Report>,

@@ -37,7 +37,7 @@ pub struct Limits {
 impl Default for Limits {
     /// One minute and 4096 MB.
     fn default() -> Limits {
-        Limits { timeout: Duration::from_mins(1), memory: Some(4_096_000_000) }
+        Limits { timeout: Duration::from_secs(60), memory: Some(4_096_000_000) }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn print(document: Node) -> String {
     text
 }
 
-/// Prints the entries of a map, each on lines of its own. The first line is already indented.
+/// Prints the entries of a map, each on separate lines. The first line is already indented.
 fn print_map(text: &mut String, entries: &[(Scalar, Node)], indent: usize, is_head: bool) {
     for (index, (key, value)) in entries.iter().enumerate() {
         if index > 0 {
@@ -93,7 +93,7 @@ fn print_rules(text: &mut String, rules: &[(Scalar, Node)], indent: usize) {
     }
 }
 
-/// Prints a list, an item on lines of its own. The first line is already indented.
+/// Prints a list, each item on separate lines. The first line is already indented.
 fn print_list(text: &mut String, items: &[Node], indent: usize) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 {

@@ -7,9 +7,7 @@
 //! - after `:`, `;` or `,` before the mark of a list item (`-`, `*`, `1.`, `(2)`);
 //! - before and after the fence of a code block (```` ``` ````).
 
-use hmac_sha256::Hash;
-
-use crate::hex;
+use onnx_conformance_cases::suite::sha256;
 
 /// Abbreviations that end with a full stop within a sentence.
 const ABBREVIATIONS: [&str; 9] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "resp.", "approx.", "Eq.", "Fig."];
@@ -41,7 +39,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
 
 /// Returns the digest of a sentence: the first digits of its SHA-256.
 pub(crate) fn digest(sentence: &str) -> String {
-    hex::digits(&Hash::hash(sentence.as_bytes())[..DIGITS / 2])
+    sha256(sentence.as_bytes()).chars().take(DIGITS).collect()
 }
 
 /// Returns true if a sentence ends between two words.

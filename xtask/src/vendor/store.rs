@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use hmac_sha256::Hash;
-use onnx_conformance_cases::suite::{Pack, Release, ReleaseIndex, Releases, Test, release_key, short, write_pack};
+use onnx_conformance_cases::suite::{
+    Pack, Release, ReleaseIndex, Releases, Test, release_key, sha256, short, write_pack,
+};
 use walkdir::WalkDir;
 
 use super::{DEFAULT, Package, Taken, count};
@@ -198,7 +199,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, (String, Vec<u8>)>> {
         if entry.file_type().is_file() {
             let names: Vec<_> = entry.path().strip_prefix(folder)?.iter().map(|name| name.to_string_lossy()).collect();
             let bytes = fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
-            found.insert(names.join("/"), (hexadecimal(&bytes)?, bytes));
+            found.insert(names.join("/"), (sha256(&bytes), bytes));
         }
     }
     let names: BTreeSet<String> = found.keys().map(|path| path.to_lowercase()).collect();
@@ -212,13 +213,5 @@ fn checksums(files: &BTreeMap<String, (String, Vec<u8>)>) -> Result<String> {
     for (path, (digest, _)) in files {
         writeln!(text, "{digest}  {path}")?;
     }
-    hexadecimal(text.as_bytes())
-}
-
-fn hexadecimal(bytes: &[u8]) -> Result<String> {
-    let mut text = String::new();
-    for byte in Hash::hash(bytes) {
-        write!(text, "{byte:02x}")?;
-    }
-    Ok(text)
+    Ok(sha256(text.as_bytes()))
 }

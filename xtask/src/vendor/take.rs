@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use hmac_sha256::Hash;
-use onnx_conformance_cases::suite::Tolerance;
+use onnx_conformance_cases::suite::{Tolerance, sha256};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
 use super::{Package, Taken};
-use crate::{hex, python, workspace};
+use crate::{python, workspace};
 
 /// Environment for reproducible results. numpy and the C library choose code by processor, which changes the last bits. With
 /// these settings, every x86-64 machine runs the same code.
@@ -111,7 +110,7 @@ pub(crate) fn download(package: &Package) -> Result<PathBuf> {
 /// Fails unless a wheel is the pinned one.
 fn verify(package: &Package, wheel: &Path) -> Result<()> {
     let bytes = fs::read(wheel).with_context(|| format!("cannot read {}", wheel.display()))?;
-    let actual = hex::digits(&Hash::hash(&bytes));
+    let actual = sha256(&bytes);
     ensure!(
         actual == package.sha256,
         "{} has the SHA-256 {actual}, but xtask/src/vendor/packages.yaml pins {} for ONNX {}; remove the file to \

@@ -261,7 +261,7 @@ impl fmt::Display for RefusalClass {
     }
 }
 
-/// Level of an expectation: how binding it is.
+/// Level of an expectation: required, recommended or open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -1,30 +1,84 @@
 //! Digests of cases, which change with any model, input or expected output.
+//!
+//! A measurement holds for every case whose digest is unchanged. So the digest of a case does not cover its id or level, nor
+//! sentences, nor the newest opset in a case that is run there.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use bytes::Bytes;
 use hmac_sha256::Hash;
 use num_complex::Complex;
 use onnx_conformance_reference::dtype::Kind;
+use onnx_conformance_reference::proto::{Message as _, decode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{MapKey, Value};
 
-use crate::case::{Case, Expected};
+use crate::case::{Case, CaseId, Expected};
 use crate::compare::Accuracy;
 
 /// Number of digits of a digest: enough to detect a change, and short enough to read.
 const DIGITS: usize = 16;
 
-/// Computes the digest of cases, in any order: ids, models, inputs, expected outputs with rules and bounds, refusals
-/// and levels. It is the same on every machine, since all NaNs count as equal.
-pub fn digest(cases: &[Case]) -> String {
-    let mut sorted: Vec<&Case> = cases.iter().collect();
-    sorted.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut hash = Hash::new();
-    for case in sorted {
-        hash_case(&mut hash, case);
+/// Digest of one case: its model, inputs, expected outputs with rules and bounds, and control. Cases of one operator version
+/// are compared by it, so 24 bits are enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaseDigest([u8; CaseDigest::BYTES]);
+
+impl CaseDigest {
+    const BYTES: usize = 3;
+
+    /// Number of hexadecimal digits of the text.
+    pub const DIGITS: usize = 2 * CaseDigest::BYTES;
+
+    /// Computes the digest of a case. It is the same on every machine, since all NaNs count as equal.
+    pub fn new(case: &Case) -> CaseDigest {
+        CaseDigest::shorten(&hash_of(case, Bounds::Covered))
     }
-    hexadecimal(hash)
+
+    /// Computes the digest of a case without the bounds of its expected outputs. If it is unchanged and the digest is not, then
+    /// the bounds are tighter or wider.
+    pub fn without_bounds(case: &Case) -> CaseDigest {
+        CaseDigest::shorten(&hash_of(case, Bounds::Ignored))
+    }
+
+    fn shorten(hash: &[u8; 32]) -> CaseDigest {
+        let [first, second, third, ..] = *hash;
+        CaseDigest([first, second, third])
+    }
+
+    /// Parses the hexadecimal digits.
+    pub fn parse(text: &str) -> Option<CaseDigest> {
+        let is_digest = text.len() == CaseDigest::DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u32::from_str_radix(text, 16).ok().filter(|_| is_digest)?;
+        let [_, bytes @ ..] = number.to_be_bytes();
+        Some(CaseDigest(bytes))
+    }
+}
+
+impl fmt::Display for CaseDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Computes the digest of cases, in any order: their ids, levels and digests.
+pub fn digest(cases: &[Case]) -> String {
+    digests(cases).0
+}
+
+/// Computes the digest of cases and, in their order, that of each.
+pub(crate) fn digests(cases: &[Case]) -> (String, Vec<CaseDigest>) {
+    let hashes: Vec<[u8; 32]> = cases.iter().map(|case| hash_of(case, Bounds::Covered)).collect();
+    let mut sorted: Vec<(&Case, &[u8; 32])> = cases.iter().zip(&hashes).collect();
+    sorted.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let mut all = Hash::new();
+    for (case, hash) in sorted {
+        hash_part(&mut all, case.id.as_bytes());
+        hash_part(&mut all, format!("{}", case.level).as_bytes());
+        all.update(hash);
+    }
+    (hexadecimal(all), hashes.iter().map(CaseDigest::shorten).collect())
 }
 
 /// Computes the digest of texts, in order.
@@ -48,32 +102,53 @@ fn hash_part(hash: &mut Hash, bytes: &[u8]) {
     hash.update(bytes);
 }
 
-fn hash_case(hash: &mut Hash, case: &Case) {
-    hash_part(hash, case.id.as_bytes());
-    hash_part(hash, &case.model);
-    hash_part(hash, format!("{} {}", case.level, case.data.len()).as_bytes());
+/// Whether a digest covers the bounds of expected outputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bounds {
+    Covered,
+    Ignored,
+}
+
+fn hash_of(case: &Case, bounds: Bounds) -> [u8; 32] {
+    let mut hash = Hash::new();
+    if CaseId::parse(&case.id).is_at_last_opset() {
+        hash_part(&mut hash, &without_opset(&case.model));
+    } else {
+        hash_part(&mut hash, &case.model);
+    }
+    hash_part(&mut hash, case.data.len().to_string().as_bytes());
     for data in &case.data {
-        hash_part(hash, format!("{} {}", data.inputs.len(), data.outputs.len()).as_bytes());
+        hash_part(&mut hash, format!("{} {}", data.inputs.len(), data.outputs.len()).as_bytes());
         for input in &data.inputs {
-            hash_part(hash, input.name.as_bytes());
-            hash_value(hash, &input.value);
+            hash_part(&mut hash, input.name.as_bytes());
+            hash_value(&mut hash, &input.value);
         }
         for output in &data.outputs {
-            hash_part(hash, output.name.as_bytes());
-            hash_expected(hash, &output.expected);
+            hash_part(&mut hash, output.name.as_bytes());
+            hash_expected(&mut hash, &output.expected, bounds);
         }
     }
     if case.is_hostile {
-        hash_part(hash, b"hostile");
+        hash_part(&mut hash, b"hostile");
     }
     if let Some(refusal) = &case.refusal {
-        hash_part(hash, refusal.rule.as_bytes());
-        hash_part(hash, refusal.control.id.as_bytes());
+        hash_part(&mut hash, b"refuse");
+        hash.update(hash_of(&refusal.control, bounds));
     }
+    hash.finalize()
 }
 
-fn hash_expected(hash: &mut Hash, expected: &Expected) {
+/// Returns the model without the numbers that a new release of ONNX changes: those of its opsets, and its IR version.
+fn without_opset(model: &Bytes) -> Bytes {
+    let Ok(mut model) = decode::model(model.clone()) else { return model.clone() };
+    model.ir_version = None;
+    model.opset_import.iter_mut().for_each(|import| import.version = None);
+    model.encode_to_vec().into()
+}
+
+fn hash_expected(hash: &mut Hash, expected: &Expected, bounds: Bounds) {
     match expected {
+        Expected::Value(value, _) if bounds == Bounds::Ignored => hash_value(hash, value),
         Expected::Value(Value::Tensor(tensor), Accuracy::Bounded(bound)) => {
             hash_part(hash, b"bounded");
             hash_tensor(hash, tensor);
@@ -163,9 +238,10 @@ fn hash_tensor(hash: &mut Hash, tensor: &Tensor) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{DataSet, ExpectedOutput, Level, Named};
+    use crate::case::{DataSet, ExpectedOutput, Level, Named, Refusal};
     use crate::compare::Accuracy;
     use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::model::text::parse_model;
 
     fn case(id: &str, input: f64, output: f64, accuracy: Accuracy) -> Case {
         let value = |value| Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[value]).unwrap());
@@ -196,6 +272,43 @@ mod tests {
         let (a, b) = (case("a", 1.0, f64::NAN, Accuracy::Exact), case("b", 1.0, 2.0, Accuracy::Exact));
         let negative = case("a", 1.0, -f64::NAN, Accuracy::Exact);
         assert_eq!(digest(&[a, b.clone()]), digest(&[b, negative]));
+    }
+
+    #[test]
+    fn neither_the_id_nor_the_level_of_a_case_counts_in_its_own_digest() {
+        let base = CaseDigest::new(&case("a", 1.0, 2.0, Accuracy::Exact));
+        let renamed = Case { level: Level::Open, ..case("b", 1.0, 2.0, Accuracy::Exact) };
+        assert_eq!(CaseDigest::new(&renamed), base);
+        assert_eq!(CaseDigest::parse(&base.to_string()), Some(base));
+        assert_ne!(CaseDigest::new(&case("a", 1.0, 2.5, Accuracy::Exact)), base);
+        let refused = |rule: &str, control: Case| Case {
+            refusal: Some(Refusal { rule: rule.to_owned(), control: Box::new(control) }),
+            ..case("r", 1.0, 2.0, Accuracy::Exact)
+        };
+        let refusal = CaseDigest::new(&refused("a rule", case("a", 1.0, 2.0, Accuracy::Exact)));
+        assert_eq!(CaseDigest::new(&refused("in other words", case("b", 1.0, 2.0, Accuracy::Exact))), refusal);
+        assert_ne!(CaseDigest::new(&refused("a rule", case("a", 1.0, 2.5, Accuracy::Exact))), refusal);
+        for text in ["", "12345", "1234567", "+12345", "12345g"] {
+            assert_eq!(CaseDigest::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_new_opset_changes_the_digest_only_of_a_case_with_a_fixed_opset() {
+        let model = |opset| {
+            let text = format!(
+                r#"<ir_version: {}, opset_import: ["" : {opset}]> g (float[1] x) => (float[1] y) {{ y = Neg (x) }}"#,
+                opset / 2
+            );
+            Bytes::from(parse_model(&text).unwrap().encode_to_vec())
+        };
+        let digest =
+            |id: &str, opset| CaseDigest::new(&Case { model: model(opset), ..case(id, 1.0, -1.0, Accuracy::Exact) });
+        assert_eq!(
+            digest("ai.onnx/Neg-13/x/T=float@opset=last", 24),
+            digest("ai.onnx/Neg-13/x/T=float@opset=last", 26)
+        );
+        assert_ne!(digest("ai.onnx/Neg-13/x/T=float@opset=21", 21), digest("ai.onnx/Neg-13/x/T=float@opset=21", 23));
     }
 
     #[test]

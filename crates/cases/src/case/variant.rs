@@ -119,7 +119,7 @@ fn remove_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
     graph.input.retain(|info| !names.contains(info.name()));
 }
 
-/// Replaces each size of a tensor's dimensions by a name of its own.
+/// Replaces each size of a tensor's dimensions by a separate name.
 pub(crate) fn name_dimensions(info: &mut ValueInfoProto) -> bool {
     let name = info.name().to_owned();
     let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {

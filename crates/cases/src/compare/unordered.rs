@@ -120,7 +120,7 @@ fn same_counts<T: Ord + fmt::Debug>(expected: Vec<T>, actual: Vec<T>, what: &str
     for (one, want) in &wants {
         let got = gots.get(one).copied().unwrap_or(0);
         if got < *want {
-            let message = format!("expected the {what} {one:?} {want} times, got it {got} times");
+            let message = format!("expected the {what} {one:?} {want} times, found it {got} times");
             return Err(different(DifferenceKind::Values(Distance::Far), message));
         }
     }

@@ -24,16 +24,16 @@ pub struct Topic {
 
 /// Every topic, sorted by name.
 static TOPICS: [Topic; 10] = [
-    Topic { name: "allocation", attacks: allocation::ATTACKS, digest: "319819d95b5b2b63" },
-    Topic { name: "attributes", attacks: attributes::ATTACKS, digest: "8721dade66f79fe4" },
-    Topic { name: "cycles", attacks: cycles::ATTACKS, digest: "a8203196ff9dca39" },
-    Topic { name: "depth", attacks: depth::ATTACKS, digest: "13cada204dea4889" },
-    Topic { name: "encoding", attacks: encoding::ATTACKS, digest: "ceb5019a536646e4" },
-    Topic { name: "external", attacks: external::ATTACKS, digest: "ab4361cfafcc4ee1" },
-    Topic { name: "graph", attacks: graph::ATTACKS, digest: "5e98c0e7a5f3ac36" },
-    Topic { name: "names", attacks: names::ATTACKS, digest: "e5ef15ba503c793b" },
-    Topic { name: "numbers", attacks: numbers::ATTACKS, digest: "9c5efcdf8a9f1739" },
-    Topic { name: "sizes", attacks: sizes::ATTACKS, digest: "8b2df16f670cf84a" },
+    Topic { name: "allocation", attacks: allocation::ATTACKS, digest: "636177ee3ebbb30f" },
+    Topic { name: "attributes", attacks: attributes::ATTACKS, digest: "acd86c7019b00c3b" },
+    Topic { name: "cycles", attacks: cycles::ATTACKS, digest: "a6ba0fe3c2249426" },
+    Topic { name: "depth", attacks: depth::ATTACKS, digest: "f57bc38e6869a1af" },
+    Topic { name: "encoding", attacks: encoding::ATTACKS, digest: "2a9469faed632099" },
+    Topic { name: "external", attacks: external::ATTACKS, digest: "68b5b2761378904d" },
+    Topic { name: "graph", attacks: graph::ATTACKS, digest: "95426cdc32fe9c25" },
+    Topic { name: "names", attacks: names::ATTACKS, digest: "e10c2e600b3af926" },
+    Topic { name: "numbers", attacks: numbers::ATTACKS, digest: "eb69de6f5625e1e1" },
+    Topic { name: "sizes", attacks: sizes::ATTACKS, digest: "ecf20afef7f8ff38" },
 ];
 
 /// Returns every topic, sorted by name.

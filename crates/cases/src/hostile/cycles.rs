@@ -103,7 +103,7 @@ fn branch() -> Result<ValidModel, DraftError> {
     nodes(&if_node("z = Neg (a0)"), ("y", "float[2]", floats(&[2], &[-1.0, 2.0])))
 }
 
-/// A ring of this many nodes, one of which is the output.
+/// Ring of this many nodes. One of them computes the output of the graph.
 fn ring(nodes: usize) -> DraftResult {
     let mut text = format!("y = Neg (v{}) v0 = Neg (y)", nodes - 2);
     for node in 1..nodes - 1 {
@@ -113,8 +113,7 @@ fn ring(nodes: usize) -> DraftResult {
     plain()?.refused_for(&text)
 }
 
-/// A ring of functions, the first of which the graph calls. Its control is a chain that is short enough for any
-/// runtime.
+/// Ring of functions. The graph calls the first one. The control is a chain that is short enough for any runtime.
 fn calls_in_a_ring(functions: usize) -> DraftResult {
     let ring = chain_model(functions, 1)?.changed(|model| {
         if let Some(last) = model.functions.last_mut().and_then(|function| function.node.first_mut()) {
@@ -129,7 +128,7 @@ fn chain(functions: usize, calls: usize) -> DraftResult {
     chain_model(functions, calls)?.answered()
 }
 
-/// A chain of functions, each of which calls the next `calls` times in sequence. The last one's node is Identity.
+/// Chain of functions. Each calls the next one `calls` times in sequence, and the last one calls Identity.
 fn chain_model(functions: usize, calls: usize) -> Result<ValidModel, DraftError> {
     let mut text =
         r#"<ir_version: 8, opset_import: ["" : 15, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.f0 (x) }"#

@@ -189,7 +189,7 @@ fn types(kind: u32, levels: usize) -> DraftResult {
     })
 }
 
-/// A chain of an even number of nodes, each of which negates the output of the one before it.
+/// Chain of an even number of nodes. Each negates the output of the previous one.
 fn chain(nodes: usize) -> DraftResult {
     let mut text = String::from("v1 = Neg (x)");
     for node in 2..nodes {

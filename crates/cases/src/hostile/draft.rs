@@ -83,7 +83,7 @@ pub(super) fn negation() -> Result<ValidModel, DraftError> {
     valid_model(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
 }
 
-/// A model with an initializer: y = -w of two floats.
+/// Model that negates an initializer of two floats: `y = -w`.
 pub(super) fn weight() -> Result<ValidModel, DraftError> {
     let text =
         r#"<ir_version: 7, opset_import: ["" : 13]> g () => (float[2] y) <float[2] w = {1, -2}> { y = Neg (w) }"#;

@@ -3,7 +3,7 @@
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
 
 use crate::hostile::draft::{Attack, DraftResult, ValidModel, negation};
-use crate::hostile::wire::{field, integer, long_varint, varint};
+use crate::hostile::wire::{field, integer, long_varint};
 
 /// Field numbers of `ModelProto`.
 const IR_VERSION: u32 = 1;
@@ -173,7 +173,7 @@ fn key_number(number: u32, wire_type: u64) -> u64 {
 }
 
 fn key(number: u32, wire_type: u64) -> Vec<u8> {
-    varint(key_number(number, wire_type))
+    encode::varint(key_number(number, wire_type))
 }
 
 /// A model whose graph declares this length.

@@ -14,33 +14,18 @@ pub(super) fn head(number: u32, length: usize) -> Vec<u8> {
 
 /// Encodes a field of an integer.
 pub(super) fn integer(number: u32, value: u64) -> Vec<u8> {
-    [varint(u64::from(number) << 3), varint(value)].concat()
+    [encode::varint(u64::from(number) << 3), encode::varint(value)].concat()
 }
 
-/// Encodes a varint in the fewest bytes.
-pub(super) fn varint(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value >= 0x80 {
-        bytes.push(low_seven(value) | 0x80);
-        value >>= 7;
-    }
-    bytes.push(low_seven(value));
-    bytes
-}
-
-/// Encodes a varint in this many bytes, of which the last ones are redundant.
+/// Encodes a varint in this many bytes. The last ones are redundant.
 pub(super) fn long_varint(value: u64, bytes: usize) -> Vec<u8> {
-    let mut written = varint(value);
+    let mut written = encode::varint(value);
     if let Some(last) = written.last_mut() {
         *last |= 0x80;
     }
     written.resize(bytes - 1, 0x80);
     written.push(0);
     written
-}
-
-fn low_seven(value: u64) -> u8 {
-    value.to_le_bytes()[0] & 0x7f
 }
 
 /// Nests messages: `around` returns the bytes before and after a message of a length, for each level from the inside.

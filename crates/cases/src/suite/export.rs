@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
@@ -20,6 +19,7 @@ use crate::case::{
     Case, DataSet, Expected, ExpectedOutput, Level, MAX_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
     UpstreamOverride, digest, external_locations, files, open_regular, read_file, read_lines,
 };
+use crate::suite::releases::{hexadecimal, sha256};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The name of the manifest.
@@ -121,8 +121,8 @@ fn file_error(path: &Path, rule: impl Into<String>) -> SuiteError {
     SuiteError::File { path: path.to_owned(), rule: rule.into() }
 }
 
-/// Writes a case to a folder of its own, which must be new or empty: an ordinary test folder, with a manifest of this
-/// one case, by which it is judged as in the suite.
+/// Writes a case to a folder, which must be new or empty. It becomes an ordinary test folder with a manifest, so the case is
+/// judged as in the suite.
 pub fn export_case(folder: &Path, case: &Case) -> Result<(), SuiteError> {
     let mut exporter = Exporter::new(folder, &digest(std::slice::from_ref(case)))?;
     let entry = write_case(&exporter.temporary, ALONE, case, &BTreeMap::new())?;
@@ -213,19 +213,19 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
     contents.extend(more_files(case));
     contents.retain(|(name, _)| !original.contains_key(name));
     contents.extend(original.iter().map(|(name, bytes)| (name.clone(), bytes.to_vec())));
-    let mut sha256 = BTreeMap::new();
+    let mut digests = BTreeMap::new();
     for (name, bytes) in contents {
         let path = home.join(&name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(io(parent))?;
         }
         std::fs::write(&path, &bytes).map_err(io(&path))?;
-        sha256.insert(name, hash(&bytes));
+        digests.insert(name, sha256(&bytes));
     }
     for (name, path) in external(case)? {
         if !original.contains_key(&name) {
             let digest = copy(&path, &home.join(&name))?;
-            sha256.insert(name, digest);
+            digests.insert(name, digest);
         }
     }
     let refuse = match &case.refusal {
@@ -259,7 +259,7 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         rule: case.rule.clone(),
         data: data.collect(),
         refuse,
-        sha256,
+        sha256: digests,
     })
 }
 
@@ -272,19 +272,6 @@ fn level_of_files(case: &Case, original: &BTreeMap<String, Bytes>) -> (Level, Op
         }
         judged => (case.level, judged),
     }
-}
-
-fn hash(bytes: &[u8]) -> String {
-    text_of(&Hash::hash(bytes))
-}
-
-fn text_of(digest: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in digest {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// Returns the values without a file in an ordinary test folder: further allowed values, and inputs of dropouts.
@@ -319,7 +306,7 @@ fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
         let read = source.read(&mut block).map_err(io(from))?;
         let part = block.get(..read).unwrap_or_default();
         if part.is_empty() {
-            return Ok(text_of(&digest.finalize()));
+            return Ok(hexadecimal(&digest.finalize()));
         }
         digest.update(part);
         target.write_all(part).map_err(io(to))?;
@@ -414,7 +401,7 @@ impl Exported {
             let path = home.join(name);
             let expected = entry.sha256.get(name).ok_or_else(|| file_error(&path, "is not in the manifest"))?;
             let bytes = read_file(&path, MAX_BINARY).map_err(io(&path))?;
-            if hash(&bytes) != *expected {
+            if sha256(&bytes) != *expected {
                 return Err(file_error(
                     &path,
                     format!(

@@ -97,6 +97,10 @@ impl Source for IrCases {
         Ok(ir_cases(&Self::file(group)?, &self.folder()?, wanted)?)
     }
 
+    fn common_prefix(&self) -> Option<&str> {
+        Some("ir")
+    }
+
     fn fingerprint(&self) -> Result<String, SuiteError> {
         let texts: Vec<&str> = embedded_ir().map(|(_, text)| text).collect();
         Ok(digest_of_texts(texts))

@@ -30,8 +30,8 @@ pub use ir::{IrCases, remove_temporary};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase};
 pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};
 pub use releases::{
-    FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short,
-    write_pack,
+    FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, sha256,
+    short, write_pack,
 };
 pub use source::{CaseGroup, Source, SuiteError};
 pub use sources::{SelectedGroup, Suite};

@@ -10,7 +10,7 @@ use onnx_conformance_check::settings::{Settings, type_arguments};
 use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};
 
-use crate::case::{Case, CaseId, Level, RefusalClass, type_in_id};
+use crate::case::{Case, CaseDigest, CaseId, CaseOpset, Level, RefusalClass, type_in_id};
 
 /// A case from the specs, as recorded in `records/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct RecordedCase {
     pub id: String,
     /// Its facts, shared with other cases of the version.
     pub facts: Arc<CaseFacts>,
+    /// Its digest.
+    pub digest: CaseDigest,
 }
 
 /// Facts about a case, without its model.
@@ -73,8 +75,12 @@ impl CaseFacts {
 
     /// Returns the requirements of the case of this id.
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
-        let last = id.path.rsplit_once("@opset=").and_then(|(_, opset)| opset.parse().ok());
-        let mut opsets = vec![(version.domain.clone(), last.unwrap_or(version.since))];
+        let opset = match id.opset() {
+            None => version.since,
+            Some(CaseOpset::At(opset)) => opset,
+            Some(CaseOpset::Last) => Specs::embedded().opsets(version).map_or(version.since, |range| *range.end()),
+        };
+        let mut opsets = vec![(version.domain.clone(), opset)];
         opsets.extend(self.default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
         let releases = Specs::embedded().releases().ok();
         let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));
@@ -167,6 +173,7 @@ mod tests {
         let cases = recorded_cases(&version);
         let needs = |id: &str| cases[0].facts.needs(&version, CaseId::parse(id));
         assert_eq!(needs("ai.onnx/Abs-6/x"), Needs { ir: 3, opsets: vec![("ai.onnx".to_owned(), 6)] });
-        assert_eq!(needs("ai.onnx/Abs-6/x@opset=12"), Needs { ir: 7, opsets: vec![("ai.onnx".to_owned(), 12)] });
+        assert_eq!(needs("ai.onnx/Abs-6/x@opset=11"), Needs { ir: 6, opsets: vec![("ai.onnx".to_owned(), 11)] });
+        assert_eq!(needs("ai.onnx/Abs-6/x@opset=last"), Needs { ir: 7, opsets: vec![("ai.onnx".to_owned(), 12)] });
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A version's line is its since, the number of its cases, and their digest. After an empty line there is a numbered
 //! line for each set of facts about cases. After another empty line there are the ids after the version's name. Each
-//! line has the versions, the number of the facts, the common prefix of the ids, and their ends.
+//! line has the versions, the number of the facts, the common prefix of the ids, and their ends. After a third empty line there
+//! are the digests of the cases: the since of a version, and the digests in the order of ids, without separators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,12 +14,15 @@ use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 
-use crate::case::{Case, digest, digest_of_texts};
+use crate::case::{Case, CaseDigest, digest_of_texts, digests};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
 use crate::suite::recorded_case::{CaseFacts, RecordedCase};
 
 /// Width after which a line of ids is wrapped.
 const WIDTH: usize = 110;
+
+/// Number of digests of cases on a line.
+const DIGESTS_PER_LINE: usize = 17;
 
 /// Operators with an embedded record, sorted, and the end of each record in the text of all.
 #[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
@@ -39,10 +43,21 @@ pub struct OperatorRecord {
 /// The record of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// The ids after the name of the version, and the facts of the cases.
-    pub cases: BTreeMap<String, Arc<CaseFacts>>,
+    /// The ids after the name of the version, and the facts and digests of the cases.
+    pub cases: BTreeMap<String, (Arc<CaseFacts>, CaseDigest)>,
     /// The digest of the cases.
     pub digest: String,
+}
+
+impl VersionRecord {
+    /// Returns the ids of cases that are new or changed since an earlier record of the version. A case whose level has become
+    /// stricter was not judged before.
+    pub fn changed_since(&self, earlier: &VersionRecord) -> BTreeSet<&str> {
+        let is_changed = |(id, (facts, digest)): &(&String, &(Arc<CaseFacts>, CaseDigest))| {
+            earlier.cases.get(*id).is_none_or(|(before, old)| old != digest || facts.level < before.level)
+        };
+        self.cases.iter().filter(is_changed).map(|(id, _)| id.as_str()).collect()
+    }
 }
 
 impl OperatorRecord {
@@ -66,8 +81,13 @@ impl OperatorRecord {
             facts
         };
         let id = |case: &Case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned();
-        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::from_case(version, case)))).collect();
-        self.versions.insert(version.since, VersionRecord { cases: recorded, digest: digest(cases) });
+        let (digest, each) = digests(cases);
+        let recorded = cases
+            .iter()
+            .zip(each)
+            .map(|(case, digest)| (id(case), (shared(CaseFacts::from_case(version, case)), digest)))
+            .collect();
+        self.versions.insert(version.since, VersionRecord { cases: recorded, digest });
     }
 
     /// Formats the file.
@@ -77,8 +97,12 @@ impl OperatorRecord {
         for (since, VersionRecord { cases, digest }) in &self.versions {
             let _ = writeln!(text, "{since} {} {digest}", cases.len());
         }
-        let known: BTreeSet<&CaseFacts> =
-            self.versions.values().flat_map(|version| version.cases.values()).map(Arc::as_ref).collect();
+        let known: BTreeSet<&CaseFacts> = self
+            .versions
+            .values()
+            .flat_map(|version| version.cases.values())
+            .map(|(facts, _)| facts.as_ref())
+            .collect();
         let known: BTreeMap<&CaseFacts, usize> = known.into_iter().zip(1..).collect();
         text.push('\n');
         for (facts, number) in &known {
@@ -87,7 +111,7 @@ impl OperatorRecord {
         text.push('\n');
         let mut sinces: BTreeMap<(&str, &CaseFacts), Vec<u32>> = BTreeMap::new();
         for (since, recorded) in &self.versions {
-            recorded.cases.iter().for_each(|(id, facts)| sinces.entry((id, facts)).or_default().push(*since));
+            recorded.cases.iter().for_each(|(id, (facts, _))| sinces.entry((id, facts)).or_default().push(*since));
         }
         let mut groups: BTreeMap<(&str, Vec<u32>, usize), Vec<&str>> = BTreeMap::new();
         for ((id, facts), sinces) in sinces {
@@ -99,6 +123,15 @@ impl OperatorRecord {
             let sinces: Vec<String> = sinces.iter().map(u32::to_string).collect();
             write_group(&mut text, &format!("{} {number} /{stem}", sinces.join(",")), &ends);
         }
+        text.push('\n');
+        for (since, recorded) in &self.versions {
+            let digests: Vec<&CaseDigest> = recorded.cases.values().map(|(_, digest)| digest).collect();
+            for line in digests.chunks(DIGESTS_PER_LINE) {
+                let _ = write!(text, "{since} ");
+                text.extend(line.iter().map(ToString::to_string));
+                text.push('\n');
+            }
+        }
         text
     }
 
@@ -108,12 +141,14 @@ impl OperatorRecord {
         let known = parts.facts.iter().map(|facts| Some(Arc::new(CaseFacts::parse(facts)?)));
         let known = known.collect::<Option<Vec<_>>>()?;
         let versions = parts.versions.iter().map(|version| {
-            let mut cases = BTreeMap::new();
+            let mut facts_of = BTreeMap::new();
             for group in parts.groups.iter().filter(|group| group.sinces.contains(&version.since)) {
                 let facts = known.get(group.facts)?;
-                cases.extend(group.ids("").map(|id| (id, Arc::clone(facts))));
+                facts_of.extend(group.ids("").map(|id| (id, Arc::clone(facts))));
             }
-            let is_complete = cases.len() == version.count;
+            let digests = parts.digests(version.since)?;
+            let is_complete = facts_of.len() == version.count && digests.len() == version.count;
+            let cases = facts_of.into_iter().zip(digests).map(|((id, facts), digest)| (id, (facts, digest))).collect();
             is_complete.then(|| (version.since, VersionRecord { cases, digest: version.digest.to_owned() }))
         });
         let versions = versions.collect::<Option<_>>()?;
@@ -132,6 +167,8 @@ pub(super) struct RecordParts<'a> {
     /// Facts about cases.
     facts: Vec<&'a str>,
     groups: Vec<IdGroup<'a>>,
+    /// Lines of digests of cases, each with its version's since.
+    digests: Vec<(u32, &'a str)>,
 }
 
 /// The line of a version.
@@ -171,8 +208,13 @@ impl<'a> RecordParts<'a> {
             let facts = words.next()?.parse::<usize>().ok()?.checked_sub(1)?;
             Some(IdGroup { sinces, facts, stem: words.next()?.strip_prefix('/')?, ends: words.next()? })
         };
-        let groups = lines.map(group).collect::<Option<_>>()?;
-        Some(RecordParts { source, versions, facts, groups })
+        let groups = lines.by_ref().take_while(|line| !line.is_empty()).map(group).collect::<Option<_>>()?;
+        let digests = lines.map(|line| {
+            let (since, digests) = line.split_once(' ')?;
+            Some((since.parse().ok()?, digests))
+        });
+        let digests = digests.collect::<Option<_>>()?;
+        Some(RecordParts { source, versions, facts, groups, digests })
     }
 
     /// Splits the embedded record of an operator.
@@ -187,6 +229,14 @@ impl<'a> RecordParts<'a> {
     /// Returns the digest of the cases of a version.
     pub(super) fn digest(&self, since: u32) -> Option<&'a str> {
         Some(self.version(since)?.digest)
+    }
+
+    /// Returns the digests of a version's cases, in the order of ids, or `None` if one is malformed.
+    fn digests(&self, since: u32) -> Option<Vec<CaseDigest>> {
+        let lines = self.digests.iter().filter(|(version, _)| *version == since);
+        let starts =
+            lines.flat_map(|(_, line)| (0..line.len()).step_by(CaseDigest::DIGITS).map(move |start| (line, start)));
+        starts.map(|(line, start)| CaseDigest::parse(line.get(start..start + CaseDigest::DIGITS)?)).collect()
     }
 
     /// Returns the ids of a version's cases, sorted and prefixed with `name`, or `None` if their number is wrong.
@@ -256,7 +306,7 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
     let read = || {
         let cases = |(since, recorded): (u32, VersionRecord)| {
             let name = OperatorVersion::new(&version.domain, &version.name, since).qualified();
-            let case = |(id, facts): (String, _)| RecordedCase { id: format!("{name}/{id}"), facts };
+            let case = |(id, (facts, digest)): (String, _)| RecordedCase { id: format!("{name}/{id}"), facts, digest };
             (since, recorded.cases.into_iter().map(case).collect())
         };
         OperatorRecord::embedded(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
@@ -284,7 +334,7 @@ pub(super) fn digest_of_sources(operator: &str) -> String {
     let first = embedded::FILES.partition_point(|(path, _)| *path < folder.as_str());
     let own = embedded::FILES.iter().skip(first).take_while(|(path, _)| path.starts_with(&folder));
     let own = own.map(|(_, text)| *text);
-    let shared = ["recipes.yaml", "releases.yaml", "types.yaml"].into_iter().filter_map(embedded::file);
+    let shared = ["recipes.yaml", "types.yaml"].into_iter().filter_map(embedded::file);
     digest_of_texts(own.chain(shared))
 }
 
@@ -347,7 +397,11 @@ mod tests {
         let facts = |id: &str| {
             Arc::new(CaseFacts::parse(if id == "b/c" { "open edge; mode=cubic rank=2" } else { "required" }).unwrap())
         };
-        VersionRecord { cases: ids.iter().map(|&id| (id.to_owned(), facts(id))).collect(), digest: "0123".to_owned() }
+        let digest = CaseDigest::parse("0a1b2c").unwrap();
+        VersionRecord {
+            cases: ids.iter().map(|&id| (id.to_owned(), (facts(id), digest))).collect(),
+            digest: "0123".to_owned(),
+        }
     }
 
     #[test]
@@ -368,6 +422,18 @@ mod tests {
     }
 
     #[test]
+    fn changed_cases_are_new_or_have_another_digest_or_a_stricter_level() {
+        let before = recorded(&["a", "b/c", "gone"]);
+        let mut after = recorded(&["a", "b/c", "new"]);
+        assert_eq!(after.changed_since(&before), BTreeSet::from(["new"]));
+        after.cases.get_mut("a").unwrap().1 = CaseDigest::parse("0a1b2d").unwrap();
+        assert_eq!(after.changed_since(&before), BTreeSet::from(["a", "new"]));
+        after.cases.insert("b/c".to_owned(), before.cases["a"].clone());
+        assert_eq!(after.changed_since(&before), BTreeSet::from(["a", "b/c", "new"]));
+        assert!(before.changed_since(&after).contains("gone") && !before.changed_since(&after).contains("b/c"));
+    }
+
+    #[test]
     fn every_record_is_found() {
         assert!(ENDS.len() > 200 && ENDS.iter().all(|(operator, _)| OperatorRecord::embedded(operator).is_some()));
         let abs = OperatorRecord::embedded("ai.onnx/Abs").unwrap();
@@ -382,7 +448,9 @@ mod tests {
     fn a_truncated_index_is_refused() {
         let index = OperatorRecord { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
-        assert_eq!(OperatorRecord::parse(text.strip_suffix("1 2 /b/ c\n").unwrap()), None);
+        assert_eq!(OperatorRecord::parse(&text.replace("1 2 /b/ c\n", "")), None);
+        assert_eq!(OperatorRecord::parse(&text.replace("0a1b2c0a1b2c", "0a1b2c0a1b2")), None);
+        assert_eq!(OperatorRecord::parse(&text.replace("0a1b2c0a1b2c", "0a1b2c")), None);
         assert_eq!(OperatorRecord::parse(""), None);
         assert_eq!(OperatorRecord::parse("<<<<<<<"), None);
     }

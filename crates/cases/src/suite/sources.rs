@@ -126,6 +126,15 @@ impl Suite {
         Ok(digest_of_texts(texts.iter().map(String::as_str)))
     }
 
+    /// Returns the digests of the sources of cases of no operator, by the first part of their ids: `onnx-1.23.2`, `ir`.
+    pub fn digests_outside_operators(&self) -> Result<BTreeMap<String, String>, SuiteError> {
+        let named = self.sources.iter().filter_map(|source| Some((source.common_prefix()?, source.as_ref())));
+        let digest = |(prefix, source): (&str, &(dyn Source + Send))| {
+            Ok((prefix.to_owned(), digest_of_texts([source.fingerprint()?.as_str()])))
+        };
+        named.map(digest).collect()
+    }
+
     /// Returns the ids that a filter selects, in order.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
         Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())

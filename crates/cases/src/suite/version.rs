@@ -1,7 +1,7 @@
 //! The version of the suite.
 
-/// The version of the suite, independent of that of the program. A patch release fixes cases, and a minor release adds
-/// cases. Only a major release changes the meaning of an id. CHANGELOG.md lists the changes.
+/// The version of the suite, independent of that of the program. docs/stability.md says what a version may change.
+/// CHANGELOG.md lists the changes.
 pub const SUITE_VERSION: &str = "0.1.0";
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use onnx_conformance_reference::proto::Message;
-use onnx_conformance_reference::proto::measure::Kind;
+use onnx_conformance_reference::proto::measure::{self, Kind};
 
 /// Error: the file is not a valid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,15 +78,11 @@ fn end_of_group(file: &[u8], part: Range<usize>) -> Option<usize> {
     Some(at)
 }
 
+/// Parses the number at the start of a part of a file; returns it and its end.
 fn varint(file: &[u8], part: Range<usize>) -> Option<(u64, usize)> {
-    let mut value = 0_u64;
-    for (position, byte) in file.get(part.clone())?.iter().take(10).enumerate() {
-        value |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(position).ok()?).unwrap_or(0);
-        if *byte < 0x80 {
-            return Some((value, part.start + position + 1));
-        }
-    }
-    None
+    let mut rest = file.get(part.clone())?;
+    let value = measure::varint(&mut rest)?;
+    Some((value, part.end - rest.len()))
 }
 
 /// Finds an unknown field in a message of this kind, or in a nested one; returns the kind and the number.

@@ -1,5 +1,8 @@
 //! File of a converted model: everything that the conversion did not change keeps its bytes and their order, including unknown
 //! fields.
+//!
+//! A message that contains a change is copied field by field. A changed field is written in place of the old one, and new fields
+//! follow at the end of their message.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,6 +14,17 @@ use onnx_conformance_reference::proto::{
 
 use super::patch::{NodePatch, NodesPatch, Patch};
 use super::wire::{BrokenEncoding, Rope, WireField, fields, unknown_field};
+
+/// File of a converted model: parts of the original file with new bytes between them.
+#[derive(Debug)]
+pub struct ConvertedFile(Rope);
+
+impl ConvertedFile {
+    /// Assembles the bytes; `file` must be the original file.
+    pub fn bytes(&self, file: &[u8]) -> Vec<u8> {
+        self.0.bytes_of(file)
+    }
+}
 
 /// Error of writing the file of a converted model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,19 +65,6 @@ impl From<BrokenEncoding> for WriteError {
     }
 }
 
-type Written = Result<Rope, WriteError>;
-
-/// File of a converted model: parts of the original file with new bytes between them.
-#[derive(Debug)]
-pub struct ConvertedFile(Rope);
-
-impl ConvertedFile {
-    /// Assembles the bytes; `file` must be the original file.
-    pub fn bytes(&self, file: &[u8]) -> Vec<u8> {
-        self.0.bytes_of(file)
-    }
-}
-
 /// Writes `after`, the conversion of `before`, which is the model in `file`.
 pub(super) fn write(
     file: &[u8],
@@ -74,216 +75,260 @@ pub(super) fn write(
     Writer { file }.model(before, after, patch).map(ConvertedFile)
 }
 
-struct Writer<'a> {
-    file: &'a [u8],
+// Field numbers in `onnx.proto`.
+const MODEL_IR_VERSION: u64 = 1;
+const MODEL_GRAPH: u64 = 7;
+const MODEL_OPSET_IMPORT: u64 = 8;
+const MODEL_FUNCTIONS: u64 = 25;
+const IMPORT_VERSION: u64 = 2;
+const FUNCTION_NODE: u64 = 7;
+const FUNCTION_OPSET_IMPORT: u64 = 9;
+const GRAPH_NODE: u64 = 1;
+const GRAPH_INITIALIZER: u64 = 5;
+const GRAPH_INPUT: u64 = 11;
+const NODE_INPUT: u64 = 1;
+const NODE_OUTPUT: u64 = 2;
+const NODE_OPERATOR: u64 = 4;
+const NODE_ATTRIBUTE: u64 = 5;
+const NODE_DOMAIN: u64 = 7;
+const ATTRIBUTE_GRAPH: u64 = 6;
+const ATTRIBUTE_GRAPHS: u64 = 11;
+
+/// New message under construction.
+type Written = Result<Rope, WriteError>;
+
+/// Treatment of a field of the original message.
+enum Treatment {
+    /// The field is unchanged and is copied.
+    Copied,
+    /// The field is dropped; its replacement, if any, is already written.
+    Replaced,
 }
 
-/// Progress of writing the nodes of a graph or function.
-struct Nodes<'a> {
-    /// The number of the field for nodes.
-    number: u64,
-    patch: Option<&'a NodesPatch>,
-    before: &'a [NodeProto],
-    after: std::slice::Iter<'a, NodeProto>,
-    /// The number of original nodes passed so far.
-    passed: usize,
-}
-
-/// Progress of writing imports.
+/// Imports of a model or function, and the position reached among the original ones.
 struct Imports<'a> {
-    /// The number of the field for imports.
+    /// The number of their field.
     number: u64,
     before: &'a [OperatorSetIdProto],
     after: &'a [OperatorSetIdProto],
-    /// The number of original imports passed so far.
-    passed: usize,
+    position: usize,
 }
 
-/// Progress of writing a function.
-struct Function<'a> {
-    nodes: Nodes<'a>,
-    imports: Imports<'a>,
+/// Nodes of a graph or function, and the position reached among the original ones.
+struct Nodes<'a> {
+    /// The number of their field.
+    number: u64,
+    patch: Option<&'a NodesPatch>,
+    before: &'a [NodeProto],
+    /// The new nodes that are not yet written.
+    after: std::slice::Iter<'a, NodeProto>,
+    position: usize,
 }
 
-impl<'a> Function<'a> {
-    fn new(before: &'a FunctionProto, after: &'a FunctionProto, patch: Option<&'a NodesPatch>) -> Function<'a> {
-        Function {
-            nodes: Nodes { number: 7, patch, before: &before.node, after: after.node.iter(), passed: 0 },
-            imports: Imports { number: 9, before: &before.opset_import, after: &after.opset_import, passed: 0 },
-        }
-    }
-}
-
-/// Progress of writing a graph; its message may be split into several parts.
+/// Graph, whose message may be split into several parts.
 struct Graph<'a> {
     nodes: Nodes<'a>,
     before: &'a GraphProto,
     after: &'a GraphProto,
-    /// The number of remaining parts.
+    /// The number of parts that are not yet written.
     parts: usize,
 }
 
 impl<'a> Graph<'a> {
     fn new(before: &'a GraphProto, after: &'a GraphProto, patch: Option<&'a NodesPatch>, parts: usize) -> Graph<'a> {
-        let nodes = Nodes { number: 1, patch, before: &before.node, after: after.node.iter(), passed: 0 };
+        let nodes = Nodes { number: GRAPH_NODE, patch, before: &before.node, after: after.node.iter(), position: 0 };
         Graph { nodes, before, after, parts }
     }
 }
 
+/// Number that replaces a field: at its first occurrence, or at the end of the message if it does not occur.
+struct NewNumber {
+    number: u64,
+    /// The value, until it is written.
+    value: Option<i64>,
+}
+
+impl NewNumber {
+    fn replace(&mut self, rope: &mut Rope) -> Treatment {
+        if let Some(value) = self.value.take() {
+            rope.number(self.number, value);
+        }
+        Treatment::Replaced
+    }
+}
+
+/// Writer of the messages that contain nodes.
+struct Writer<'a> {
+    file: &'a [u8],
+}
+
 impl Writer<'_> {
-    fn fields(&self, part: Range<usize>) -> impl Iterator<Item = Result<WireField, BrokenEncoding>> {
-        fields(self.file, part)
+    /// Copies a message, except for the fields that `replace` writes or drops.
+    fn rewrite(
+        &self,
+        message: Range<usize>,
+        mut replace: impl FnMut(&WireField, &mut Rope) -> Result<Treatment, WriteError>,
+    ) -> Written {
+        let mut rope = Rope::default();
+        for field in fields(self.file, message) {
+            let field = field?;
+            match replace(&field, &mut rope)? {
+                Treatment::Copied => rope.copy(field.whole),
+                Treatment::Replaced => {}
+            }
+        }
+        Ok(rope)
     }
 
-    /// Counts the occurrences of a field in a part of the file.
-    fn count(&self, part: Range<usize>, number: u64) -> Result<usize, WriteError> {
+    /// Counts the occurrences of a field in a message.
+    fn count(&self, message: Range<usize>, number: u64) -> Result<usize, WriteError> {
         let mut count = 0;
-        for field in self.fields(part) {
+        for field in fields(self.file, message) {
             count += usize::from(field?.number == number);
         }
         Ok(count)
     }
 
     fn model(&self, before: &ModelProto, after: &ModelProto, patch: &Patch) -> Written {
-        let all = 0..self.file.len();
-        let mut rope = Rope::default();
-        let (empty, mut functions) = (GraphProto::default(), 0..before.functions.len());
-        let graphs = (before.graph.as_ref().unwrap_or(&empty), after.graph.as_ref().unwrap_or(&empty));
-        let mut graph = Graph::new(graphs.0, graphs.1, Some(&patch.graph), self.count(all.clone(), 7)?);
-        let mut imports = Imports { number: 8, before: &before.opset_import, after: &after.opset_import, passed: 0 };
-        let mut ir = after.ir_version.filter(|_| after.ir_version != before.ir_version);
-        let is_other_ir = ir.is_some();
-        for field in self.fields(all) {
-            let field = field?;
-            match (field.number, field.payload.clone()) {
-                (1, None) if is_other_ir => {
-                    if let Some(ir) = ir.take() {
-                        rope.number(1, ir);
-                    }
-                }
-                (7, Some(part)) => rope.nested(7, self.graph(&mut graph, part)?),
-                (8, _) => self.import(&mut imports, field, &mut rope)?,
-                (25, Some(part)) => {
-                    let at = functions.next().unwrap_or(usize::MAX);
-                    match (before.functions.get(at), after.functions.get(at)) {
-                        (Some(before), Some(after)) if before != after => {
-                            let function = Function::new(before, after, patch.functions.get(&at));
-                            rope.nested(25, self.function(function, part)?);
-                        }
-                        _ => rope.copy(field.whole),
-                    }
-                }
-                _ => rope.copy(field.whole),
+        let message = 0..self.file.len();
+        let has_new_ir = after.ir_version.is_some() && after.ir_version != before.ir_version;
+        let mut ir = NewNumber { number: MODEL_IR_VERSION, value: after.ir_version.filter(|_| has_new_ir) };
+        let mut imports = Imports {
+            number: MODEL_OPSET_IMPORT,
+            before: &before.opset_import,
+            after: &after.opset_import,
+            position: 0,
+        };
+        let empty = GraphProto::default();
+        let (graph_before, graph_after) =
+            (before.graph.as_ref().unwrap_or(&empty), after.graph.as_ref().unwrap_or(&empty));
+        let parts = self.count(message.clone(), MODEL_GRAPH)?;
+        let mut graph = Graph::new(graph_before, graph_after, Some(&patch.graph), parts);
+        let mut functions = before.functions.iter().zip(&after.functions).enumerate();
+        let mut rope = self.rewrite(message, |field, rope| match (field.number, field.payload.clone()) {
+            (MODEL_IR_VERSION, None) if has_new_ir => Ok(ir.replace(rope)),
+            (MODEL_OPSET_IMPORT, Some(import)) => self.import(&mut imports, import, rope),
+            (MODEL_GRAPH, Some(part)) => {
+                rope.nested(MODEL_GRAPH, self.graph(&mut graph, part)?);
+                Ok(Treatment::Replaced)
             }
-        }
-        if let Some(ir) = ir {
-            rope.number(1, ir);
-        }
-        imports.rest(&mut rope);
+            (MODEL_FUNCTIONS, Some(message)) => match functions.next() {
+                Some((at, (before, after))) if before != after => {
+                    let function = self.function(before, after, patch.functions.get(&at), message)?;
+                    rope.nested(MODEL_FUNCTIONS, function);
+                    Ok(Treatment::Replaced)
+                }
+                _ => Ok(Treatment::Copied),
+            },
+            _ => Ok(Treatment::Copied),
+        })?;
+        ir.replace(&mut rope);
+        imports.write_new(&mut rope);
         Ok(rope)
     }
 
-    fn function(&self, mut function: Function<'_>, part: Range<usize>) -> Written {
-        let mut rope = Rope::default();
-        for field in self.fields(part) {
-            let field = field?;
-            match field.number {
-                7 => self.node(&mut function.nodes, field, &mut rope)?,
-                9 => self.import(&mut function.imports, field, &mut rope)?,
-                _ => rope.copy(field.whole),
-            }
-        }
-        function.imports.rest(&mut rope);
+    fn function(
+        &self,
+        before: &FunctionProto,
+        after: &FunctionProto,
+        patch: Option<&NodesPatch>,
+        message: Range<usize>,
+    ) -> Written {
+        let mut nodes =
+            Nodes { number: FUNCTION_NODE, patch, before: &before.node, after: after.node.iter(), position: 0 };
+        let mut imports = Imports {
+            number: FUNCTION_OPSET_IMPORT,
+            before: &before.opset_import,
+            after: &after.opset_import,
+            position: 0,
+        };
+        let mut rope = self.rewrite(message, |field, rope| match (field.number, field.payload.clone()) {
+            (FUNCTION_NODE, Some(node)) => self.node(&mut nodes, node, rope),
+            (FUNCTION_OPSET_IMPORT, Some(import)) => self.import(&mut imports, import, rope),
+            _ => Ok(Treatment::Copied),
+        })?;
+        imports.write_new(&mut rope);
         Ok(rope)
     }
 
-    fn import(&self, imports: &mut Imports<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
-        let Some(part) = field.payload else {
-            rope.copy(field.whole);
-            return Ok(());
-        };
-        let at = imports.passed;
-        imports.passed += 1;
-        let changed = imports.before.get(at).zip(imports.after.get(at)).filter(|(before, after)| before != after);
-        let Some((_, after)) = changed else {
-            rope.copy(field.whole);
-            return Ok(());
-        };
-        let (mut import, mut version) = (Rope::default(), after.version);
-        for inner in self.fields(part) {
-            let inner = inner?;
-            match inner.number {
-                2 => {
-                    if let Some(version) = version.take() {
-                        import.number(2, version);
-                    }
-                }
-                _ => import.copy(inner.whole),
-            }
-        }
-        if let Some(version) = version {
-            import.number(2, version);
-        }
-        rope.nested(imports.number, import);
-        Ok(())
-    }
-
+    /// Writes a part of a graph. New initializers and inputs follow the nodes of the last part.
     fn graph(&self, graph: &mut Graph<'_>, part: Range<usize>) -> Written {
-        let mut rope = Rope::default();
-        for field in self.fields(part) {
-            let field = field?;
-            match field.number {
-                1 => self.node(&mut graph.nodes, field, &mut rope)?,
-                _ => rope.copy(field.whole),
-            }
-        }
+        let mut rope = self.rewrite(part, |field, rope| match (field.number, field.payload.clone()) {
+            (GRAPH_NODE, Some(node)) => self.node(&mut graph.nodes, node, rope),
+            _ => Ok(Treatment::Copied),
+        })?;
         graph.parts = graph.parts.saturating_sub(1);
         if graph.parts == 0 {
-            let added: &[TensorProto] =
-                graph.after.initializer.get(graph.before.initializer.len()..).unwrap_or_default();
-            for tensor in added {
-                rope.message(5, tensor);
+            for tensor in added(&graph.before.initializer, &graph.after.initializer) {
+                rope.message(GRAPH_INITIALIZER, tensor);
             }
-            let inputs = graph.after.input.get(graph.before.input.len()..).unwrap_or_default();
-            for input in inputs {
-                rope.message(11, input);
+            for input in added(&graph.before.input, &graph.after.input) {
+                rope.message(GRAPH_INPUT, input);
             }
         }
         Ok(rope)
     }
 
-    fn node(&self, nodes: &mut Nodes<'_>, field: WireField, rope: &mut Rope) -> Result<(), WriteError> {
-        let Some(part) = field.payload else {
-            rope.copy(field.whole);
-            return Ok(());
+    /// Writes the version of an import if it changed.
+    fn import(
+        &self,
+        imports: &mut Imports<'_>,
+        message: Range<usize>,
+        rope: &mut Rope,
+    ) -> Result<Treatment, WriteError> {
+        let at = imports.position;
+        imports.position += 1;
+        let (Some(before), Some(after)) = (imports.before.get(at), imports.after.get(at)) else {
+            return Ok(Treatment::Copied);
         };
-        let at = nodes.passed;
-        nodes.passed += 1;
+        if before == after {
+            return Ok(Treatment::Copied);
+        }
+        let mut version = NewNumber { number: IMPORT_VERSION, value: after.version };
+        let mut import = self.rewrite(message, |field, rope| match field.number {
+            IMPORT_VERSION => Ok(version.replace(rope)),
+            _ => Ok(Treatment::Copied),
+        })?;
+        version.replace(&mut import);
+        rope.nested(imports.number, import);
+        Ok(Treatment::Replaced)
+    }
+
+    /// Writes a node with the new nodes before and after it, if the conversion changed any of these.
+    fn node(&self, nodes: &mut Nodes<'_>, message: Range<usize>, rope: &mut Rope) -> Result<Treatment, WriteError> {
+        let at = nodes.position;
+        nodes.position += 1;
         let patch = nodes.patch.and_then(|patch| patch.get(&at));
         let (Some(patch), Some(before)) = (patch, nodes.before.get(at)) else {
             nodes.after.next();
-            rope.copy(field.whole);
-            return Ok(());
+            return Ok(Treatment::Copied);
         };
-        let new = nodes.after.by_ref();
-        new.take(patch.before).for_each(|node| rope.message(nodes.number, node));
-        if let Some(after) = new.next() {
-            let node = NodeWriter { writer: self, patch, before, after, place: place(at, before) };
-            rope.nested(nodes.number, node.write(part)?);
+        for node in nodes.after.by_ref().take(patch.before) {
+            rope.message(nodes.number, node);
         }
-        new.take(patch.after).for_each(|node| rope.message(nodes.number, node));
-        Ok(())
+        if let Some(after) = nodes.after.next() {
+            let node = NodeWriter { writer: self, patch, before, after, place: place(at, before) };
+            rope.nested(nodes.number, node.write(message)?);
+        }
+        for node in nodes.after.by_ref().take(patch.after) {
+            rope.message(nodes.number, node);
+        }
+        Ok(Treatment::Replaced)
     }
 }
 
 impl Imports<'_> {
-    /// Adds the new imports.
-    fn rest(&self, rope: &mut Rope) {
-        let new = self.after.get(self.before.len()..).unwrap_or_default();
-        for import in new {
+    /// Writes the imports that the conversion added.
+    fn write_new(&self, rope: &mut Rope) {
+        for import in added(self.before, self.after) {
             rope.message(self.number, import);
         }
     }
+}
+
+/// Returns the items that the conversion appended to a list.
+fn added<'a, T>(before: &[T], after: &'a [T]) -> &'a [T] {
+    after.get(before.len()..).unwrap_or_default()
 }
 
 /// Describes a node for errors.
@@ -291,74 +336,79 @@ fn place(at: usize, node: &NodeProto) -> String {
     format!("node {at} ({})", crate::shorten::shorten(node.op_type(), 80))
 }
 
-/// Node that the conversion changed.
+/// Writer of a node that the conversion changed.
 struct NodeWriter<'a> {
     writer: &'a Writer<'a>,
     patch: &'a NodePatch,
     before: &'a NodeProto,
     after: &'a NodeProto,
+    /// The node, for errors.
     place: String,
 }
 
 impl NodeWriter<'_> {
-    fn write(&self, part: Range<usize>) -> Written {
-        let (mut rope, mut done, mut passed) = (Rope::default(), [false; 8], 0);
-        let mut given: HashSet<&str> = HashSet::new();
-        for field in self.writer.fields(part) {
-            let field = field?;
-            match (field.number, field.payload.clone()) {
-                (5, Some(part)) => {
-                    if let Some(before) = self.before.attribute.get(passed) {
-                        let name = before.name();
-                        let named = || self.after.attribute.iter().find(|after| after.name() == name);
-                        let after = if self.patch.is_edited {
-                            if given.insert(name) { named() } else { None }
-                        } else {
-                            self.after.attribute.get(passed)
-                        };
-                        let attribute = AttributeWriter { node: self, position: passed, before };
-                        match after {
-                            Some(after) if before == after && !attribute.has_patched_graphs() => rope.copy(field.whole),
-                            Some(after) => rope.nested(5, attribute.write(after, part)?),
-                            None => attribute.check_removal(part, Kind::Attribute)?,
-                        }
-                    }
-                    passed += 1;
-                }
-                (number @ (1 | 2 | 4 | 7), _) if self.patch.is_edited => self.texts(number, &mut done, &mut rope),
-                _ => rope.copy(field.whole),
+    /// Writes the node. If it is edited, its attributes are replaced by name; otherwise only their graphs changed.
+    fn write(&self, message: Range<usize>) -> Written {
+        let is_edited = self.patch.is_edited;
+        let mut attributes = self.before.attribute.iter().enumerate();
+        let mut names: HashSet<&str> = HashSet::new();
+        let mut texts = NewTexts { node: self.after, written: Vec::new() };
+        let mut rope = self.writer.rewrite(message, |field, rope| match (field.number, field.payload.clone()) {
+            (NODE_ATTRIBUTE, Some(message)) => {
+                let Some((position, before)) = attributes.next() else { return Ok(Treatment::Replaced) };
+                let after = if is_edited {
+                    names.insert(before.name()).then(|| self.new_attribute(before.name())).flatten()
+                } else {
+                    self.after.attribute.get(position)
+                };
+                AttributeWriter { node: self, position, before }.write(after, message, rope)
             }
-        }
-        if self.patch.is_edited {
-            for number in [1, 2, 4, 7] {
-                self.texts(number, &mut done, &mut rope);
+            (number, _) if is_edited && NewTexts::NUMBERS.contains(&number) => Ok(texts.replace(number, rope)),
+            _ => Ok(Treatment::Copied),
+        })?;
+        if is_edited {
+            for number in NewTexts::NUMBERS {
+                texts.replace(number, &mut rope);
             }
-            let new = self.after.attribute.iter().filter(|attribute| !given.contains(attribute.name()));
-            new.for_each(|attribute| rope.message(5, attribute));
+            for attribute in self.after.attribute.iter().filter(|attribute| !names.contains(attribute.name())) {
+                rope.message(NODE_ATTRIBUTE, attribute);
+            }
         }
         Ok(rope)
     }
 
-    /// Writes all inputs, all outputs, the operator or its domain at the position of the first one.
-    fn texts(&self, number: u64, done: &mut [bool; 8], rope: &mut Rope) {
-        let index = usize::try_from(number).unwrap_or(0);
-        if done.get(index).copied().unwrap_or(true) {
-            return;
-        }
-        done.iter_mut().skip(index).take(1).for_each(|done| *done = true);
-        let mut all = |texts: &mut dyn Iterator<Item = &String>| {
-            texts.for_each(|text| rope.bytes(number, text.as_bytes()));
-        };
-        match number {
-            1 => all(&mut self.after.input.iter()),
-            2 => all(&mut self.after.output.iter()),
-            4 => all(&mut self.after.op_type.iter()),
-            _ => all(&mut self.after.domain.iter()),
-        }
+    fn new_attribute(&self, name: &str) -> Option<&AttributeProto> {
+        self.after.attribute.iter().find(|attribute| attribute.name() == name)
     }
 }
 
-/// Attribute of a node that the conversion changed.
+/// Inputs, outputs, operator and domain of an edited node: all strings of a field at its first occurrence, or at the end of the
+/// message if it does not occur.
+struct NewTexts<'a> {
+    node: &'a NodeProto,
+    /// The numbers of the fields that are written.
+    written: Vec<u64>,
+}
+
+impl NewTexts<'_> {
+    const NUMBERS: [u64; 4] = [NODE_INPUT, NODE_OUTPUT, NODE_OPERATOR, NODE_DOMAIN];
+
+    fn replace(&mut self, number: u64, rope: &mut Rope) -> Treatment {
+        if !self.written.contains(&number) {
+            self.written.push(number);
+            let texts: &mut dyn Iterator<Item = &String> = match number {
+                NODE_INPUT => &mut self.node.input.iter(),
+                NODE_OUTPUT => &mut self.node.output.iter(),
+                NODE_OPERATOR => &mut self.node.op_type.iter(),
+                _ => &mut self.node.domain.iter(),
+            };
+            texts.for_each(|text| rope.bytes(number, text.as_bytes()));
+        }
+        Treatment::Replaced
+    }
+}
+
+/// Writer of an attribute of a node that the conversion changed.
 struct AttributeWriter<'a> {
     node: &'a NodeWriter<'a>,
     /// The position in the original node.
@@ -367,16 +417,51 @@ struct AttributeWriter<'a> {
 }
 
 impl AttributeWriter<'_> {
-    /// True if the conversion changed a graph of the attribute.
-    fn has_patched_graphs(&self) -> bool {
-        self.node.patch.graphs.keys().any(|(attribute, _)| *attribute == self.position)
+    /// Writes the new attribute, or removes the old one if there is no new one.
+    fn write(
+        &self,
+        after: Option<&AttributeProto>,
+        message: Range<usize>,
+        rope: &mut Rope,
+    ) -> Result<Treatment, WriteError> {
+        let has_patched_graphs = self.node.patch.graphs.keys().any(|(attribute, _)| *attribute == self.position);
+        match after {
+            None => self.check_removal(message, Kind::Attribute)?,
+            Some(after) if has_patched_graphs => rope.nested(NODE_ATTRIBUTE, self.graphs(after, message)?),
+            Some(after) if self.before == after => return Ok(Treatment::Copied),
+            Some(after) => rope.nested(NODE_ATTRIBUTE, self.value(after, message)?),
+        }
+        Ok(Treatment::Replaced)
     }
 
-    /// Writes `after`, which the attribute becomes.
-    fn write(&self, after: &AttributeProto, part: Range<usize>) -> Written {
-        if self.has_patched_graphs() {
-            return self.graphs(after, part);
-        }
+    /// Writes the attribute with its new graphs.
+    fn graphs(&self, after: &AttributeProto, message: Range<usize>) -> Written {
+        let (writer, before) = (self.node.writer, self.before);
+        let patch = |number: usize| self.node.patch.graphs.get(&(self.position, number));
+        let mut single = match (&before.g, &after.g) {
+            (Some(before), Some(after)) => {
+                Some(Graph::new(before, after, patch(0), writer.count(message.clone(), ATTRIBUTE_GRAPH)?))
+            }
+            _ => None,
+        };
+        let mut listed = before.graphs.iter().zip(&after.graphs).zip(usize::from(single.is_some())..);
+        writer.rewrite(message, |field, rope| match (field.number, field.payload.clone(), &mut single) {
+            (ATTRIBUTE_GRAPH, Some(part), Some(graph)) => {
+                rope.nested(ATTRIBUTE_GRAPH, writer.graph(graph, part)?);
+                Ok(Treatment::Replaced)
+            }
+            (ATTRIBUTE_GRAPHS, Some(message), _) => {
+                let Some(((before, after), number)) = listed.next() else { return Ok(Treatment::Copied) };
+                let graph = writer.graph(&mut Graph::new(before, after, patch(number), 1), message)?;
+                rope.nested(ATTRIBUTE_GRAPHS, graph);
+                Ok(Treatment::Replaced)
+            }
+            _ => Ok(Treatment::Copied),
+        })
+    }
+
+    /// Writes the attribute with its new value and the unknown fields of the old one.
+    fn value(&self, after: &AttributeProto, message: Range<usize>) -> Written {
         if is_elided(after) {
             let (node, attribute) = (self.node.place.clone(), self.before.name().to_owned());
             return Err(WriteError::Elements { node, attribute });
@@ -384,18 +469,19 @@ impl AttributeWriter<'_> {
         let mut rope = Rope::default();
         // A message is the concatenation of its fields, so the unknown ones can follow.
         rope.message_fields(after);
-        for field in self.node.writer.fields(part) {
-            let field = field?;
+        rope.append(self.node.writer.rewrite(message, |field, _| {
             if !Kind::Attribute.has_field(None, field.number) {
-                rope.copy(field.whole);
-            } else if let Some(part) = field.payload {
+                return Ok(Treatment::Copied);
+            }
+            if let Some(part) = field.payload.clone() {
                 self.check_removal(part, Kind::Attribute.field(field.number))?;
             }
-        }
+            Ok(Treatment::Replaced)
+        })?);
         Ok(rope)
     }
 
-    /// Fails if the removed part of an attribute contains an unknown field.
+    /// Fails if a removed part of the attribute contains an unknown field.
     fn check_removal(&self, part: Range<usize>, kind: Kind) -> Result<(), WriteError> {
         if !kind.is_message() {
             return Ok(());
@@ -408,36 +494,6 @@ impl AttributeWriter<'_> {
                 field: format!("field {number} of {}", kind.message_name().unwrap_or("a message in it")),
             }),
         }
-    }
-
-    /// Writes an attribute whose graphs the conversion changed.
-    fn graphs(&self, after: &AttributeProto, part: Range<usize>) -> Written {
-        let (writer, before) = (self.node.writer, self.before);
-        let patch = |number: usize| self.node.patch.graphs.get(&(self.position, number));
-        let mut single = match (&before.g, &after.g) {
-            (Some(before), Some(after)) => Some(Graph::new(before, after, patch(0), writer.count(part.clone(), 6)?)),
-            _ => None,
-        };
-        let (mut passed, first) = (0, usize::from(single.is_some()));
-        let mut rope = Rope::default();
-        for field in writer.fields(part) {
-            let field = field?;
-            match (field.number, field.payload.clone(), &mut single) {
-                (6, Some(part), Some(graph)) => rope.nested(6, writer.graph(graph, part)?),
-                (11, Some(part), _) => {
-                    match (before.graphs.get(passed), after.graphs.get(passed)) {
-                        (Some(before), Some(after)) => {
-                            let mut graph = Graph::new(before, after, patch(first + passed), 1);
-                            rope.nested(11, writer.graph(&mut graph, part)?);
-                        }
-                        _ => rope.copy(field.whole),
-                    }
-                    passed += 1;
-                }
-                _ => rope.copy(field.whole),
-            }
-        }
-        Ok(rope)
     }
 }
 

@@ -385,8 +385,8 @@ fn can_run_alone(view: &NodeView<'_, '_>) -> bool {
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
-/// True if a run with any inputs says nothing: `Gradient` reads the graph around it, and `OneHotEncoder` refuses what is not
-/// one of its categories.
+/// True if runs on assumed inputs prove nothing: `Gradient` reads the graph around it, and `OneHotEncoder` refuses all values
+/// except its categories.
 fn needs_more_than_inputs(view: &NodeView<'_, '_>) -> bool {
     match view.spec.version.name.as_str() {
         "Gradient" => true,

@@ -12,7 +12,7 @@ const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 /// Largest size to try.
 const MAX_SIZE: usize = 1 << 16;
 
-/// Maximum length of a list of which each value is a size to try.
+/// Maximum length of a list whose values are all tried as sizes.
 const MAX_VALUES: usize = 16;
 
 /// Maximum number of numbers in a node from which sizes are made.

@@ -208,7 +208,7 @@ enum Change {
     Bytes(fn(&mut Vec<u8>)),
 }
 
-/// Returns the bytes of the bad model of a rule, or what is wrong with its entry.
+/// Returns the bytes of the bad model of a rule, or the problem of its entry.
 fn bad_model(rule: RuleId) -> Result<Vec<u8>, String> {
     match rule.bad() {
         Example::Text(text) => Ok(parse_model(text)

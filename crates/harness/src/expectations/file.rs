@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
+use crate::promises::Renames;
 use crate::run::{Header, ProcessorFeatures, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
@@ -29,7 +30,7 @@ pub struct Expectations {
     /// Features of the processor of the measurement; `None` if they were not detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ProcessorFeatures>,
-    /// Digest of the measured suite.
+    /// Version and digest of the suite that the file was written for: `0.1.0 08fcdb34d27a364b`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// True if recommended cases also count.
@@ -133,6 +134,11 @@ impl Expectations {
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
+        for entry in &mut file.expect {
+            if let Some(current) = entry.cases.as_ref().and_then(|cases| Renames::embedded().current(cases)) {
+                entry.cases = Some(current);
+            }
+        }
         let checked = file.check_names().and_then(|()| file.check_scope());
         checked.map_err(|fault| ExpectationError::Header { path: path.to_owned(), fault })?;
         for (index, entry) in file.expect.iter().enumerate() {
@@ -225,7 +231,7 @@ pub struct Provenance {
     pub platform: String,
     /// Features of the processor; `None` if the results do not have them.
     pub cpu: Option<ProcessorFeatures>,
-    /// The digest of the suite.
+    /// The version and digest of the suite.
     pub suite: String,
 }
 
@@ -237,7 +243,7 @@ impl Provenance {
             date: header.date.clone(),
             platform: format!("{}-{}", header.machine.os, header.machine.arch),
             cpu: header.machine.features.clone(),
-            suite: header.digest.clone(),
+            suite: format!("{} {}", header.suite, header.digest),
         }
     }
 }
@@ -245,6 +251,11 @@ impl Provenance {
 /// Returns the text of an expectation file with the runtime's current `accepts`.
 pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
     with_head(text, "accepts", accepts_line(accepted).trim_end())
+}
+
+/// Returns the text of an expectation file with the suite that it holds for.
+pub fn with_suite(text: &str, header: &Header) -> String {
+    with_head(text, "suite", head_line("suite", &quoted(&format!("{} {}", header.suite, header.digest))).trim_end())
 }
 
 /// Returns the text of an expectation file with `strict: true`.

@@ -42,7 +42,7 @@ struct EntriesOfPath {
     globs: Vec<(usize, PathGlob)>,
 }
 
-/// A verdict: the outcome of a case compared with what is expected.
+/// Verdict: the outcome of a case compared with the expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Passes, and no failure is expected.

@@ -14,7 +14,9 @@ mod update;
 pub use condition::{Condition, ConditionError, Processors, Versions, version_key};
 pub use doubts::Doubts;
 pub use entry::{Entry, EntryFault};
-pub use file::{ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_provenance, with_strict};
+pub use file::{
+    ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_provenance, with_strict, with_suite,
+};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};

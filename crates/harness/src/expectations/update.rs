@@ -8,7 +8,7 @@ use onnx_conformance_cases::suite::{Filter, is_glob};
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations, Provenance};
 use crate::expectations::grouping::{EntryGroup, group_failures};
-use crate::expectations::matcher::{ExpectationMatcher, Verdict};
+use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
 use crate::run::{CaseResult, Header, Outcome};
@@ -66,77 +66,57 @@ pub fn updated_expectations(
     matcher: &ExpectationMatcher,
     run: &WholeRun<'_>,
 ) -> Result<String, ExpectationError> {
-    let path = || matcher.expectations().path().to_owned();
-    let lines = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
-    let entries = &matcher.expectations().expect;
-    if lines.len() != entries.len() {
-        return Err(ExpectationError::ExpectationText(path()));
-    }
-    let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
-    let (mut failures, mut judged) = (Vec::new(), Vec::new());
-    for result in &run.results {
-        let (verdict, owner) = matcher.verdict(result);
-        if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
-            owned.entry(index).or_default().push(result);
-        }
-        if matcher.judges(result) {
-            judged.push((result, owner));
-            let is_new = owner.is_none() && matches!(verdict, Verdict::Regression);
-            failures.extend(is_new.then_some((result, None)));
-        }
-    }
-    let changes: Vec<Change> = entries
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| {
-            let cases = owned.get(&index).map_or(&[][..], Vec::as_slice);
-            // A measurement lists cases, not missing features.
-            let is_allowed = !matcher.expectations().exact || entry.unsupported.is_none();
-            let is_tested = matcher.is_active(index) && (!cases.is_empty() || variant_of(entry) == run.variant);
-            match () {
-                () if may_be_about(entry, run.missing) || is_outside(entry) => Change::Keep,
-                () if !is_allowed => Change::Drop,
-                () if !is_tested => Change::Keep,
-                () => change(entry, matcher, cases),
-            }
-        })
-        .collect();
-    for (index, cases) in &owned {
-        if changes.get(*index) == Some(&Change::Drop) {
-            let failing = cases.iter().filter(|result| result.outcome != Outcome::Pass && matcher.judges(result));
-            failures.extend(failing.map(|&result| (result, entries.get(*index))));
-        }
-    }
-    // A case with a separate entry is excluded from every group.
-    let is_named = |index: &usize| {
-        let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
-        entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
-    };
-    let judged: Vec<&CaseResult> = judged
-        .into_iter()
-        .filter(|(_, owner)| owner.as_ref().is_none_or(|index| !is_named(index)))
-        .map(|(r, _)| r)
-        .collect();
-    failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
-    let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
-    let new: Vec<Entry> = group_failures(&plain, &judged, matcher.expectations().exact)
-        .into_iter()
-        .map(|group| with_reason(group, &origins))
-        .collect();
+    let expectations = matcher.expectations();
+    let lines = ExpectationText::read(text).filter(|lines| lines.len() == expectations.expect.len());
+    let lines = lines.ok_or_else(|| ExpectationError::ExpectationText(expectations.path().to_owned()))?;
+    let assigned: Vec<Assigned<'_>> =
+        run.results.iter().map(|result| Assigned { result, entry: matcher.verdict(result).1 }).collect();
+    let changes = entry_changes(matcher, run, &assigned);
+    let new = new_entries(matcher, &assigned, &changes);
     Ok(lines.rewritten(&changes, &new))
 }
 
-/// Returns true if an entry may match cases that a whole run omits: those of ONNX's older releases.
-fn is_outside(entry: &Entry) -> bool {
-    entry.cases.as_ref().is_some_and(|pattern| !Filter::default().selects_all_of(Variant::split_id(pattern).0))
+/// A result, with the position of the entry that it belongs to.
+struct Assigned<'a> {
+    result: &'a CaseResult,
+    entry: Option<usize>,
+}
+
+/// Decides the change of every entry from the results that belong to it.
+fn entry_changes(matcher: &ExpectationMatcher, run: &WholeRun<'_>, assigned: &[Assigned<'_>]) -> Vec<Change> {
+    let mut by_entry: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
+    for Assigned { result, entry } in assigned {
+        if let Some(index) = entry.filter(|_| result.counts_when_strict()) {
+            by_entry.entry(index).or_default().push(result);
+        }
+    }
+    let change = |(index, entry): (usize, &Entry)| {
+        let results = by_entry.get(&index).map_or(&[][..], Vec::as_slice);
+        let is_tested = matcher.is_active(index) && (!results.is_empty() || variant_of(entry) == run.variant);
+        if may_select_from(entry, run.missing) || is_about_older_release(entry) {
+            Change::Keep
+        } else if matcher.expectations().exact && entry.unsupported.is_some() {
+            // A measurement lists cases, not missing features.
+            Change::Drop
+        } else if is_tested {
+            change_of_tested(entry, matcher, results)
+        } else {
+            Change::Keep
+        }
+    };
+    matcher.expectations().expect.iter().enumerate().map(change).collect()
 }
 
 /// Returns true if an entry may match cases of these groups, by name. A missing feature may match any group.
-fn may_be_about(entry: &Entry, groups: &[String]) -> bool {
+fn may_select_from(entry: &Entry, groups: &[String]) -> bool {
     let Some(pattern) = &entry.cases else { return !groups.is_empty() };
     let (pattern, _) = Variant::split_id(pattern);
     Filter::new(&[pattern]).is_ok_and(|filter| groups.iter().any(|group| filter.may_select_from(group)))
+}
+
+/// Returns true if an entry may match cases of ONNX's older releases, which a whole run omits.
+fn is_about_older_release(entry: &Entry) -> bool {
+    entry.cases.as_ref().is_some_and(|pattern| !Filter::default().selects_all_of(Variant::split_id(pattern).0))
 }
 
 /// Returns the variant of the cases that an entry covers.
@@ -145,13 +125,13 @@ fn variant_of(entry: &Entry) -> Variant {
 }
 
 /// Decides the change of a tested entry from the results that belong to it.
-fn change(entry: &Entry, matcher: &ExpectationMatcher, cases: &[&CaseResult]) -> Change {
-    let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| matcher.judges(result)).collect();
-    if !cases.is_empty() && judged.is_empty() {
+fn change_of_tested(entry: &Entry, matcher: &ExpectationMatcher, results: &[&CaseResult]) -> Change {
+    let judged: Vec<&CaseResult> = results.iter().copied().filter(|result| matcher.judges(result)).collect();
+    if !results.is_empty() && judged.is_empty() {
         return Change::Keep;
     }
     let mut matches = EntryMatches::default();
-    for result in cases {
+    for result in results {
         matches.add(result, matcher);
     }
     if !judged.is_empty() && matches.problem(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
@@ -166,11 +146,36 @@ fn change(entry: &Entry, matcher: &ExpectationMatcher, cases: &[&CaseResult]) ->
     }
 }
 
+/// Returns entries for the judged failures that no remaining entry covers.
+fn new_entries(matcher: &ExpectationMatcher, assigned: &[Assigned<'_>], changes: &[Change]) -> Vec<Entry> {
+    let judged: Vec<&Assigned<'_>> = assigned.iter().filter(|assigned| matcher.judges(assigned.result)).collect();
+    let is_dropped = |index: usize| changes.get(index) == Some(&Change::Drop);
+    let is_uncovered =
+        |assigned: &&&Assigned<'_>| assigned.result.outcome != Outcome::Pass && assigned.entry.is_none_or(is_dropped);
+    let uncovered: Vec<&Assigned<'_>> = judged.iter().filter(is_uncovered).copied().collect();
+    let failures: Vec<&CaseResult> = uncovered.iter().map(|assigned| assigned.result).collect();
+    // A case with a separate entry is excluded from every group.
+    let has_separate_entry = |assigned: &Assigned<'_>| {
+        assigned.entry.is_some_and(|index| !is_dropped(index) && !matcher.entry(index).is_some_and(is_for_group))
+    };
+    let groupable: Vec<&CaseResult> =
+        judged.iter().filter(|assigned| !has_separate_entry(assigned)).map(|assigned| assigned.result).collect();
+    let old_entries: Vec<Option<&Entry>> =
+        uncovered.iter().map(|assigned| assigned.entry.and_then(|index| matcher.entry(index))).collect();
+    let groups = group_failures(&failures, &groupable, matcher.expectations().exact);
+    groups.into_iter().map(|group| with_reason(group, &old_entries)).collect()
+}
+
+/// Returns true if an entry selects cases by a pattern with wildcards.
+fn is_for_group(entry: &Entry) -> bool {
+    entry.cases.as_deref().is_some_and(is_glob)
+}
+
 /// Copies the reason and address of its cases' old entries to a new entry, if they all had the same.
-fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry {
+fn with_reason((entry, cases): EntryGroup, old_entries: &[Option<&Entry>]) -> Entry {
     let mut reasons = cases
         .iter()
-        .map(|&index| origins.get(index).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
+        .map(|&index| old_entries.get(index).copied().flatten().map(|old| (old.reason.clone(), old.url.clone())));
     match reasons.next().flatten() {
         Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
             Entry { reason: first.0, url: first.1, ..entry }

@@ -225,7 +225,10 @@ impl Finding {
             } else {
                 // `records/` covers the cases of operators. For other cases a measurement lists only the failures.
                 let entry = measurement.entry(&self.sample);
-                (entry.is_some_and(|entry| is_failure(entry.outcome())), measurement.is_held_by_ci())
+                (
+                    entry.is_some_and(|entry| is_failure(entry.outcome())),
+                    measurement.was_measured(CaseId::parse(&self.sample), None),
+                )
             };
             if fails || was_measured {
                 outcomes.push((version, fails));

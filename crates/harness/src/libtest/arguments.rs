@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     pub(super) action: Action,
     /// Selects only ignored tests. No test is marked as ignored before it runs, so this selects nothing.
     pub(super) ignored: bool,
-    /// Runs benchmarks, of which there are none. The tests are ignored.
+    /// Runs benchmarks. There are none, and the tests are ignored.
     pub(super) bench: bool,
     /// Compares names with the filters as a whole.
     pub(super) exact: bool,
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     pub(super) logfile: Option<PathBuf>,
     /// Filters of tests to omit.
     pub(super) skip: Vec<String>,
-    /// Filters, any of which selects a test. Without a filter, all tests are selected.
+    /// Filters. A test is selected if one of them matches. Without filters, all tests are selected.
     pub(super) filters: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ const fn option(name: &'static str, other: &'static str, value: &'static str, he
     Definition { name, other, value, help }
 }
 
-/// The options, of which [`Arguments::set`] gives the meaning.
+/// The options. [`Arguments::set`] applies them.
 const OPTIONS: &[Definition] = &[
     option("--list", "", "", "List the tests"),
     option("--exact", "", "", "Compare names with FILTER as a whole"),

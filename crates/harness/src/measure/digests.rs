@@ -3,17 +3,49 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{Filter, recorded_digests};
+use onnx_conformance_cases::suite::{Filter, Generated, Suite, recorded_digests};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::unchanged::unchanged_since;
 
-/// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are copied from `records/` at the time of
-/// the measurement, and show which versions have changed cases since then.
+/// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or `onnx-1.23.2 0ece0b9734595527` for cases of
+/// no operator. They are copied from `records/` and the suite at the time of the measurement, and show which cases have changed
+/// since then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MeasuredDigests(BTreeMap<OperatorVersion, String>);
+pub struct MeasuredDigests {
+    versions: BTreeMap<OperatorVersion, String>,
+    /// By the first part of ids.
+    others: BTreeMap<String, String>,
+}
+
+/// Cases that are unchanged since a measurement.
+#[derive(Clone, Debug, Default)]
+pub struct UnchangedCases {
+    /// Operator versions, each with a filter of the cases that are new or changed; `None` if all are unchanged.
+    versions: BTreeMap<OperatorVersion, Option<&'static Filter>>,
+    /// First parts of the ids of cases of no operator.
+    others: BTreeSet<String>,
+}
+
+impl UnchangedCases {
+    /// Returns true if the case was measured as it is now.
+    pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
+        match version {
+            Some(version) => {
+                let changed = self.versions.get(version);
+                changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.matches(id.path)))
+            }
+            None => self.others.contains(first_part(id)),
+        }
+    }
+}
+
+fn first_part(id: CaseId<'_>) -> &str {
+    id.parts().next().unwrap_or(id.path)
+}
 
 impl MeasuredDigests {
     /// File name extension.
@@ -27,36 +59,59 @@ impl MeasuredDigests {
 
     /// Parses the file. A line in any other format is ignored, and so confirms nothing.
     pub fn parse(text: &str) -> MeasuredDigests {
-        let line = |line: &str| {
-            let (version, digest) = line.split_once(' ')?;
-            Some((version.parse().ok()?, digest.to_owned()))
-        };
-        MeasuredDigests(text.lines().filter_map(line).collect())
+        let mut read = MeasuredDigests::default();
+        for (name, digest) in text.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| *name != "#") {
+            match name.parse() {
+                Ok(version) => drop(read.versions.insert(version, digest.to_owned())),
+                Err(_) if !name.contains('/') => drop(read.others.insert(name.to_owned(), digest.to_owned())),
+                Err(_) => {}
+            }
+        }
+        read
     }
 
-    /// Returns the current digests of the operator versions of these cases, from the embedded records.
+    /// Returns the current digests of the operator versions and other sources of these cases.
     pub fn for_cases<'a>(ids: impl IntoIterator<Item = &'a str>) -> MeasuredDigests {
-        let versions: BTreeSet<OperatorVersion> =
-            ids.into_iter().filter_map(|id| CaseId::parse(id).version()).collect();
+        let (mut versions, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for id in ids.into_iter().map(CaseId::parse) {
+            match id.version() {
+                Some(version) => drop(versions.insert(version)),
+                None => drop(others.insert(first_part(id))),
+            }
+        }
         let measured = recorded_digests().filter(|(version, _)| versions.contains(version));
-        MeasuredDigests(measured.map(|(version, digest)| (version, digest.to_owned())).collect())
+        let others = outside_operators().iter().filter(|(name, _)| others.contains(name.as_str()));
+        MeasuredDigests {
+            versions: measured.map(|(version, digest)| (version, digest.to_owned())).collect(),
+            others: others.map(|(name, digest)| (name.clone(), digest.clone())).collect(),
+        }
     }
 
-    /// Copies the digests of versions, by name, from an earlier measurement, since they were not measured again.
-    pub fn carry_over(&mut self, earlier: MeasuredDigests, versions: &[String]) {
-        let kept = earlier.0.into_iter().filter(|(version, _)| versions.contains(&version.qualified()));
-        self.0.extend(kept);
+    /// Copies the digests of groups, by name, from an earlier measurement, since they were not measured again.
+    pub fn carry_over(&mut self, earlier: MeasuredDigests, groups: &[String]) {
+        let MeasuredDigests { versions, others } = earlier;
+        self.versions.extend(versions.into_iter().filter(|(version, _)| groups.contains(&version.qualified())));
+        let is_missing = |name: &str| groups.iter().any(|group| first_part(CaseId::parse(group)) == name);
+        self.others.extend(others.into_iter().filter(|(name, _)| is_missing(name)));
     }
 
-    /// Returns the operator versions with unchanged cases since the measurement, each with a filter of the cases that are new or
-    /// changed; `None` if all are unchanged.
-    pub fn unchanged(&self) -> BTreeMap<OperatorVersion, Option<&'static Filter>> {
+    /// Returns the cases that are unchanged since the measurement.
+    pub fn unchanged(&self) -> UnchangedCases {
         let still_measured = |(version, now): (OperatorVersion, &str)| {
-            let before = self.0.get(&version)?;
+            let before = self.versions.get(&version)?;
             let changed = if before == now { None } else { Some(unchanged_since(&version, before, now)?) };
             Some((version, changed))
         };
-        recorded_digests().filter_map(still_measured).collect()
+        let others = outside_operators().iter().filter(|(name, now)| self.others.get(*name) == Some(*now));
+        UnchangedCases {
+            versions: recorded_digests().filter_map(still_measured).collect(),
+            others: others.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Returns the digests of operator versions.
+    pub fn versions(&self) -> impl Iterator<Item = (&OperatorVersion, &str)> {
+        self.versions.iter().map(|(version, digest)| (version, digest.as_str()))
     }
 
     /// Formats the file.
@@ -65,16 +120,30 @@ impl MeasuredDigests {
             "# Written by `onnx-conformance run --update-expectations`: what records/ held when the cases were \
                         measured; do not edit.\n"
                 .to_owned();
-        for (version, digest) in &self.0 {
-            // Writing to a string cannot fail.
+        // Writing to a string cannot fail.
+        for (version, digest) in &self.versions {
             let _ = writeln!(text, "{} {digest}", version.qualified());
+        }
+        for (name, digest) in &self.others {
+            let _ = writeln!(text, "{name} {digest}");
         }
         text
     }
 }
 
+/// Returns the current digests of the project's cases of no operator, by the first part of their ids.
+fn outside_operators() -> &'static BTreeMap<String, String> {
+    static DIGESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    DIGESTS.get_or_init(|| {
+        let suite = Suite::project(None, Generated::embedded());
+        suite.and_then(|suite| suite.digests_outside_operators()).unwrap_or_default()
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_reference::spec::Specs;
+
     use super::*;
 
     #[test]
@@ -86,16 +155,30 @@ mod tests {
             "ai.onnx/NoSuch-1/x",
         ];
         let measured = MeasuredDigests::for_cases(ids);
-        let names = |versions: BTreeMap<OperatorVersion, _>| {
-            versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>()
-        };
+        let names =
+            |unchanged: UnchangedCases| unchanged.versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>();
         assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
         assert_eq!(names(measured.unchanged()), ["ai.onnx/Abs-6", "ai.onnx/Abs-13"]);
         let text = measured.to_text();
         let line = text.lines().find(|line| line.starts_with("ai.onnx/Abs-13 ")).unwrap();
         let changed = MeasuredDigests::parse(&text.replace(line, "ai.onnx/Abs-13 0123456789abcdef"));
         assert_eq!(names(changed.unchanged()), ["ai.onnx/Abs-6"]);
-        assert!(MeasuredDigests::parse("<<<<<<<\nai.onnx/Abs-13\n").unchanged().is_empty());
+        assert!(names(MeasuredDigests::parse("<<<<<<<\nai.onnx/Abs-13\n").unchanged()).is_empty());
+    }
+
+    #[test]
+    fn cases_of_no_operator_are_measured_by_source() {
+        let release = Specs::embedded().newest_release();
+        let id = format!("onnx-{release}/node/test_abs");
+        let measured = MeasuredDigests::for_cases([id.as_str(), "hostile/sizes/x"]);
+        let unchanged = measured.unchanged();
+        let contains = |unchanged: &UnchangedCases, id: &str| unchanged.contains(CaseId::parse(id), None);
+        assert!(contains(&unchanged, &id) && contains(&unchanged, "hostile/other/y"));
+        assert!(!contains(&unchanged, "ir/graph/x") && !contains(&unchanged, "folder/case"));
+        let line = measured.to_text().lines().find(|line| line.starts_with("hostile ")).unwrap().to_owned();
+        let changed = MeasuredDigests::parse(&measured.to_text().replace(&line, "hostile 0123456789abcdef"));
+        assert!(contains(&changed.unchanged(), &id) && !contains(&changed.unchanged(), "hostile/other/y"));
+        assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
     }
 
     #[test]

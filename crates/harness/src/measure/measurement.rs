@@ -1,16 +1,14 @@
 //! The measurement of one version of a runtime.
 
-use std::collections::BTreeMap;
-
 use onnx_conformance_cases::case::{Case, CaseId, Level};
-use onnx_conformance_cases::suite::{CaseFacts, Filter, RecordedCase};
+use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, recorded_cases};
 use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
-use crate::measure::digests::MeasuredDigests;
+use crate::measure::digests::{MeasuredDigests, UnchangedCases};
 use crate::measure::entries::MeasuredEntries;
-use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
+use crate::run::{CaseResult, Outcome, ProcessorFeatures, undeclared_feature};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
 /// pass.
@@ -20,9 +18,9 @@ pub struct Measurement {
     version: String,
     /// Files that it accepts. Cases in other files were not sent.
     takes: Declaration,
-    /// Operator versions with unchanged cases since the measurement, each with a filter of the changed ones. `None` if CI tests
-    /// the runtime on the whole suite, so that everything is current.
-    unchanged: Option<BTreeMap<OperatorVersion, Option<&'static Filter>>>,
+    /// Cases that are unchanged since the measurement. `None` without digests, for example for a user's own file: all are then
+    /// taken as unchanged.
+    unchanged: Option<UnchangedCases>,
 }
 
 /// Outcome of a case on a runtime.
@@ -50,8 +48,6 @@ impl Measurement {
             );
             return Err(ExpectationError::Header { path: file.path().to_owned(), fault });
         }
-        // CI does not test measurements of a part of the suite.
-        let digests = digests.or((!file.scope.is_empty()).then_some(""));
         let unchanged = digests.map(|text| MeasuredDigests::parse(text).unchanged());
         let takes = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
         Ok(Some(Measurement { entries, version, takes, unchanged }))
@@ -97,11 +93,6 @@ impl Measurement {
         self.file().accepts.as_ref()
     }
 
-    /// Returns true if CI tests the runtime on the whole suite.
-    pub fn is_held_by_ci(&self) -> bool {
-        self.unchanged.is_none()
-    }
-
     /// Returns the outcome of a case from the specs.
     pub fn outcome(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
         let id = CaseId::parse(&case.id);
@@ -122,6 +113,32 @@ impl Measurement {
             }
             outcome => Measured::Ended(outcome),
         }
+    }
+
+    /// Returns the result of a case that need not run again, since the runtime was given the case as it is now.
+    pub fn result(&self, id: &str) -> Option<CaseResult> {
+        let parsed = CaseId::parse(id);
+        let version = parsed.version();
+        if !self.was_measured(parsed, version.as_ref()) {
+            return None;
+        }
+        let entry = self.entries.about(id).ok()?;
+        let Some(version) = version else {
+            return Some(CaseResult::without_details(
+                id,
+                entry.map_or(Outcome::Pass, Entry::outcome),
+                Level::Required,
+                None,
+            ));
+        };
+        let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
+        let outcome = match self.outcome(&version, case) {
+            Measured::Ended(outcome) => outcome,
+            // Its outcome is not judged.
+            Measured::Unknown if case.facts.level == Level::Open => Outcome::Pass,
+            Measured::NotAccepted | Measured::Unknown => return None,
+        };
+        Some(CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal))
     }
 
     /// Returns the outcome of a case of any level that ended without an answer. An entry for several cases is not conclusive for
@@ -169,13 +186,10 @@ impl Measurement {
         level == Level::Required || (level == Level::Recommended && self.file().strict)
     }
 
-    /// Returns true if the current version of the case was measured.
-    fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        let is_unchanged = |versions: &BTreeMap<OperatorVersion, Option<&Filter>>| {
-            let changed = version.and_then(|version| versions.get(version));
-            changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.matches(id.path)))
-        };
-        self.entries.rest().is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
+    /// Returns true if the case was measured as it is now. `version` is its operator version, if it has one.
+    pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
+        self.entries.rest().is_in_scope(id.path)
+            && self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
     }
 
     /// Returns true if the runtime accepts files with the opset and IR version of a case.

@@ -90,7 +90,8 @@ impl MeasuredFile {
         let path = format!("expectations/{}/{}.yaml", self.runtime, self.version);
         let error = |rule| ExpectationError::Header { path: path.clone(), fault: HeaderFault::Measurement(rule) };
         let text = self.text("yaml").ok_or_else(|| error("is not completely embedded; rebuild the program"))?;
-        let measurement = Measurement::read(&path, text, self.text(MeasuredDigests::EXTENSION))?;
+        let measurement =
+            Measurement::read(&path, text, Some(self.text(MeasuredDigests::EXTENSION).unwrap_or_default()))?;
         let measurement = measurement.ok_or_else(|| error("has no `version`, which a measurement needs"))?;
         if (measurement.runtime(), measurement.version()) != (self.runtime, self.version) {
             return Err(error("the runtime or version differs from its folder and name"));

@@ -17,4 +17,4 @@ pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};
-pub use unchanged::UnchangedLine;
+pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

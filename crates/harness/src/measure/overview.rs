@@ -150,13 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn the_cases_of_a_runtime_that_ci_holds_are_all_counted() {
+    fn every_measured_case_is_counted() {
         let measurements = crate::measure::Measurements::embedded();
         let measurement = measurements.newest("onnxruntime").unwrap().unwrap();
         let overview = Overview::new(measurement, &cases_in_float(21).unwrap());
         let judged = |version: &OperatorVersion, case: &RecordedCase| {
             let without_answer = || matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome.is_without_answer());
-            case.facts.level != Level::Open || without_answer()
+            let was_measured = measurement.was_measured(CaseId::parse(&case.id), Some(version));
+            was_measured && (case.facts.level != Level::Open || without_answer())
         };
         let all = Specs::embedded().all();
         let cases = all.map(|version| recorded_cases(&version).iter().filter(|case| judged(&version, case)).count());

@@ -1,14 +1,17 @@
 //! `records/unchanged.txt`: the cases that differ between two states of an operator version. All other cases stay measured when
 //! cases are added or changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
-use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_cases::suite::{Filter, VersionRecord};
 
 static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/records/unchanged.txt"));
+
+/// Path of the file.
+pub const UNCHANGED: &str = "records/unchanged.txt";
 
 /// A line of the file: `ai.onnx/NonZero-13 ab12 cd34 one_value/** scalar/T=float`. It lists the cases of a version that are new
 /// or changed in the second of two states, given by the digests in `records/`.
@@ -37,6 +40,22 @@ impl UnchangedLine {
         TEXT.lines().filter_map(UnchangedLine::parse)
     }
 
+    /// Returns the line between two records of an operator version.
+    pub fn between(version: &OperatorVersion, before: &VersionRecord, after: &VersionRecord) -> UnchangedLine {
+        UnchangedLine {
+            version: version.clone(),
+            before: before.digest.clone(),
+            after: after.digest.clone(),
+            changed: patterns(after.cases.keys().map(String::as_str), &after.changed_since(before)),
+        }
+    }
+
+    /// Joins a line that ends where this one begins: its changed cases count as changed from there on.
+    fn join(self, next: &UnchangedLine) -> UnchangedLine {
+        let changed: BTreeSet<String> = self.changed.into_iter().chain(next.changed.iter().cloned()).collect();
+        UnchangedLine { after: next.after.clone(), changed: changed.into_iter().collect(), ..self }
+    }
+
     /// Returns the patterns over whole ids.
     fn patterns(&self) -> impl Iterator<Item = String> {
         let version = self.version.qualified();
@@ -52,6 +71,47 @@ impl UnchangedLine {
             .collect::<Vec<_>>()
             .join(" ")
     }
+}
+
+/// Updates the lines of the file. `new` are the lines from the previous records to the current ones, and `needed` the states that
+/// measurements name. A line is kept if it leads from a needed state to the current one.
+pub fn updated_lines(
+    known: Vec<UnchangedLine>,
+    new: &[UnchangedLine],
+    needed: &BTreeSet<(OperatorVersion, String)>,
+) -> Vec<UnchangedLine> {
+    let (mut continued, mut others) = (Vec::new(), Vec::new());
+    for line in known {
+        let next = new.iter().find(|next| next.version == line.version && next.before == line.after);
+        let is_outdated = new.iter().any(|next| next.version == line.version && next.after != line.after);
+        match next {
+            Some(next) => continued.push(line.join(next)),
+            None if !is_outdated => others.push(line),
+            None => {}
+        }
+    }
+    let is_needed = |line: &UnchangedLine| needed.contains(&(line.version.clone(), line.before.clone()));
+    let mut lines: Vec<UnchangedLine> = new
+        .iter()
+        .cloned()
+        .chain(continued)
+        .chain(others)
+        .filter(|line| line.before != line.after && is_needed(line))
+        .collect();
+    lines.sort_by_cached_key(UnchangedLine::to_text);
+    lines.dedup();
+    lines
+}
+
+/// Returns patterns for the changed cases among all: a group if all of it is, else the case.
+fn patterns<'a>(all: impl Iterator<Item = &'a str>, changed: &BTreeSet<&str>) -> Vec<String> {
+    let same: BTreeSet<&str> = all.filter(|id| !changed.contains(id)).collect();
+    let group_of_changed = |id: &str| {
+        let mut groups = id.match_indices('/').map(|(end, _)| &id[..=end]);
+        groups.find(|group| !same.iter().any(|other| other.starts_with(group))).map(|group| format!("{group}**"))
+    };
+    let found = changed.iter().map(|id| group_of_changed(id).unwrap_or_else(|| (*id).to_owned()));
+    found.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Returns a filter of the cases that are new or changed between two digests; `None` if unknown.
@@ -91,6 +151,33 @@ mod tests {
         let read = TEXT.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(UnchangedLine::embedded().count(), read);
         assert_eq!(UnchangedLine::parse("# a b c"), None);
+    }
+
+    #[test]
+    fn a_group_that_changed_as_a_whole_is_one_pattern() {
+        let all = ["a/x/T=1", "a/x/T=2", "a/y/T=1", "a/y/T=2", "b/T=1", "c"];
+        let changed = BTreeSet::from(["a/x/T=2", "a/y/T=1", "a/y/T=2", "b/T=1", "c"]);
+        assert_eq!(patterns(all.into_iter(), &changed), ["a/x/T=2", "a/y/**", "b/**", "c"]);
+    }
+
+    #[test]
+    fn lines_lead_from_measured_states_to_the_current_one() {
+        let line = |text: &str| UnchangedLine::parse(text).unwrap();
+        let needed = ["0", "1"].map(|state| ("ai.onnx/Abs-13".parse().unwrap(), state.to_owned())).into();
+        let known = vec![line("ai.onnx/Abs-13 0 1 a"), line("ai.onnx/Abs-13 9 1 b"), line("ai.onnx/Abs-6 0 1")];
+        let new = [line("ai.onnx/Abs-13 1 2 c/** a")];
+        let texts = |lines: Vec<UnchangedLine>| lines.iter().map(UnchangedLine::to_text).collect::<Vec<_>>();
+        assert_eq!(
+            texts(updated_lines(known.clone(), &new, &needed)),
+            ["ai.onnx/Abs-13 0 2 a c/**", "ai.onnx/Abs-13 1 2 c/** a"]
+        );
+        assert_eq!(texts(updated_lines(known, &[], &needed)), ["ai.onnx/Abs-13 0 1 a"]);
+        // The cases are again as they were measured.
+        assert!(
+            updated_lines(vec![line("ai.onnx/Abs-13 0 1 a")], &[line("ai.onnx/Abs-13 1 0 a")], &needed)
+                .iter()
+                .all(|line| line.before != "0")
+        );
     }
 
     #[test]

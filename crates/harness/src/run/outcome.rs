@@ -319,20 +319,30 @@ impl CaseResult {
     /// Creates a pass of a case, to be completed.
     pub(super) fn for_case(case: &Case) -> CaseResult {
         CaseResult {
-            id: case.id.clone(),
-            outcome: Outcome::Pass,
+            judged: case.judged,
+            rule: case.rule.clone(),
+            evidence: case.evidence.clone(),
+            ..CaseResult::without_details(&case.id, Outcome::Pass, case.level, case.refusal_class())
+        }
+    }
+
+    /// Creates a result that has an outcome only.
+    pub(crate) fn without_details(id: &str, outcome: Outcome, level: Level, class: Option<RefusalClass>) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
+            outcome,
             message: String::new(),
             inputs: String::new(),
             missing: None,
             ulps: None,
             distance: None,
             flaky: None,
-            level: case.level,
-            class: case.refusal_class(),
-            judged: case.judged,
-            rule: case.rule.clone(),
+            level,
+            class,
+            judged: None,
+            rule: None,
             finding: None,
-            evidence: case.evidence.clone(),
+            evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),
             ms: 0.0,

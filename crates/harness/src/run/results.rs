@@ -7,6 +7,7 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_subject::Declaration;
 use serde::{Deserialize, Serialize};
 
+use crate::promises::Renames;
 use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 
 /// Version of the format.
@@ -86,7 +87,7 @@ impl Header {
         }
     }
 
-    /// Sets the date of the run, as in `2026-01-31`.
+    /// Sets the date of the run, such as `2026-01-31`.
     #[must_use]
     pub fn dated(self, date: String) -> Header {
         Header { date: Some(date), ..self }
@@ -220,8 +221,9 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
             read.is_torn = true;
             break;
         }
-        let result: CaseResult =
+        let mut result: CaseResult =
             serde_json::from_slice(&line).map_err(|error| ResultsError::Line { line: number, error })?;
+        result.id = Renames::embedded().current(&result.id).unwrap_or(result.id);
         if let Some(first) = lines.insert(result.id.clone(), number) {
             return Err(ResultsError::Twice { id: result.id, first, second: number });
         }

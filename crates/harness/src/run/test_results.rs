@@ -6,25 +6,7 @@ use crate::run::{CaseResult, Outcome};
 
 /// Returns the result of a required case.
 pub fn result(id: &str, outcome: Outcome) -> CaseResult {
-    CaseResult {
-        id: id.to_owned(),
-        outcome,
-        message: String::new(),
-        inputs: String::new(),
-        missing: None,
-        ulps: None,
-        distance: None,
-        flaky: None,
-        level: Level::Required,
-        class: None,
-        judged: None,
-        rule: None,
-        finding: None,
-        evidence: Vec::new(),
-        executed_cells: Vec::new(),
-        declared_cells: Vec::new(),
-        ms: 0.0,
-    }
+    CaseResult { outcome, ..CaseResult::without_details(id, Outcome::Pass, Level::Required, None) }
 }
 
 /// Returns the result of a case for which the runtime lacks a feature.

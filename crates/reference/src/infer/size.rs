@@ -82,8 +82,11 @@ impl Size {
     pub fn dim(self) -> Dim {
         match self.terms.as_slice() {
             [] => Dim::Size(0),
-            [(factors, value)] if factors.is_empty() => usize::try_from(*value).map_or(Dim::Unknown, Dim::Size),
-            [(factors, 1)] if let [Symbol::Name(name)] = factors.as_slice() => Dim::Name(Arc::clone(name)),
+            [(factors, value)] => match (factors.as_slice(), value) {
+                ([], value) => usize::try_from(*value).map_or(Dim::Unknown, Dim::Size),
+                ([Symbol::Name(name)], 1) => Dim::Name(Arc::clone(name)),
+                _ => Dim::Sum(Arc::new(self)),
+            },
             _ => Dim::Sum(Arc::new(self)),
         }
     }
@@ -365,7 +368,7 @@ impl Dim {
         if let Dim::Size(size) = self { Some(*size) } else { None }
     }
 
-    /// Joins two dimensions of the same axis: what the one does not know, the other may.
+    /// Combines what is known about the same dimension: a size is preferred to a name, and a name to nothing.
     #[must_use]
     pub fn or(self, other: &Dim) -> Dim {
         match (&self, other) {

@@ -10,14 +10,20 @@ use crate::tensor::packing::pack;
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// Encodes a bytes field: key, length, and bytes, of which there may be fewer than the length. The rest of the message
-/// may then follow from elsewhere or be missing.
+/// Encodes a bytes field: key, length and bytes. There may be fewer bytes than the length, if the caller adds the rest or omits it.
 pub fn field(number: u32, length: u64, bytes: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     encode_varint(u64::from(number) << 3 | WireType::LengthDelimited as u64, &mut field);
     encode_varint(length, &mut field);
     field.extend_from_slice(bytes);
     field
+}
+
+/// Encodes a number in the fewest bytes.
+pub fn varint(value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_varint(value, &mut bytes);
+    bytes
 }
 
 /// Returns the message of a tensor.

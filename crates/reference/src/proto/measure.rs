@@ -314,7 +314,8 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-fn varint(rest: &mut &[u8]) -> Option<u64> {
+/// Consumes a number; `None` if the encoding is malformed.
+pub fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..70).step_by(7) {
         let byte = *take(rest, 1)?.first()?;

@@ -100,7 +100,7 @@ pub struct MeaningChange {
 }
 
 impl fmt::Display for MeaningChange {
-    /// Writes the rule, the one before it, and the nodes for which the change is silent.
+    /// Writes the rule, the previous one, and the nodes for which the change is silent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.says)?;
         if let Some(was) = &self.was {
@@ -114,7 +114,7 @@ impl fmt::Display for MeaningChange {
     }
 }
 
-/// Nodes with a silent change of meaning: the version and the one before it both accept them, but compute different
+/// Nodes with a silent change of meaning: the version and the previous one both accept them, but compute different
 /// results. It applies to the nodes that meet all conditions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

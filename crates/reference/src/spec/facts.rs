@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for ValuesVisitor {
     fn visit_str<E: Error>(self, word: &str) -> Result<StringValues, E> {
         match word {
             "any" => Ok(StringValues::Any),
-            other => Err(E::custom(format!("'{other}' is no list; write [{other}], or any for any string"))),
+            other => Err(E::custom(format!("'{other}' is not a list; write [{other}], or any to allow every string"))),
         }
     }
 
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_mistake_is_an_error_that_says_what_to_write() {
         for (text, said) in [
-            ("values: {mode: linear}", "'linear' is no list"),
+            ("values: {mode: linear}", "'linear' is not a list"),
             ("values: {mode: []}", "the list of values is empty"),
             ("values: {mode: {new: [a]}}", "'new' is not a version"),
             ("values: {mode: [a], mode: [b]}", "'mode' appears twice"),

@@ -292,7 +292,7 @@ impl TensorBuilder {
         self.gather_from(&[source], positions.into_iter().map(|position| (0, position)))
     }
 
-    /// Copies elements of several tensors of the same element type; each item is (source, position).
+    /// Copies elements of several tensors of the same element type. Each is given by its tensor and its position in it.
     pub fn gather_from(
         self,
         sources: &[&Tensor],

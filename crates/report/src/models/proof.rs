@@ -56,7 +56,7 @@ pub struct OverLimit(pub String);
 /// Inputs of a run, with a description.
 pub type TrialInputs = (String, Vec<Named>);
 
-/// Runs a model, given as bytes, on inputs, while this many other bytes are held.
+/// Runs a model, given as bytes, on inputs, while this many other bytes are in use.
 pub type RunModel<'a> = &'a dyn Fn(&Bytes, &[Named], usize) -> Result<Vec<Value>, RunFailure>;
 
 /// Runs of a proof.

@@ -1,13 +1,12 @@
 //! Nodes written as separate models.
 
-use std::fmt::Write as _;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hmac_sha256::Hash;
+use onnx_conformance_cases::suite::sha256;
 use onnx_conformance_check::finding::{Finding, PathStep, Place};
 use onnx_conformance_check::infer::NodeId;
 use onnx_conformance_check::rules::Level;
@@ -203,16 +202,13 @@ fn plain(text: &str) -> String {
 
 /// Truncates a text to at most `most` characters. A truncated text ends with a digest of the whole.
 fn shortened(text: &str, most: usize) -> String {
+    /// Number of digits of the digest.
+    const DIGEST: usize = 16;
     if text.chars().count() <= most {
         return text.to_owned();
     }
-    let mut digest = String::new();
-    for byte in Hash::hash(text.as_bytes()).iter().take(8) {
-        // Writing to a string cannot fail.
-        let _ = write!(digest, "{byte:02x}");
-    }
-    let start: String = text.chars().take(most.saturating_sub(digest.len() + 1)).collect();
-    format!("{start}-{digest}")
+    let start: String = text.chars().take(most.saturating_sub(DIGEST + 1)).collect();
+    format!("{start}-{:.DIGEST$}", sha256(text.as_bytes()))
 }
 
 /// Writes a file. An existing file with the same bytes is kept, any other is an error.

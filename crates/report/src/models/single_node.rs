@@ -156,12 +156,7 @@ impl Origin<'_> {
         for &(offset, length) in &field.parts {
             let mut part = vec![0; usize::try_from(length).ok()?];
             self.file.read_at(offset, &mut part).ok()?;
-            if !is_singles {
-                // The tag of a length-delimited field, then the length.
-                push_varint(&mut encoded, field.field as u64 * 8 + 2);
-                push_varint(&mut encoded, length);
-            }
-            encoded.append(&mut part);
+            encoded.extend(if is_singles { part } else { encode::field(field.field as u32, length, &part) });
         }
         let mut whole = TensorProto { segment: None, ..tensor.clone() };
         whole.merge(encoded.as_slice()).ok()?;
@@ -257,13 +252,4 @@ fn push_names_read<'a>(node: &'a NodeProto, inner: &mut Vec<HashSet<&'a str>>, n
 
 fn has_graphs(node: &NodeProto) -> bool {
     node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty())
-}
-
-/// Appends an integer as a protobuf varint.
-fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(u8::try_from(number & 0x7f).unwrap_or(0) | 0x80);
-        number >>= 7;
-    }
-    bytes.push(u8::try_from(number).unwrap_or(0));
 }

@@ -19,7 +19,7 @@ impl Interned {
         })
     }
 
-    /// Returns the texts by position.
+    /// Returns the texts, each at its position.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts
     }

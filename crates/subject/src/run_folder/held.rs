@@ -12,7 +12,7 @@ use crate::unique::create_unique;
 const PREFIX: &str = "onnx-conformance-run-";
 
 /// Time limit for emptying the folder of a run at its end.
-const REMOVAL_TIMEOUT: Duration = Duration::from_mins(1);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit for removing folders of earlier runs. The rest is left to the next run.
 const OLD_REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -290,7 +290,7 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::write(&kept, "").unwrap();
         make(&folder);
-        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
+        remove(&folder, Instant::now() + Duration::from_secs(60)).unwrap();
         assert!(!folder.exists() && kept.exists());
     }
 
@@ -354,7 +354,7 @@ mod tests {
         fs::create_dir_all(folder.join("a/b")).unwrap();
         let error = remove(&folder, Instant::now().checked_sub(Duration::from_secs(1)).unwrap()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
-        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
+        remove(&folder, Instant::now() + Duration::from_secs(60)).unwrap();
+        remove(&folder, Instant::now() + Duration::from_secs(60)).unwrap();
     }
 }

@@ -4,15 +4,19 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OpSpec, OperatorVersion, Specs};
 
-use crate::case::{Level, RuleRef};
+use crate::case::{CaseOpset, Level, RuleRef};
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
 use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
 use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
+
+/// Opsets at which the first case of a version also runs, besides the first and the last of its range: the last before ONNX 1.8,
+/// and those of many exported models.
+const LATER_OPSETS: [u32; 3] = [12, 17, 21];
 
 /// A positive case of a version that is planned but not made.
 #[derive(Clone, Debug)]
@@ -48,7 +52,7 @@ impl<'a> VersionContext<'a> {
         self.operators.at(&self.spec.version, name, error.to_string(), None)
     }
 
-    /// Plans every positive case at the version's own opset, and the first one also at the last opset of its range.
+    /// Plans every positive case at the version's first opset, and the first one, in each type, also at later opsets.
     pub(crate) fn cases(&self) -> Result<Vec<PlannedCase<'a>>, GenerateError> {
         let version = &self.spec.version;
         let mut planned: Vec<PlannedCase<'a>> = Vec::new();
@@ -67,12 +71,32 @@ impl<'a> VersionContext<'a> {
                 planned.push(PlannedCase { id, case_at_version, case, instance, second_run, opset: version.since });
             }
         }
-        let range = Specs::embedded().opsets(version)?;
-        if let Some(first) = planned.first().filter(|_| range.end() > range.start()) {
-            let last = *range.end();
-            planned.push(PlannedCase { id: format!("{}@opset={last}", first.id), opset: last, ..first.clone() });
-        }
+        let at_later_opsets = self.at_later_opsets(&planned)?;
+        planned.extend(at_later_opsets);
         Ok(planned)
+    }
+
+    /// Plans the first case, in each type, at later opsets of the version's range: runtimes choose kernels and insert casts by the
+    /// opset of the model.
+    fn at_later_opsets(&self, planned: &[PlannedCase<'a>]) -> Result<Vec<PlannedCase<'a>>, GenerateError> {
+        let range = Specs::embedded().opsets(&self.spec.version)?;
+        let Some(first) = planned.first().filter(|_| range.end() > range.start()) else { return Ok(Vec::new()) };
+        let is_default_domain = self.spec.version.domain == DEFAULT_DOMAIN;
+        let later =
+            LATER_OPSETS.iter().filter(|opset| is_default_domain && (range.start() + 1..*range.end()).contains(opset));
+        let opsets: Vec<(CaseOpset, u32)> =
+            later.map(|opset| (CaseOpset::At(*opset), *opset)).chain([(CaseOpset::Last, *range.end())]).collect();
+        let is_like_first =
+            |it: &&PlannedCase<'a>| std::ptr::eq(it.case, first.case) && it.instance.choices == first.instance.choices;
+        let at_opsets = |it: &PlannedCase<'a>| {
+            let at = |(name, opset): &(CaseOpset, u32)| PlannedCase {
+                id: format!("{}{name}", it.id),
+                opset: *opset,
+                ..it.clone()
+            };
+            opsets.iter().map(at).collect::<Vec<_>>()
+        };
+        Ok(planned.iter().filter(is_like_first).flat_map(at_opsets).collect())
     }
 
     /// Plans the node of a case's second run.

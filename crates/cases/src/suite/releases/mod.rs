@@ -5,5 +5,6 @@ mod pack;
 mod store;
 
 pub use index::{Index as ReleaseIndex, Test, release_key};
-pub use pack::{Pack, PackError, PackedObject, short, write_pack};
+pub(crate) use pack::hexadecimal;
+pub use pack::{Pack, PackError, PackedObject, sha256, short, write_pack};
 pub use store::{FullTest, Release, Releases, Tolerance};

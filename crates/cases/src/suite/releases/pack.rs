@@ -160,9 +160,14 @@ impl Pack {
 }
 
 /// Computes the SHA-256 of bytes, in hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Hash::hash(bytes) {
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Hash::hash(bytes))
+}
+
+/// Formats a digest in hexadecimal digits.
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in digest {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }

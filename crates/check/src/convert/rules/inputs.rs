@@ -150,6 +150,9 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// The largest float16 number.
 const FLOAT16_MAX: f32 = 65504.0;
 
+/// The first opset in which Max and Min broadcast.
+const BROADCASTING: i64 = 8;
+
 /// Writes out limits. In version 1, an omitted one is the largest finite number of the type, in version 6 that of float.
 /// No attribute can represent that of double, so Max before the node and Min after it clamp infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
@@ -164,6 +167,12 @@ fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             ElementType::Float16 => FLOAT16_MAX * sign,
             _ => continue,
         };
+        if element == ElementType::Double && draft.onnx_opset() < BROADCASTING {
+            return impossible(format!(
+                "{} clamps to {name} as a 32-bit float, and no other node clamps infinities",
+                to.version
+            ));
+        }
         attributes::set(&mut draft.node, attributes::float(name, limit));
         if element == ElementType::Float16 {
             draft.edit(format!("attribute {name}={limit} keeps {} from returning infinities", to.version));
@@ -235,8 +244,14 @@ fn slice_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if draft.has_input(4) && draft.known_ints(4, "steps")?.iter().any(|step| *step != 1) {
-        return impossible(format!("{} does not support steps", to.version));
+    if draft.has_input(4) {
+        let steps = draft.known_ints(4, "steps")?;
+        if steps.len() != draft.known_ints(1, "starts")?.len() {
+            return impossible("steps and starts differ in their number of elements");
+        }
+        if steps.iter().any(|step| *step != 1) {
+            return impossible(format!("{} does not support steps", to.version));
+        }
     }
     for (position, name) in [(1, "starts"), (2, "ends"), (3, "axes")] {
         list_to_attribute(draft, position, name, to)?;

@@ -129,7 +129,7 @@ fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
 mod tests {
     use crate::testing::{OneNode, floats, ints, node};
 
-    /// One position of one head of size 4. Row 1 of the caches is a right angle, row 0 is no rotation.
+    /// One position of one head of size 4. Row 1 of the caches rotates by a right angle, row 0 does not rotate.
     fn rotated(pairs: usize, id: i64) -> OneNode {
         let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
         node("RotaryEmbedding", 23)

@@ -343,7 +343,7 @@ fn matrix_product(view: &NodeView<'_, '_>, second: usize) -> Option<Shape> {
     rules::matrix_product(&view.shape(0)?, &view.shape(second)?)
 }
 
-/// The rows of `A` and the columns of `B`, each of which may be transposed.
+/// The rows of `A` and the columns of `B`. Both may be transposed.
 #[expect(clippy::unnecessary_wraps, reason = "a rule of the kernel table")]
 fn rows_and_columns(view: &NodeView<'_, '_>) -> Option<Shape> {
     let side = |position: usize, name: &str, axis: usize| {

@@ -148,7 +148,7 @@ fn entries(size: &Dim, [start, end, step]: [Size; 3]) -> Option<Dim> {
     Some(distance.over_rounded_up(&step.dim()))
 }
 
-/// True for an end that stands for that of any axis.
+/// True if an end is so large that it means the end of the axis, whatever its size.
 fn is_open_end(end: &Size) -> bool {
     end.value().is_some_and(|end| end >= i64::from(i32::MAX))
 }

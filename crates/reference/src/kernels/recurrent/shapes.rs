@@ -24,9 +24,7 @@ pub(super) fn recurrent(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
             let (steps, batch) = (dim(0), dim(1));
             (vec![steps, directions.clone(), batch.clone(), hidden.clone()], vec![directions, batch, hidden])
         }
-        None => {
-            (std::array::repeat::<Dim, 4>(Dim::Unknown).to_vec(), std::array::repeat::<Dim, 3>(Dim::Unknown).to_vec())
-        }
+        None => (vec![Dim::Unknown; 4], vec![Dim::Unknown; 3]),
     };
     vec![Some(outputs), Some(state.clone()), Some(state)]
 }

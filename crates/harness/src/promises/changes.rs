@@ -1,0 +1,189 @@
+//! What changed between two versions of the suite.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onnx_conformance_cases::case::{CaseChange, CaseId, FrozenCase};
+use serde::Serialize;
+
+use crate::promises::profile::Profile;
+
+/// Kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The level is stricter.
+    Raised,
+    /// The bounds are tighter.
+    Tightened,
+    /// The model, inputs or expected outputs differ.
+    Changed,
+    /// The case is gone.
+    Gone,
+    /// The case has another id.
+    Renamed,
+    /// The level is less strict.
+    Lowered,
+    /// The bounds are wider.
+    Weakened,
+    /// The case is new.
+    New,
+}
+
+impl Kind {
+    /// All kinds, those that may break a runtime's gate first.
+    pub const ALL: [Kind; 8] = [
+        Kind::Raised,
+        Kind::Tightened,
+        Kind::Changed,
+        Kind::Gone,
+        Kind::Renamed,
+        Kind::Lowered,
+        Kind::Weakened,
+        Kind::New,
+    ];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Raised => "raised",
+            Kind::Tightened => "tightened",
+            Kind::Changed => "changed",
+            Kind::Gone => "gone",
+            Kind::Renamed => "renamed",
+            Kind::Lowered => "lowered",
+            Kind::Weakened => "weakened",
+            Kind::New => "new",
+        })
+    }
+}
+
+impl From<CaseChange> for Kind {
+    fn from(change: CaseChange) -> Kind {
+        match change {
+            CaseChange::Raised => Kind::Raised,
+            CaseChange::Lowered => Kind::Lowered,
+            CaseChange::Tightened => Kind::Tightened,
+            CaseChange::Weakened => Kind::Weakened,
+            CaseChange::Changed => Kind::Changed,
+        }
+    }
+}
+
+/// Changes between two versions of the suite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// The earlier version.
+    pub from: String,
+    /// The later version.
+    pub to: String,
+    /// The ids of the changed cases by kind; of a renamed case the earlier one.
+    pub cases: BTreeMap<Kind, Vec<String>>,
+    /// The new id of each renamed case.
+    pub renamed: BTreeMap<String, String>,
+}
+
+impl Changes {
+    /// Compares two versions. A case is renamed if another of its group has appeared with the same digest and level.
+    pub fn between(from: &Profile, to: &Profile) -> Changes {
+        let key = |id: &'_ str, case: &FrozenCase| (CaseId::parse(id).group().to_owned(), case.level, case.digest);
+        let mut appeared: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        for (id, case) in to.cases.iter().filter(|(id, _)| !from.cases.contains_key(*id)).rev() {
+            appeared.entry(key(id, case)).or_default().push(id);
+        }
+        let (mut cases, mut renamed): (BTreeMap<Kind, Vec<String>>, _) = (BTreeMap::new(), BTreeMap::new());
+        for (id, case) in &from.cases {
+            let kind = match to.cases.get(id) {
+                Some(later) => match later.change_since(case) {
+                    Some(change) => change.into(),
+                    None => continue,
+                },
+                None => match appeared.get_mut(&key(id, case)).and_then(Vec::pop) {
+                    Some(new) => {
+                        renamed.insert(id.clone(), new.to_owned());
+                        Kind::Renamed
+                    }
+                    None => Kind::Gone,
+                },
+            };
+            cases.entry(kind).or_default().push(id.clone());
+        }
+        let mut new: Vec<String> = appeared.into_values().flatten().map(str::to_owned).collect();
+        new.sort_unstable();
+        if !new.is_empty() {
+            cases.insert(Kind::New, new);
+        }
+        Changes { from: from.suite.clone(), to: to.suite.clone(), cases, renamed }
+    }
+
+    /// Returns the number of cases with a change of this kind.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.cases.get(&kind).map_or(0, Vec::len)
+    }
+
+    /// Returns the changed cases of a kind by behaviour: the operator version or folder with the name of the case, and their
+    /// number, the most frequent first.
+    pub fn behaviours(&self, kind: Kind) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for id in self.cases.get(&kind).into_iter().flatten() {
+            let parsed = CaseId::parse(id);
+            let name = parsed.name().split('/').next().unwrap_or_default();
+            *counts.entry(format!("{}/{name}", parsed.group())).or_default() += 1;
+        }
+        let mut all: Vec<(String, usize)> = counts.into_iter().collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(version: &str, lines: &[&str]) -> Profile {
+        Profile::parse(version, &format!("suite {version}\n{}\n", lines.join("\n"))).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_change_is_found() {
+        let from = profile(
+            "1.0.0",
+            &[
+                "ai.onnx/Abs-13/changed/T=float required 000001 000001 0e0",
+                "ai.onnx/Abs-13/gone/T=float required 000002 000002 0e0",
+                "ai.onnx/Abs-13/lowered/T=float required 000003 000003 0e0",
+                "ai.onnx/Abs-13/old/T=double required 000005 000005 0e0",
+                "ai.onnx/Abs-13/old/T=float required 000004 000004 0e0",
+                "ai.onnx/Abs-13/raised/T=float open 000006 000006 0e0",
+                "ai.onnx/Abs-13/same/T=float required 000007 000007 0e0",
+                "ai.onnx/Abs-13/tightened/T=float required 000008 000009 2e0",
+                "ai.onnx/Abs-13/weakened/T=float required 00000a 00000b 2e0",
+            ],
+        );
+        let to = profile(
+            "1.1.0",
+            &[
+                "ai.onnx/Abs-13/changed/T=float required 100001 100001 0e0",
+                "ai.onnx/Abs-13/lowered/T=float recommended 000003 000003 0e0",
+                "ai.onnx/Abs-13/name/T=double required 000005 000005 0e0",
+                "ai.onnx/Abs-13/name/T=float required 000004 000004 0e0",
+                "ai.onnx/Abs-13/new/T=float required 10000c 10000c 0e0",
+                "ai.onnx/Abs-13/raised/T=float required 000006 000006 0e0",
+                "ai.onnx/Abs-13/same/T=float required 000007 000007 0e0",
+                "ai.onnx/Abs-13/tightened/T=float required 100008 000009 1e0",
+                "ai.onnx/Abs-13/weakened/T=float required 10000a 00000b 4e0",
+                // The same content in another group is no rename.
+                "ai.onnx/Neg-13/gone/T=float required 000002 000002 0e0",
+            ],
+        );
+        let changes = Changes::between(&from, &to);
+        let counts = Kind::ALL.map(|kind| (kind, changes.count(kind)));
+        assert_eq!(counts.iter().map(|(_, count)| count).sum::<usize>(), 10);
+        assert_eq!((changes.count(Kind::Renamed), changes.count(Kind::New)), (2, 2));
+        assert!(counts.iter().all(|(_, count)| *count > 0), "{counts:?}");
+        assert_eq!(changes.renamed["ai.onnx/Abs-13/old/T=float"], "ai.onnx/Abs-13/name/T=float");
+        assert_eq!(changes.behaviours(Kind::Renamed), [("ai.onnx/Abs-13/old".to_owned(), 2)]);
+        assert!(Changes::between(&from, &from).cases.is_empty());
+    }
+}

@@ -1,0 +1,11 @@
+//! Promises of the suite: the frozen list of each version, and what changed between two of them.
+
+mod changes;
+mod profile;
+mod renames;
+mod since;
+
+pub use changes::{Changes, Kind};
+pub use profile::{Profile, ProfileError};
+pub use renames::Renames;
+pub use since::{changes_since, suite_version};
