@@ -10,7 +10,6 @@ mod foreign;
 mod freeze;
 mod fuzz;
 mod generated;
-mod hex;
 mod import_specs;
 mod layout;
 mod measure;

@@ -89,7 +89,7 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Returns the packages of these releases, oldest first, since a release refers to the ones before it.
+/// Returns the packages of these releases, oldest first, since a release refers to earlier ones.
 fn chosen(names: &[String]) -> Result<Vec<Package>> {
     let mut packages = packages()?;
     for name in names {

@@ -4,16 +4,13 @@ use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::model::text::print_model;
 use onnx_conformance_reference::proto::{FunctionProto, GraphProto, Message as _, ModelProto, NodeProto};
 
-use crate::hex;
-
 /// Elements of the largest constant that is printed. The constants of function bodies have one element or a few.
 const MAX_ELEMENTS: usize = 1024;
 
 /// Splits a function body, given in hexadecimal digits, into sentences in ONNX's text syntax. Names of nodes and documentation are
 /// omitted, since they change nothing, and the imported opsets if they are those of the body's place.
 pub(crate) fn sentences(digits: &str, opset: &str) -> Result<Vec<String>> {
-    let function =
-        FunctionProto::decode(hex::bytes(digits)?.as_slice()).context("the bytes are not a FunctionProto")?;
+    let function = FunctionProto::decode(bytes(digits)?.as_slice()).context("the bytes are not a FunctionProto")?;
     let mut imports: Vec<String> = function
         .opset_import
         .iter()
@@ -58,6 +55,12 @@ fn remove_names(node: &mut NodeProto) {
     }
 }
 
+/// Reads bytes from their hexadecimal digits.
+fn bytes(digits: &str) -> Result<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap_or_default());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).with_context(|| format!("'{pair}' is not a byte"))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use onnx_conformance_reference::model::text::parse_function;
@@ -69,7 +72,7 @@ mod tests {
         let text = "<opset_import: [\"\" : 18], domain: \"\"> Twice (x) => (y) {\n\
                     [first] two = Constant <value: tensor = float {2.0}> ()\n  y = Mul (x, two)\n}";
         let function = parse_function(text).unwrap();
-        let digits = function.encode_to_vec().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let digits = function.encode_to_vec().iter().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"));
         let nodes = ["two = Constant <value: tensor = float {2.0}> ()", "y = Mul (x, two)"];
         assert_eq!(sentences(&digits, "18").unwrap(), nodes);
         assert_eq!(sentences(&digits, "17").unwrap(), [&["opsets: ai.onnx 18"], &nodes[..]].concat());

@@ -167,7 +167,8 @@ fn escaped(text: &str) -> String {
         }
         escaped.push(c);
     }
-    escaped
+    // Links of upstream's pages lead nowhere here, so they are text for readers of the source, too.
+    escaped.replace("\\](", "\\]\\(")
 }
 
 #[cfg(test)]
@@ -199,6 +200,7 @@ mod tests {
         let entry =
             |removed: &[&str], added: &[&str]| entry(&change(&["ai.onnx/Abs-6"], removed, added), [].into_iter());
         assert_eq!(entry(&["a_b"], &[]), "- **Abs-6**\n  - removed: a\\_b\n");
+        assert_eq!(escaped("[a](b.md)"), r"\[a\]\(b.md)");
         assert_eq!(entry(&[], &["c", "d"]), "- **Abs-6**\n  - added: c d\n");
         assert_eq!(entry(&["a"], &["b"]), "- **Abs-6**\n  - before: a\n  - after: b\n");
         let body = change(&["ai.onnx/Abs-6 body 6"], &["y = A (x)"], &["y = B (x)"]);

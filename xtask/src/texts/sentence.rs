@@ -39,7 +39,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
 
 /// Returns the digest of a sentence: the first digits of its SHA-256.
 pub(crate) fn digest(sentence: &str) -> String {
-    sha256(sentence.as_bytes())[..DIGITS].to_owned()
+    sha256(sentence.as_bytes()).chars().take(DIGITS).collect()
 }
 
 /// Returns true if a sentence ends between two words.
