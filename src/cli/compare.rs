@@ -72,12 +72,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     }
     let most = if arguments.all { usize::MAX } else { arguments.show };
-    let is_worse = match (&old, &new) {
-        (Compared::Results(old), Compared::Results(new)) => runs(old, new, arguments.format, most)?,
-        _ => {
-            let sides = [(&arguments.old, &old), (&arguments.new, &new)];
-            versions(sides.map(|(path, compared)| (path.as_path(), compared)), arguments.format, most)?
-        }
+    let is_worse = if let (Compared::Results(old), Compared::Results(new)) = (&old, &new) {
+        runs(old, new, arguments.format, most)?
+    } else {
+        let sides = [(&arguments.old, &old), (&arguments.new, &new)];
+        versions(sides.map(|(path, compared)| (path.as_path(), compared)), arguments.format, most)?
     };
     if is_incomplete && !arguments.allow_incomplete {
         print::note(
