@@ -196,7 +196,9 @@ impl Arguments {
             first_expectations(&runtime.name, strict, results)
         };
         expectations.accepts.clone_from(accepted);
-        expectations.suite = Some(Provenance::from_header(header).suite);
+        if self.source.is_project() {
+            expectations.suite = Some(Provenance::from_header(header).suite);
+        }
         write(path, &expectations.to_yaml())?;
         self.write_digests(path, results)?;
         Ok(expectations.expect.len())
@@ -223,8 +225,10 @@ impl Arguments {
         }
         text = if self.is_exact() {
             with_provenance(&text, &Provenance::from_header(&header))
-        } else {
+        } else if self.source.is_project() {
             with_suite(&text, &header)
+        } else {
+            text
         };
         write(path, &text)?;
         self.write_digests(path, &run.results)?;

@@ -183,8 +183,8 @@ impl Gate {
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
         let text = match header {
             Some(header) if matcher.expectations().exact => with_provenance(&text, &Provenance::from_header(header)),
-            Some(header) => with_suite(&text, header),
-            None => text,
+            Some(header) if self.is_recorded => with_suite(&text, header),
+            _ => text,
         };
         write(path, &text)?;
         // Results of other variants confirm nothing.
