@@ -197,7 +197,7 @@ impl Arguments {
         };
         expectations.accepts.clone_from(accepted);
         if self.source.is_project() {
-            expectations.suite = Some(Provenance::from_header(header).suite);
+            expectations.suite = Some(header.suite_text());
         }
         write(path, &expectations.to_yaml())?;
         self.write_digests(path, results)?;

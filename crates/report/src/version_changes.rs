@@ -141,7 +141,7 @@ pub struct ChangeGroup {
     /// The operator: `ai.onnx/Attention`.
     pub operator: String,
     /// Sinces of its versions with such cases.
-    pub versions: Vec<u32>,
+    pub versions: BTreeSet<u32>,
     /// Outcome on the older version; `None` if it does not take the cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Outcome>,
@@ -162,7 +162,7 @@ pub struct ChangedBehaviour {
     /// The name: `broadcast`, `refuse/empty`.
     pub name: String,
     /// Sinces of the versions with such cases.
-    pub versions: Vec<u32>,
+    pub versions: BTreeSet<u32>,
     /// Number of cases.
     pub cases: usize,
     /// Id of the first case.
@@ -191,6 +191,14 @@ impl Kind {
             Kind::Otherwise => "fail in another way",
             Kind::NewlyTaken => "newly taken",
             Kind::NoLongerTaken => "no longer taken",
+        }
+    }
+
+    /// Returns the side whose failure the change is about: the one that is left, or the one that is fixed.
+    fn of_failure<T>(self, old: T, new: T) -> T {
+        match self {
+            Kind::Fixed | Kind::NoLongerTaken => old,
+            Kind::Broken | Kind::Otherwise | Kind::NewlyTaken => new,
         }
     }
 }
@@ -229,11 +237,7 @@ impl VersionChanges {
                     }
                 };
                 both += usize::from(!matches!(kind, Kind::NewlyTaken | Kind::NoLongerTaken));
-                // A finding is about the failure: the one that is left, or the one that is fixed.
-                let (failure, side) = match kind {
-                    Kind::Fixed | Kind::NoLongerTaken => (before, old),
-                    Kind::Broken | Kind::Otherwise | Kind::NewlyTaken => (after, new),
-                };
+                let (failure, side) = kind.of_failure((before, old), (after, new));
                 let finding = failure.and_then(|it| findings.for_outcome(&side.about.runtime, &case.id, it));
                 let groups = kinds.entry(kind).or_default();
                 add(groups, &version, case, (before, after), finding.map(|finding| finding.id.clone()));
@@ -283,19 +287,14 @@ fn add(
     let operator = format!("{}/{}", version.domain, version.name);
     let group = groups.entry((operator.clone(), old, new)).or_insert_with(|| ChangeGroup {
         operator,
-        versions: Vec::new(),
+        versions: BTreeSet::new(),
         old,
         new,
         is_required: false,
         cases: 0,
         behaviours: Vec::new(),
     });
-    let add_version = |versions: &mut Vec<u32>| {
-        if let Err(place) = versions.binary_search(&version.since) {
-            versions.insert(place, version.since);
-        }
-    };
-    add_version(&mut group.versions);
+    group.versions.insert(version.since);
     group.cases += 1;
     group.is_required |= case.facts.level == Level::Required;
     let name = name_of(case, version);
@@ -304,7 +303,7 @@ fn add(
     let place = place.unwrap_or_else(|| {
         group.behaviours.push(ChangedBehaviour {
             name: name.to_owned(),
-            versions: Vec::new(),
+            versions: BTreeSet::new(),
             cases: 0,
             sample: case.id.clone(),
             findings: BTreeSet::new(),
@@ -312,7 +311,7 @@ fn add(
         group.behaviours.len() - 1
     });
     if let Some(behaviour) = group.behaviours.get_mut(place) {
-        add_version(&mut behaviour.versions);
+        behaviour.versions.insert(version.since);
         behaviour.cases += 1;
         behaviour.findings.extend(finding);
     }
@@ -324,11 +323,7 @@ impl Changes {
         let mut groups: Vec<ChangeGroup> = groups.into_values().collect();
         let rank = |outcome: Option<Outcome>| outcome.map_or(0, Outcome::rank);
         groups.sort_by_key(|group| {
-            let failure = match kind {
-                Kind::Fixed | Kind::NoLongerTaken => group.old,
-                Kind::Broken | Kind::Otherwise | Kind::NewlyTaken => group.new,
-            };
-            (Reverse(rank(failure)), !group.is_required, Reverse(group.cases))
+            (Reverse(rank(kind.of_failure(group.old, group.new))), !group.is_required, Reverse(group.cases))
         });
         for group in &mut groups {
             group.behaviours.sort_by(|a, b| (Reverse(a.cases), &a.name).cmp(&(Reverse(b.cases), &b.name)));
@@ -356,10 +351,11 @@ impl ChangeGroup {
     }
 
     /// Formats sinces, where adjacent versions of the operator are a range: `1, 6..13`.
-    pub(crate) fn ranges(&self, versions: &[u32]) -> String {
+    pub(crate) fn ranges(&self, versions: &BTreeSet<u32>) -> String {
         let (domain, name) = self.operator.split_once('/').unwrap_or(("", &self.operator));
         let known: Vec<u32> = Specs::embedded().versions(domain, name).collect();
         let place = |since: &u32| known.iter().position(|known| known == since);
+        let versions: Vec<u32> = versions.iter().copied().collect();
         let ranges = versions.chunk_by(|a, b| place(a).map(|place| place + 1) == place(b));
         let text = |range: &[u32]| match range {
             [first, .., last] => format!("{first}..{last}"),
@@ -414,7 +410,7 @@ mod tests {
             ("Abs-6..13", Some(Outcome::Pass), Some(Outcome::Error))
         );
         let [known] = &error.behaviours[..] else { panic!("{error:?}") };
-        assert_eq!((known.name.as_str(), known.versions.as_slice()), ("known_values", &[6, 13][..]));
+        assert_eq!((known.name.as_str(), &known.versions), ("known_values", &BTreeSet::from([6, 13])));
         assert_eq!(known.cases + 1, changes.broken.cases);
         let gather = changes.fixed.groups.iter().find(|group| group.title() == "Gather-13").unwrap();
         assert!(gather.behaviours[0].findings.contains("gather-strings"), "{gather:?}");

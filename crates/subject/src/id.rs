@@ -20,7 +20,7 @@ pub struct CaseId<'a> {
 }
 
 /// Beginning of the opset in the id of a case that runs at a later opset than its operator version's first one.
-const OPSET: &str = "@opset=";
+pub const OPSET: &str = "@opset=";
 
 /// Name of the last opset of an operator version. A new release of ONNX extends the range of its newest versions, and renames no
 /// case.
@@ -86,6 +86,11 @@ impl<'a> CaseId<'a> {
     pub fn opset(&self) -> Option<CaseOpset> {
         let (_, opset) = self.path.rsplit_once(OPSET)?;
         if opset == LAST { Some(CaseOpset::Last) } else { opset.parse().ok().map(CaseOpset::At) }
+    }
+
+    /// Returns the path of the same case at its operator version's first opset.
+    pub fn at_first_opset(&self) -> &'a str {
+        self.opset().and_then(|_| self.path.rsplit_once(OPSET)).map_or(self.path, |(path, _)| path)
     }
 
     /// Returns true if the case runs at the last opset of its operator version.
@@ -157,6 +162,9 @@ mod tests {
         assert_eq!(opset("ai.onnx/Abs-13/x/T=float@opset=last@constants"), Some(CaseOpset::Last));
         assert_eq!(opset("ai.onnx/Abs-13/x/T=float"), None);
         assert_eq!(opset("ai.onnx/Abs-13/x/T=float@opset=lasting"), None);
+        let at_first = |id| CaseId::parse(id).at_first_opset();
+        assert_eq!(at_first("ai.onnx/Abs-13/x/T=float@opset=last@constants"), "ai.onnx/Abs-13/x/T=float");
+        assert_eq!(at_first("ai.onnx/Abs-13/x/T=float@opset=lasting"), "ai.onnx/Abs-13/x/T=float@opset=lasting");
         assert_eq!(format!("x{}{}", CaseOpset::At(7), CaseOpset::Last), "x@opset=7@opset=last");
     }
 

@@ -65,7 +65,7 @@ pub use onnx_conformance_reference::types::ValueType;
 pub use onnx_conformance_reference::value::Value;
 
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
-pub use id::{CaseId, CaseOpset};
+pub use id::{CaseId, CaseOpset, OPSET};
 pub use in_process::InProcess;
 pub use missing_feature::{MissingFeature, MissingFeatureError, OperatorName};
 pub use named::Named;

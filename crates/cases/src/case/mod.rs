@@ -22,7 +22,7 @@ pub use external::external_locations;
 pub use folder::{CaseError, Feed, FolderInMemory, read_files, read_folder};
 pub use frozen::{CaseChange, FrozenCase};
 pub use onnx_conformance_subject::files::{MAX_BINARY, lines, open_regular, read_file, read_lines, read_text};
-pub use onnx_conformance_subject::{CaseId, CaseOpset, FolderData, Named, Variant, folders, type_in_id};
+pub use onnx_conformance_subject::{CaseId, CaseOpset, FolderData, Named, OPSET, Variant, folders, type_in_id};
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;
 pub use variant::vary;

@@ -75,12 +75,7 @@ impl CaseFacts {
 
     /// Returns the requirements of the case of this id.
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
-        let opset = match id.opset() {
-            None => version.since,
-            Some(CaseOpset::At(opset)) => opset,
-            Some(CaseOpset::Last) => Specs::embedded().opsets(version).map_or(version.since, |range| *range.end()),
-        };
-        let mut opsets = vec![(version.domain.clone(), opset)];
+        let mut opsets = vec![(version.domain.clone(), opset_of(version, id))];
         opsets.extend(self.default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
         let releases = Specs::embedded().releases().ok();
         let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));
@@ -128,6 +123,15 @@ impl fmt::Display for CaseFacts {
             Some(_) => write!(f, "; {}", self.settings),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns the opset of the operator's domain in the model of a case of an operator version.
+pub fn opset_of(version: &OperatorVersion, id: CaseId<'_>) -> u32 {
+    match id.opset() {
+        None => version.since,
+        Some(CaseOpset::At(opset)) => opset,
+        Some(CaseOpset::Last) => Specs::embedded().opsets(version).map_or(version.since, |range| *range.end()),
     }
 }
 

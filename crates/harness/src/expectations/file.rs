@@ -243,7 +243,7 @@ impl Provenance {
             date: header.date.clone(),
             platform: format!("{}-{}", header.machine.os, header.machine.arch),
             cpu: header.machine.features.clone(),
-            suite: format!("{} {}", header.suite, header.digest),
+            suite: header.suite_text(),
         }
     }
 }
@@ -255,7 +255,7 @@ pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
 
 /// Returns the text of an expectation file with the suite that it holds for.
 pub fn with_suite(text: &str, header: &Header) -> String {
-    with_head(text, "suite", head_line("suite", &quoted(&format!("{} {}", header.suite, header.digest))).trim_end())
+    with_head(text, "suite", head_line("suite", &quoted(&header.suite_text())).trim_end())
 }
 
 /// Returns the text of an expectation file with `strict: true`.

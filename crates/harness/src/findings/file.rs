@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
-use onnx_conformance_cases::case::{CaseId, Level, Variant};
+use onnx_conformance_cases::case::{CaseId, Level, OPSET, Variant};
 use onnx_conformance_cases::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
@@ -129,7 +129,7 @@ impl Findings {
 
     /// Returns the finding for a case that failed on a runtime.
     pub fn for_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
-        self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
+        self.0.iter().find(|finding| finding.runtime == runtime && finding.is_about(id))
     }
 
     /// Returns the finding for a result; `None` if it is not a failure or the runtime declined the case.
@@ -183,9 +183,12 @@ impl Finding {
         format!("{}/{}", self.runtime, self.id)
     }
 
-    /// Returns true if the patterns select a case, by its id.
+    /// Returns true if the patterns select a case, by its id at the operator version's first opset. Patterns that name an opset
+    /// select only cases at that one.
     pub fn is_about(&self, id: &str) -> bool {
-        self.filter.matches(id)
+        let id = CaseId::parse(id);
+        let names_opset = || id.opset().is_some() && self.cases.iter().any(|pattern| pattern.contains(OPSET));
+        self.filter.matches(id.at_first_opset()) || (names_opset() && self.filter.matches(id.path))
     }
 
     /// Returns the ids of the failing cases of a measurement that the patterns select, in order. Declined cases do not count as
@@ -204,7 +207,7 @@ impl Finding {
             };
         let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
         let others = measurement.not_passed_outside_operators();
-        let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.filter.matches(id));
+        let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.is_about(id));
         self.shown_by().filter_map(failure).chain(hostile).chain(others)
     }
 
@@ -249,7 +252,7 @@ impl Finding {
     fn chosen(&self) -> &BTreeMap<OperatorVersion, Vec<&'static RecordedCase>> {
         self.chosen.get_or_init(|| {
             let cases = |version: OperatorVersion| {
-                let cases = recorded_cases(&version).iter().filter(|case| self.filter.matches(&case.id));
+                let cases = recorded_cases(&version).iter().filter(|case| self.is_about(&case.id));
                 Some((version, cases.collect::<Vec<_>>())).filter(|(_, cases)| !cases.is_empty())
             };
             self.versions().filter_map(cases).collect()
@@ -263,7 +266,7 @@ impl Finding {
 
     /// Returns the hostile models that the patterns select.
     fn hostile(&self) -> &[String] {
-        self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.filter.matches(id)).collect())
+        self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.is_about(id)).collect())
     }
 
     /// Returns the operator versions that the patterns may match.

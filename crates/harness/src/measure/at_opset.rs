@@ -1,24 +1,17 @@
 //! Results of an operator version at an opset: the cases that count there, and their worst severity.
 
 use onnx_conformance_cases::case::{CaseId, Level};
-use onnx_conformance_cases::suite::RecordedCase;
+use onnx_conformance_cases::suite::{RecordedCase, opset_of};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::severity::Severity;
 use crate::run::Outcome;
 
-/// Returns the opset of the operator's domain in the model of a case.
-pub fn opset_of_case(version: &OperatorVersion, case: &RecordedCase) -> u32 {
-    let needs = case.facts.needs(version, CaseId::parse(&case.id));
-    let own = needs.opsets.iter().filter(|(domain, _)| *domain == version.domain);
-    own.map(|(_, opset)| *opset).max().unwrap_or(version.since)
-}
-
 /// Returns true if a case counts for models of an opset: its own model has that opset or an older one. The cases of a version at
 /// later opsets say nothing about older ones, which a runtime may accept without accepting the later ones.
 pub fn counts_at(opset: u32, version: &OperatorVersion, case: &RecordedCase) -> bool {
-    opset_of_case(version, case) <= opset
+    opset_of(version, CaseId::parse(&case.id)) <= opset
 }
 
 impl Measured {
@@ -71,8 +64,9 @@ mod tests {
     #[test]
     fn a_case_above_the_opset_does_not_count() {
         let version = OperatorVersion::new("ai.onnx", "Abs", 13);
-        let last = recorded_cases(&version).iter().max_by_key(|case| opset_of_case(&version, case)).unwrap();
-        let newest = opset_of_case(&version, last);
+        let last =
+            recorded_cases(&version).iter().max_by_key(|case| opset_of(&version, CaseId::parse(&case.id))).unwrap();
+        let newest = opset_of(&version, CaseId::parse(&last.id));
         assert!(counts_at(newest, &version, last) && !counts_at(newest - 1, &version, last));
         let wrong = format!("expect:\n  - {{cases: {}, outcome: mismatch}}\n", last.id);
         assert_eq!(severity("ai.onnx/Abs-13", 21, &wrong), Some(Severity::Right));

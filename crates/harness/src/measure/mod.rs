@@ -13,7 +13,7 @@ mod severity;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
-pub use at_opset::{counts_at, opset_of_case};
+pub use at_opset::counts_at;
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};

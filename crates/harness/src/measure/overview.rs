@@ -123,12 +123,7 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
 fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
     let float = ValueType::Tensor(ElementType::Float);
     let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
-    let last = id.parts().last().unwrap_or_default();
-    let types = last.split_once('@').map_or(last, |(types, _)| types);
-    types.split(',').all(|pair| {
-        let (parameter, named) = pair.split_once('=').unwrap_or_default();
-        named == "float" || !may_be_float(parameter)
-    })
+    id.types().all(|(parameter, named)| named == "float" || !may_be_float(parameter))
 }
 
 #[cfg(test)]

@@ -87,6 +87,11 @@ impl Header {
         }
     }
 
+    /// Returns the version and digest of the suite, as an expectation file names it: `0.1.0 08fcdb34d27a364b`.
+    pub fn suite_text(&self) -> String {
+        format!("{} {}", self.suite, self.digest)
+    }
+
     /// Sets the date of the run, such as `2026-01-31`.
     #[must_use]
     pub fn dated(self, date: String) -> Header {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
-use onnx_conformance_harness::measure::{Measured, opset_of_case};
+use onnx_conformance_cases::case::{CaseId, Level};
+use onnx_conformance_cases::suite::{RecordedCase, opset_of, recorded_cases};
+use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::site::case_name::{CaseName, type_label};
@@ -225,7 +225,7 @@ impl<'a> ParsedCase<'a> {
             behaviour,
             name: name_of(self.recorded, version).to_owned(),
             level: facts.level,
-            opset: opset_of_case(version, self.recorded),
+            opset: opset_of(version, CaseId::parse(&self.recorded.id)),
             types,
             settings: facts.settings.to_string(),
             measured,
