@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{Filter, Generated, Suite, recorded_digests};
+use onnx_conformance_cases::suite::{Generated, Suite, recorded_digests};
 use onnx_conformance_reference::spec::OperatorVersion;
 
-use crate::measure::unchanged::unchanged_since;
+use crate::measure::unchanged::{ChangedCases, unchanged_since};
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or `onnx-1.23.2 0ece0b9734595527` for cases of
 /// no operator. They are copied from `records/` and the suite at the time of the measurement, and show which cases have changed
@@ -24,8 +24,8 @@ pub struct MeasuredDigests {
 /// Cases that are unchanged since a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct UnchangedCases {
-    /// Operator versions, each with a filter of the cases that are new or changed; `None` if all are unchanged.
-    versions: BTreeMap<OperatorVersion, Option<&'static Filter>>,
+    /// Operator versions, each with the cases that are new or changed; `None` if all are unchanged.
+    versions: BTreeMap<OperatorVersion, Option<&'static ChangedCases>>,
     /// First parts of the ids of cases of no operator.
     others: BTreeSet<String>,
 }
@@ -36,7 +36,7 @@ impl UnchangedCases {
         match version {
             Some(version) => {
                 let changed = self.versions.get(version);
-                changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.matches(id.path)))
+                changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
             }
             None => self.others.contains(first_part(id)),
         }

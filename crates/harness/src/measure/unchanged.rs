@@ -114,18 +114,33 @@ fn patterns<'a>(all: impl Iterator<Item = &'a str>, changed: &BTreeSet<&str>) ->
     found.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns a filter of the cases that are new or changed between two digests; `None` if unknown.
-pub(super) fn unchanged_since(version: &OperatorVersion, before: &str, after: &str) -> Option<&'static Filter> {
-    type States = BTreeMap<(OperatorVersion, String, String), Filter>;
+/// Cases of an operator version that are new or changed between two states. Their patterns are compiled when a case is looked up.
+#[derive(Debug)]
+pub(super) struct ChangedCases {
+    line: UnchangedLine,
+    filter: OnceLock<Option<Filter>>,
+}
+
+impl ChangedCases {
+    /// Returns true if a case is new or changed. Without readable patterns all are.
+    pub(super) fn contain(&self, id: &str) -> bool {
+        let filter = || Filter::new(&self.line.patterns().collect::<Vec<_>>()).ok();
+        // A filter without patterns would select everything.
+        !self.line.changed.is_empty()
+            && self.filter.get_or_init(filter).as_ref().is_none_or(|filter| filter.matches(id))
+    }
+}
+
+/// Returns the cases that are new or changed between two digests; `None` if unknown.
+pub(super) fn unchanged_since(version: &OperatorVersion, before: &str, after: &str) -> Option<&'static ChangedCases> {
+    type States = BTreeMap<(OperatorVersion, String, String), ChangedCases>;
     static LINES: OnceLock<States> = OnceLock::new();
     let lines = LINES.get_or_init(|| {
-        let read = |line: UnchangedLine| {
-            // A filter without patterns would select everything.
-            let nothing = (line.changed.is_empty()).then(|| "!**".to_owned());
-            let filter = Filter::new(&line.patterns().chain(nothing).collect::<Vec<_>>()).ok()?;
-            Some(((line.version, line.before, line.after), filter))
+        let state = |line: UnchangedLine| {
+            let states = (line.version.clone(), line.before.clone(), line.after.clone());
+            (states, ChangedCases { line, filter: OnceLock::new() })
         };
-        UnchangedLine::embedded().filter_map(read).collect()
+        UnchangedLine::embedded().map(state).collect()
     });
     lines.get(&(version.clone(), before.to_owned(), after.to_owned()))
 }
@@ -183,10 +198,10 @@ mod tests {
     #[test]
     fn a_state_that_no_line_is_about_says_nothing() {
         for line in UnchangedLine::embedded() {
-            let filter = unchanged_since(&line.version, &line.before, &line.after).unwrap();
+            let changed = unchanged_since(&line.version, &line.before, &line.after).unwrap();
             assert_eq!(
                 line.changed.is_empty(),
-                recorded_cases(&line.version).iter().all(|case| !filter.matches(&case.id))
+                recorded_cases(&line.version).iter().all(|case| !changed.contain(&case.id))
             );
             assert!(unchanged_since(&line.version, &line.after, &line.before).is_none());
         }
