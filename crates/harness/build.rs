@@ -1,4 +1,5 @@
-//! Embeds every measurement and the digests beside it, every file of findings and every adapter.yaml by name; nothing is parsed here.
+//! Embeds every measurement and the digests beside it, every file of findings, and every adapter.yaml and versions.yaml by
+//! name; nothing is parsed here.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_adapters(&home.join("adapters"))
 }
 
-/// Writes a table of the `adapter.yaml` of each runtime, sorted by name.
+/// Writes a table of the `adapter.yaml` and the `versions.yaml` of each runtime, sorted by name.
 fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut rows = Vec::new();
@@ -23,8 +24,10 @@ fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
         let folder = folder?.path();
         let file = folder.join("adapter.yaml");
         if file.is_file() {
-            let text = file.to_str().ok_or("the path of the project is not UTF-8")?;
-            rows.push(format!("    ({:?}, include_str!({text:?})),\n", own_name(&folder)?));
+            let versions = folder.join("versions.yaml");
+            let texts = file.to_str().zip(versions.to_str());
+            let (file, versions) = texts.ok_or("the path of the project is not UTF-8")?;
+            rows.push(format!("    ({:?}, include_str!({file:?}), include_str!({versions:?})),\n", own_name(&folder)?));
         }
     }
     rows.sort();

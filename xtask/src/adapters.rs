@@ -76,6 +76,9 @@ pub(crate) struct VersionsFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pins {
+    /// Day on which the version was published, in UTC, which the program reads.
+    #[serde(rename = "released")]
+    _released: String,
     /// Requirements from `PyPI`, with exact versions.
     #[serde(default)]
     requirements: Vec<String>,

@@ -512,3 +512,17 @@ fn run(command: &mut Command) -> Result<()> {
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_publishes_all_packages_in_order() {
+        let workflow = include_str!("../../.github/workflows/release.yml");
+        let (_, list) = workflow.split_once("for crate in").unwrap();
+        let (list, _) = list.split_once("; do").unwrap();
+        let published: Vec<&str> = list.split_whitespace().filter(|word| *word != "\\").collect();
+        assert_eq!(published, PACKAGES);
+    }
+}

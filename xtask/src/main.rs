@@ -1,5 +1,6 @@
 //! The project's own tasks.
 
+mod adapter_digest;
 mod adapters;
 mod bench_protocol;
 mod ci;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance_harness::expectations::Expectations;
+use onnx_conformance_harness::expectations::{Expectations, with_adapter};
 use onnx_conformance_subject::AdapterFile;
 
 use crate::adapters::VersionsFile;
-use crate::{foreign, python, workspace};
+use crate::{adapter_digest, foreign, python, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -97,8 +97,15 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
     let Release { name, version, versions } = *release;
     let runtime = Launched::new(program, release)?;
     let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
+    let before = if measured.exists() { Some(read(&measured)?) } else { None };
     // A measurement of a part of the suite is repeated on the same part.
-    let scope = if measured.exists() { scope_of(&measured)? } else { versions.scope.clone() };
+    let scope = before.as_ref().map_or_else(|| versions.scope.clone(), |before| before.scope.clone());
+    let adapter = adapter_digest::of(name, versions.manifest.as_deref())?;
+    let kept = before.filter(|_| arguments.stale).map(|before| before.adapter);
+    let adapters = adapter_digest::joined(kept, adapter);
+    if let [.., earlier, _] = adapters.as_slice() {
+        anstream::println!("the outcomes of unchanged cases were measured through another adapter: {earlier}");
+    }
     let results = workspace::target().join("measure").join(format!("{}.jsonl", release.key()));
     if results.exists() && (arguments.afresh || !is_of_this_suite(&results)?) {
         anstream::println!("{}: the old results are discarded, and all cases are run again", results.display());
@@ -136,13 +143,14 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
         "{} was not written: the adapter reports another version of the runtime",
         measured.display()
     );
-    Ok(())
+    let text = fs::read_to_string(&measured).with_context(|| measured.display().to_string())?;
+    fs::write(&measured, with_adapter(&text, &adapters)).with_context(|| measured.display().to_string())
 }
 
-/// Returns the cases that a measurement covers.
-fn scope_of(measured: &Path) -> Result<Vec<String>> {
+/// Reads a measurement.
+fn read(measured: &Path) -> Result<Expectations> {
     let text = fs::read_to_string(measured).with_context(|| measured.display().to_string())?;
-    Ok(Expectations::parse(&measured.display().to_string(), &text)?.scope)
+    Ok(Expectations::parse(&measured.display().to_string(), &text)?)
 }
 
 /// Returns true if the results are from the current suite.

@@ -1,12 +1,14 @@
-//! The runtimes of this project: the `adapter.yaml` of each folder in `adapters/`.
+//! The runtimes of this project: the `adapter.yaml` and `versions.yaml` of each folder in `adapters/`.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_subject::{AdapterFile, PythonCall};
+use serde::Deserialize;
 
-/// The `adapter.yaml` of each runtime, embedded at build time.
-static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/adapters.rs"));
+/// The `adapter.yaml` and the `versions.yaml` of each runtime, embedded at build time.
+static FILES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/adapters.rs"));
 
 /// The adapters of runtimes by name.
 #[derive(Debug, Default)]
@@ -15,7 +17,7 @@ pub struct Runtimes(BTreeMap<String, AdapterFile>);
 impl Runtimes {
     /// Parses the adapters that this project has.
     pub fn embedded() -> Result<Runtimes, Box<YamlError>> {
-        Runtimes::parse(FILES.iter().copied())
+        Runtimes::parse(FILES.iter().map(|(name, text, _)| (*name, *text)))
     }
 
     /// Parses adapters, each with the name of its folder and the text of its `adapter.yaml`.
@@ -42,11 +44,37 @@ impl Runtimes {
     }
 }
 
+/// Release dates of the versions in `versions.yaml` of each runtime.
+static RELEASED: LazyLock<Result<BTreeMap<&str, Versions>, Box<YamlError>>> = LazyLock::new(|| {
+    let parse = |(name, _, text): &(&'static str, &str, &str)| {
+        yaml::read(&format!("adapters/{name}/versions.yaml"), text).map(|versions| (*name, versions))
+    };
+    FILES.iter().map(parse).collect()
+});
+
+/// The part of `versions.yaml` that is not about installation.
+#[derive(Deserialize)]
+struct Versions {
+    versions: BTreeMap<String, Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    released: String,
+}
+
+/// Returns the day on which a version of a runtime was published, in UTC: `2026-11-13`. Returns `None` for versions that no
+/// `versions.yaml` of this project lists.
+pub fn released(runtime: &str, version: &str) -> Option<&'static str> {
+    let versions = &RELEASED.as_ref().ok()?.get(runtime)?.versions;
+    versions.get(version).map(|version| version.released.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evidence::ConfirmingRuntimes;
-    use crate::measure::Measurement;
+    use crate::measure::{Measurement, Measurements};
     use onnx_conformance_cases::case::Evidence;
     use onnx_conformance_subject::CiCases;
 
@@ -54,7 +82,8 @@ mod tests {
     fn a_new_runtime_is_one_folder() {
         let text =
             "command: [eleventh]\nconfirms: true\nci: part\npython:\n  import: import e\n  run: outputs = e(path)\n";
-        let runtimes = Runtimes::parse(FILES.iter().copied().chain([("eleventh", text)])).unwrap();
+        let runtimes =
+            Runtimes::parse(FILES.iter().map(|(name, text, _)| (*name, *text)).chain([("eleventh", text)])).unwrap();
         let (_, file) = runtimes.all().find(|(name, _)| *name == "eleventh").unwrap();
         assert_eq!(file.ci, CiCases::Part);
         assert!(runtimes.in_python().any(|(name, call)| name == "eleventh" && call.import == "import e"));
@@ -64,6 +93,18 @@ mod tests {
         let eleventh = Evidence::Runtime("eleventh".into());
         assert_eq!(confirming.versions().collect::<Vec<_>>(), [(&eleventh, "1.0")]);
         assert_eq!(ConfirmingRuntimes::new(&Runtimes::default(), [&measurement]).versions().count(), 0);
+    }
+
+    #[test]
+    fn every_measured_version_has_a_release_date_before_its_measurement() {
+        for measurement in Measurements::embedded().all().unwrap() {
+            let (runtime, version) = (measurement.runtime(), measurement.version());
+            let day = released(runtime, version).unwrap_or_else(|| panic!("{runtime} {version} has no release date"));
+            let shape: String = day.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+            assert_eq!(shape, "0000-00-00", "{runtime} {version}");
+            assert!(day <= measurement.date().unwrap(), "{runtime} {version} was measured before {day}");
+        }
+        assert_eq!(released("onnxruntime", "0.0.0"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     let head = [
         "runtime",
         "version",
+        "released",
         "measured",
         "platform",
         "passed",
@@ -32,7 +33,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     for (number, row) in rows.iter().enumerate() {
         // Names are left-aligned, numbers right-aligned.
         let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0..4 => format!("{cell:width$}"),
+            0..5 => format!("{cell:width$}"),
             _ => format!("{cell:>width$}"),
         });
         let joined = cells.collect::<Vec<_>>().join("  ");
@@ -59,14 +60,14 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     text
 }
 
-fn row(of: &Overview) -> [String; 11] {
+fn row(of: &Overview) -> [String; 12] {
     let counts = [of.passed, of.wrong, of.failed, of.declined, of.crashed, of.not_taken].map(|count| count.to_string());
     let [passed, wrong, failed, declined, crashed, not_taken] = counts;
-    let date = of.date.clone().unwrap_or_default();
+    let [released, date] = [&of.released, &of.date].map(|day| day.clone().unwrap_or_default());
     let right = if of.operators == 0 { "-".to_owned() } else { format!("{} of {}", of.right, of.operators) };
     let platform = of.platform.clone().unwrap_or_default();
     let cpu = of.cpu.as_ref().map(|features| format!(" ({})", feature_list(features))).unwrap_or_default();
-    let [runtime, version, date, platform] =
-        [&of.runtime, &of.version, &date, &(platform + &cpu)].map(|text| line(text).into_owned());
-    [runtime, version, date, platform, passed, wrong, failed, declined, crashed, not_taken, right]
+    let [runtime, version, released, date, platform] =
+        [&of.runtime, &of.version, &released, &date, &(platform + &cpu)].map(|text| line(text).into_owned());
+    [runtime, version, released, date, platform, passed, wrong, failed, declined, crashed, not_taken, right]
 }

@@ -8,6 +8,7 @@ use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measured, Measurement};
 use onnx_conformance_harness::run::{CaseResult, Outcome, Read};
+use onnx_conformance_harness::runtimes::released;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::Accepted;
 use serde::Serialize;
@@ -28,6 +29,9 @@ pub struct SideFacts {
     pub runtime: String,
     /// Its version.
     pub version: String,
+    /// Date on which the version was published; `None` if this project does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released: Option<String>,
     /// Date of the measurement or of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
@@ -61,6 +65,7 @@ impl<'a> Side<'a> {
         let about = SideFacts {
             runtime: measurement.runtime().to_owned(),
             version: measurement.version().to_owned(),
+            released: released(measurement.runtime(), measurement.version()).map(str::to_owned),
             date: measurement.date().map(str::to_owned),
             accepts: measurement.accepts().cloned(),
         };
@@ -72,6 +77,7 @@ impl<'a> Side<'a> {
         let about = SideFacts {
             runtime: read.header.runtime.name.clone(),
             version: read.header.runtime.version.clone(),
+            released: released(&read.header.runtime.name, &read.header.runtime.version).map(str::to_owned),
             date: read.header.date.clone(),
             accepts: declared(read),
         };

@@ -79,7 +79,11 @@ impl VersionChanges {
     fn title(&self, arrow: &str) -> String {
         let (old, new) = (&self.old, &self.new);
         let runtime = if old.runtime == new.runtime { String::new() } else { format!("{} ", new.runtime) };
-        format!("{} {} {arrow} {runtime}{}", old.runtime, old.version, new.version)
+        let [old_version, new_version] = [old, new].map(|side| match &side.released {
+            Some(day) => format!("{} ({day})", side.version),
+            None => side.version.clone(),
+        });
+        format!("{} {old_version} {arrow} {runtime}{new_version}", old.runtime)
     }
 
     /// Returns the accepted opsets and IR versions on both sides; none if neither side declares them. A domain other than ONNX's

@@ -6,7 +6,7 @@ use onnx_conformance_reference::spec::Specs;
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
-use crate::tidy::{bounds, circles, code, documents, files, links, operators, outside};
+use crate::tidy::{bounds, builds, circles, code, documents, files, links, operators, outside};
 use crate::workspace;
 
 /// Prints every finding, and fails if there is one.
@@ -46,6 +46,7 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     links::check_tests(&files, &mut findings);
     circles::check(&files, &mut findings);
     operators::check(&files, &mut findings)?;
+    builds::check_features(workspace::root(), &mut findings)?;
     findings.sort();
     Ok((files.len(), findings))
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the project's own rules that no compiler checks.
 
 mod bounds;
+mod builds;
 mod check;
 mod circles;
 mod code;

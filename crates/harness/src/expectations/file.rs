@@ -33,6 +33,11 @@ pub struct Expectations {
     /// Version and digest of the suite that the file was written for: `0.1.0 08fcdb34d27a364b`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
+    /// Digests of the adapters that the cases were measured through: more than one if the adapter changed before cases were
+    /// measured again. `unknown` for cases that were measured before the project kept digests. Empty for a file that
+    /// `cargo xtask measure` did not write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adapter: Vec<String>,
     /// True if recommended cases also count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
@@ -201,6 +206,9 @@ impl Expectations {
         }
         text.extend(self.cpu.iter().map(|features| head_line("cpu", &features_value(features))));
         text.extend(self.suite.iter().map(|suite| head_line("suite", &quoted(suite))));
+        if !self.adapter.is_empty() {
+            text.push_str(&adapter_line(&self.adapter));
+        }
         if self.strict {
             text.push_str("strict: true\n");
         }
@@ -258,6 +266,11 @@ pub fn with_suite(text: &str, header: &Header) -> String {
     with_head(text, "suite", head_line("suite", &quoted(&header.suite_text())).trim_end())
 }
 
+/// Returns the text of a measurement with the digests of the adapters that its cases were measured through.
+pub fn with_adapter(text: &str, digests: &[String]) -> String {
+    with_head(text, "adapter", adapter_line(digests).trim_end())
+}
+
 /// Returns the text of an expectation file with `strict: true`.
 pub fn with_strict(text: &str) -> String {
     with_head(text, "strict", "strict: true")
@@ -291,6 +304,11 @@ fn with_head(text: &str, key: &str, line: &str) -> String {
         (None, None) => lines.splice(lines.len().., [line]),
     };
     lines.join("\n") + "\n"
+}
+
+fn adapter_line(digests: &[String]) -> String {
+    let digests: Vec<String> = digests.iter().map(|digest| quoted(digest)).collect();
+    head_line("adapter", &format!("[{}]", digests.join(", ")))
 }
 
 /// Formats the value of the key `cpu` of a measurement.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::severity::Severity;
 use crate::run::{Outcome, ProcessorFeatures};
+use crate::runtimes::released;
 
 /// Measured cases from the specs by outcome, and the operators that a version of a runtime computes correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +21,9 @@ pub struct Overview {
     pub runtime: String,
     /// Its version.
     pub version: String,
+    /// Date on which the version was published; `None` if this project does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released: Option<String>,
     /// Date of the measurement.
     pub date: Option<String>,
     /// Platform of the measurement.
@@ -53,6 +57,7 @@ impl Overview {
         let mut overview = Overview {
             runtime: measurement.runtime().to_owned(),
             version: measurement.version().to_owned(),
+            released: released(measurement.runtime(), measurement.version()).map(str::to_owned),
             date: measurement.date().map(str::to_owned),
             platform: measurement.platform().map(str::to_owned),
             cpu: measurement.processor().cloned(),

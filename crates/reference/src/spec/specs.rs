@@ -24,6 +24,8 @@ pub struct Specs {
     files: BTreeMap<Text, Text>,
     domains: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Entry>>>,
     releases: OnceLock<Result<Releases, Box<YamlError>>>,
+    /// The newest opset of each domain.
+    newest: OnceLock<Result<BTreeMap<String, u32>, LookupError>>,
 }
 
 type Text = Cow<'static, str>;
@@ -142,7 +144,13 @@ impl Specs {
     /// Indexes files by their paths relative to the folder `root`, which is used in errors only. Parses none of them.
     pub fn new(root: &str, files: impl IntoIterator<Item = (Text, Text)>) -> Result<Specs, SpecError> {
         let root = root.to_owned();
-        let mut specs = Specs { root, files: BTreeMap::new(), domains: BTreeMap::new(), releases: OnceLock::new() };
+        let mut specs = Specs {
+            root,
+            files: BTreeMap::new(),
+            domains: BTreeMap::new(),
+            releases: OnceLock::new(),
+            newest: OnceLock::new(),
+        };
         for (path, text) in files {
             specs.add(path, text)?;
         }
@@ -247,9 +255,21 @@ impl Specs {
     /// The newest known opset of a domain.
     pub fn newest_opset(&self, domain: &str) -> Result<u32, LookupError> {
         let domain = canonical_domain(domain);
-        let versions = || self.domains.get(domain)?.values().filter_map(|versions| versions.keys().next_back()).max();
-        let released = self.releases()?.newest_opset(domain);
-        released.max(versions().copied()).ok_or_else(|| self.unknown_domain(domain))
+        let newest = self.newest.get_or_init(|| self.newest_opsets()).as_ref().map_err(Clone::clone)?;
+        newest.get(domain).copied().ok_or_else(|| self.unknown_domain(domain))
+    }
+
+    fn newest_opsets(&self) -> Result<BTreeMap<String, u32>, LookupError> {
+        let of_versions = self.domains.iter().flat_map(|(domain, operators)| {
+            operators.values().filter_map(move |versions| Some((domain, *versions.keys().next_back()?)))
+        });
+        let of_releases = self.releases()?.releases.iter().flat_map(|release| &release.opsets);
+        let mut newest = BTreeMap::<String, u32>::new();
+        for (domain, opset) in of_versions.chain(of_releases.map(|(domain, opset)| (domain, *opset))) {
+            let known = newest.entry(domain.clone()).or_default();
+            *known = opset.max(*known);
+        }
+        Ok(newest)
     }
 
     /// The releases of ONNX; empty if the files have no releases.yaml.
