@@ -104,9 +104,9 @@ fn resize(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let coordinates = call.one_of("coordinate_transformation_mode", COORDINATES).rule(
         match call.string("coordinate_transformation_mode")? {
-            "tf_half_pixel_for_nn" => Some("C6"),
-            "half_pixel_symmetric" => Some("C8"),
-            _ => None,
+            "tf_half_pixel_for_nn" => "C6",
+            "half_pixel_symmetric" => "C8",
+            _ => "C19",
         },
     )?;
     let method = call
