@@ -161,6 +161,9 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
 /// Returns the only list that is set among `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
 fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     let tensor = call.tensor_attribute(&format!("{prefix}_tensor")).cloned();
+    if let Some(tensor) = tensor.as_ref().filter(|tensor| tensor.rank() != 1) {
+        return Err(broken("C11", format!("{prefix}_tensor has shape {:?}; it must have one axis", tensor.shape())));
+    }
     let lists = [
         float_list(call, &format!("{prefix}_floats"))?,
         integer_list(call, &format!("{prefix}_int64s"))?,
