@@ -29,6 +29,12 @@ impl fmt::Display for Change {
                 let (from, to) = (value_when_absent(false, from.as_ref()), value_when_absent(false, to.as_ref()));
                 write!(f, "attribute {name} has {to} instead of {from}")
             }
+            Change::ValuesAdded { attribute, values } => {
+                write!(f, "attribute {attribute} allows {}", values.join(", "))
+            }
+            Change::ValuesRemoved { attribute, values } => {
+                write!(f, "attribute {attribute} no longer allows {}", values.join(", "))
+            }
             Change::ParameterAdded { side, position, name, kind, presence } => {
                 write!(f, "{side} {name} added at {position} ({kind}, {presence})")
             }

@@ -38,6 +38,10 @@ pub enum Change {
     AttributeRequired { name: String, now: bool },
     /// An attribute has another default.
     AttributeDefault { name: String, from: Option<DefaultValue>, to: Option<DefaultValue> },
+    /// An attribute that lists its strings allows more of them.
+    ValuesAdded { attribute: String, values: Vec<String> },
+    /// An attribute that lists its strings allows fewer of them.
+    ValuesRemoved { attribute: String, values: Vec<String> },
     /// An input or output was added.
     ParameterAdded { side: Side, position: usize, name: String, kind: FormalType, presence: Presence },
     /// An input or output was removed.
@@ -234,7 +238,10 @@ fn compare_attributes(before: &OpSpec, after: &OpSpec, changes: &mut Vec<Change>
     }
     for (name, attribute) in &after.attributes {
         match before.attributes.get(name) {
-            Some(earlier) => compare_attribute(name, earlier, attribute, changes),
+            Some(earlier) => {
+                compare_attribute(name, earlier, attribute, changes);
+                compare_values(name, before.facts.values(name), after.facts.values(name), changes);
+            }
             None => changes.push(Change::AttributeAdded {
                 name: name.clone(),
                 kind: attribute.kind,
@@ -256,6 +263,23 @@ fn compare_attribute(name: &str, before: &AttributeSpec, after: &AttributeSpec, 
     if before.default != after.default {
         let (from, to) = (before.default.clone(), after.default.clone());
         changes.push(Change::AttributeDefault { name: name(), from, to });
+    }
+}
+
+/// Compares the strings that an attribute allows. A list without strings allows any, so it adds and removes none.
+fn compare_values(attribute: &str, before: &[String], after: &[String], changes: &mut Vec<Change>) {
+    if before.is_empty() || after.is_empty() {
+        return;
+    }
+    let only_in = |these: &[String], those: &[String]| -> Vec<String> {
+        these.iter().filter(|value| !those.contains(value)).cloned().collect()
+    };
+    let (added, removed) = (only_in(after, before), only_in(before, after));
+    if !added.is_empty() {
+        changes.push(Change::ValuesAdded { attribute: attribute.to_owned(), values: added });
+    }
+    if !removed.is_empty() {
+        changes.push(Change::ValuesRemoved { attribute: attribute.to_owned(), values: removed });
     }
 }
 
@@ -456,6 +480,17 @@ mod tests {
         let changes = diff("Pow", 7, 12);
         assert!(changes.contains(&"input Y has type T1 instead of T".to_owned()), "{changes:?}");
         assert!(changes.iter().any(|change| change.starts_with("type parameter T1 added: ")), "{changes:?}");
+    }
+
+    #[test]
+    fn strings_of_an_attribute_are_added_and_removed() {
+        let mode = "attribute coordinate_transformation_mode";
+        assert!(diff("Resize", 10, 11).contains(&"attribute mode allows cubic".to_owned()));
+        assert!(diff("Resize", 11, 13).contains(&format!("{mode} no longer allows tf_half_pixel_for_nn")));
+        assert_eq!(diff("Resize", 18, 19)[1..], [format!("{mode} allows half_pixel_symmetric")]);
+        let grid = diff("GridSample", 16, 20);
+        assert!(grid.contains(&"attribute mode allows linear, cubic".to_owned()), "{grid:?}");
+        assert!(grid.contains(&"attribute mode no longer allows bilinear, bicubic".to_owned()), "{grid:?}");
     }
 
     #[test]
