@@ -1,13 +1,16 @@
 //! One page of what an operator version is: signature, formula, shape, changes, and rules with examples.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf};
+use onnx_conformance_cases::suite::recorded_cases;
 use onnx_conformance_harness::escape::line;
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{MeaningChange, OpSpec, OperatorVersion, Specs};
 
 use crate::colours::{BOLD, DIM};
 use crate::operator::{DescribeError, changes, head, parameters};
+use crate::site::{CaseName, name_of};
 
 /// Maximum number of examples of a rule. The names of its other cases are listed.
 const EXAMPLES: usize = 2;
@@ -21,18 +24,12 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     let (spec, catalog) = (specs.get(version)?, OperatorCatalog::embedded());
     let (file, source) = catalog.get(version)?;
     let mut text = head(version, file)?;
-    for (title, content) in [("formula", &file.formula), ("shape", &file.shape), ("note", &file.note)] {
-        if !content.is_empty() {
-            let _ = writeln!(text, "\n{BOLD}{title}{BOLD:#}");
-            content.lines().for_each(|content| {
-                let _ = writeln!(text, "  {}", line(content));
-            });
-        }
-    }
-    parameters(&mut text, spec);
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
+    definition(&mut text, version, file, sinces.last().copied().unwrap_or(version.since));
+    parameters(&mut text, spec);
     changes(&mut text, version, &sinces)?;
-    let page = Page { version, file, source };
+    let behaviours = recorded_cases(version).iter().map(|case| CaseName::parse(name_of(case, version), spec).behaviour);
+    let page = Page { version, file, source, behaviours: behaviours.collect() };
     for (parameter, rules) in page.groups(spec) {
         let _ = writeln!(text, "\n{BOLD}rules about {parameter}{BOLD:#}");
         for (id, rule) in rules {
@@ -42,11 +39,57 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     Ok(text)
 }
 
+/// Adds formula, shape and note. Formula and shape are those of the newest version, so a version that a later change
+/// gave another meaning has the changes instead.
+fn definition(text: &mut String, version: &OperatorVersion, file: &OperatorFile, newest: u32) {
+    let name = version.name.as_str();
+    let later = || file.changes.0.range(version.since + 1..);
+    let later = || later().flat_map(|(since, changes)| changes.iter().map(move |change| (since, change)));
+    let said = |(since, change): (&u32, &MeaningChange)| match &change.was {
+        Some(was) => format!("{name}-{since}: {} Before, {was}.", change.says),
+        None => format!("{name}-{since}: {}", change.says),
+    };
+    let other: Vec<String> = later().filter(|(_, change)| change.was.is_some()).map(said).collect();
+    let added: Vec<String> = later().map(said).collect();
+    let formula: Vec<String> = file.formula.lines().map(str::to_owned).collect();
+    let shape: Vec<String> = file.shape.lines().map(str::to_owned).collect();
+    match (other.is_empty(), added.is_empty()) {
+        (true, true) => {
+            paragraph(text, "formula", &formula);
+            paragraph(text, "shape", &shape);
+        }
+        (true, false) => {
+            paragraph(text, &format!("formula of {name}-{newest}"), &formula);
+            paragraph(text, &format!("shape of {name}-{newest}"), &shape);
+            paragraph(text, &format!("not in formula and shape of {version}"), &added);
+        }
+        (false, _) if formula.is_empty() && shape.is_empty() => {}
+        (false, _) => {
+            let head = format!("not stated for {version}; that of {name}-{newest} does not hold before these changes:");
+            paragraph(text, "formula and shape", &[vec![head], other].concat());
+        }
+    }
+    paragraph(text, "note", &file.note.lines().map(str::to_owned).collect::<Vec<_>>());
+}
+
+/// Adds lines under a title; nothing if there are none.
+fn paragraph(text: &mut String, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{BOLD}{title}{BOLD:#}");
+    for content in lines {
+        let _ = writeln!(text, "  {}", line(content));
+    }
+}
+
 /// Sources of a page.
 struct Page<'a> {
     version: &'a OperatorVersion,
     file: &'a OperatorFile,
     source: &'a str,
+    /// Names of the version's cases, without types and alternatives.
+    behaviours: BTreeSet<&'a str>,
 }
 
 /// A rule and its id.
@@ -55,17 +98,15 @@ type Rule<'a> = (&'a str, &'a ConstraintFile);
 impl<'a> Page<'a> {
     /// Returns the rules of the version by the first parameter that each is about, in the order of the signature.
     fn groups(&self, spec: &'a OpSpec) -> Vec<(&'a str, Vec<Rule<'a>>)> {
-        let applies = |rule: &ConstraintFile| match rule.rule_of {
-            None => true,
-            Some(RuleOf::From(since)) => since <= self.version.since,
-            Some(RuleOf::Before(since)) => self.version.since < since,
-        };
         let names = spec.inputs.iter().map(|formal| formal.name.as_str());
         let names = names.chain(spec.attributes.keys().map(String::as_str));
         let names = names.chain(spec.outputs.iter().map(|formal| formal.name.as_str())).chain(["types"]);
         let mut groups: Vec<(&str, Vec<Rule<'_>>)> = vec![("all of it", Vec::new())];
         groups.extend(names.map(|name| (name, Vec::new())));
-        for (id, rule) in self.file.constraints.0.iter().filter(|(_, rule)| applies(rule)) {
+        for (id, rule) in &self.file.constraints.0 {
+            if !self.applies(id, rule, |name| groups.iter().any(|(group, _)| *group == name)) {
+                continue;
+            }
             let position = rule.about.iter().find_map(|name| groups.iter().position(|(group, _)| group == name));
             if let Some((_, rules)) = groups.get_mut(position.unwrap_or_default()) {
                 rules.push((id, rule));
@@ -75,14 +116,41 @@ impl<'a> Page<'a> {
         groups
     }
 
+    /// Returns true if a rule is one of the version: the version has a case of it, or one of its parameters if no version
+    /// has a case.
+    fn applies(&self, id: &str, rule: &ConstraintFile, has: impl Fn(&str) -> bool) -> bool {
+        match rule.rule_of {
+            Some(RuleOf::From(since)) => return since <= self.version.since,
+            Some(RuleOf::Before(since)) => return self.version.since < since,
+            None => {}
+        }
+        let is_own = |constraint: &Option<String>| constraint.as_deref() == Some(id);
+        let has_cases = self.file.cases.iter().any(|case| is_own(&case.constraint))
+            || self.file.refuse.iter().any(|case| is_own(&case.constraint));
+        if has_cases {
+            return !self.cases(id).is_empty() || !self.refusals(id).is_empty();
+        }
+        rule.about.is_empty() || rule.about.iter().any(|name| has(name))
+    }
+
+    /// Returns the names of a rule's cases that the version has.
+    fn cases(&self, id: &str) -> Vec<&'a str> {
+        let cases = self.file.cases.iter().filter(|case| case.constraint.as_deref() == Some(id));
+        let is_there =
+            |name: &&str| self.behaviours.contains(name) || self.behaviours.contains(format!("large/{name}").as_str());
+        cases.map(|case| case.name.as_str()).filter(is_there).collect()
+    }
+
+    /// Returns the names of a rule's refusals that the version has.
+    fn refusals(&self, id: &str) -> Vec<&'a str> {
+        let refusals = self.file.refuse.iter().filter(|case| case.constraint.as_deref() == Some(id));
+        let is_there = |name: &&str| self.behaviours.contains(format!("refuse/{name}").as_str());
+        refusals.map(|case| case.name.as_str()).filter(is_there).collect()
+    }
+
     /// Adds a rule with examples. The formula is at the head of the page already.
     fn rule(&self, text: &mut String, id: &str, rule: &ConstraintFile) {
-        let since = self.version.since;
-        let is_own = |constraint: &Option<String>| constraint.as_deref() == Some(id);
-        let cases = self.file.cases.iter().filter(|case| is_own(&case.constraint) && case.covers(since));
-        let cases: Vec<&str> = cases.map(|case| case.name.as_str()).collect();
-        let refusals = self.file.refuse.iter().filter(|case| is_own(&case.constraint) && case.covers(since));
-        let refusals: Vec<&str> = refusals.map(|case| case.name.as_str()).collect();
+        let (cases, refusals) = (self.cases(id), self.refusals(id));
         // The formula is at the head of the page.
         let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
         let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
@@ -133,7 +201,35 @@ fn entry<'a>(source: &'a str, list: &str, name: &str) -> Option<Vec<&'a str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::entry;
+    use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+
+    use super::{entry, specify};
+
+    fn page(name: &str, since: u32) -> String {
+        let page = specify(&OperatorVersion::new("ai.onnx", name, since)).unwrap();
+        anstream::adapter::strip_str(&page).to_string()
+    }
+
+    #[test]
+    fn a_page_has_what_holds_at_its_version() {
+        let oldest = page("Resize", 10);
+        for part in ["Before, element x of the output read x / scale.", "one_element_without_coordinates", "\n  C17  "]
+        {
+            assert!(oldest.contains(part), "no {part:?} in\n{oldest}");
+        }
+        for part in ["cubic_coeff_a", "\n  C2  ", "\n  C13  ", "nearest_by_scales", "axis by axis"] {
+            assert!(!oldest.contains(part), "{part:?} in\n{oldest}");
+        }
+    }
+
+    #[test]
+    fn a_formula_of_a_later_version_says_what_is_added() {
+        let newest = Specs::embedded().versions("", "Resize").last().unwrap();
+        let page = page("Resize", 18);
+        assert!(page.contains(&format!("\nformula of Resize-{newest}\n  axis by axis")), "{page}");
+        let added = "\nnot in formula and shape of Resize-18\n  Resize-19: Adds the coordinate transformation";
+        assert!(page.contains(added), "{page}");
+    }
 
     #[test]
     fn an_example_is_a_case_of_its_list() {
