@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use onnx_conformance_cases::case::{Variant, read_text};
+use onnx_conformance_cases::case::{TextRelease, Variant, read_text};
 use onnx_conformance_cases::suite::{Generated, Suite};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
@@ -93,6 +93,7 @@ fn runs(old: &Read, new: &Read, format: Format, most: usize) -> anyhow::Result<b
     if !comparison.is_same_suite {
         print::note("the two runs used different suites, so cases with the same id may differ");
     }
+    note_other_texts("the two runs were", old.header.text, new.header.text);
     match format {
         Format::Text => print::line(&comparison.text(most))?,
         Format::Markdown => print::line(&comparison.markdown(most))?,
@@ -131,7 +132,17 @@ fn check_run(path: &Path, read: &Read) -> anyhow::Result<()> {
     if read.header.digest != Suite::project(None, Generated::embedded())?.digest()? {
         print::note(&format!("{place}: the run used another suite, so cases with the same id may differ"));
     }
+    note_other_texts(&format!("{place} and measurements were"), read.header.text, Some(TextRelease::newest()));
     Ok(())
+}
+
+/// Prints a note if runs were judged by the texts of different releases.
+fn note_other_texts(which: &str, old: Option<TextRelease>, new: Option<TextRelease>) {
+    if let (Some(old), Some(new)) = (old, new)
+        && old != new
+    {
+        print::note(&format!("{which} judged by the texts of ONNX {old} and {new}, so the levels of cases may differ"));
+    }
 }
 
 /// Opens a file, or finds the measurement of this name.

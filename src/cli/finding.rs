@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
+use onnx_conformance_cases::case::TextRelease;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
@@ -62,7 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             bail!(Usage(format!("{} is decided by {}; {hint}", finding.full_id(), finding.proof)));
         }
         let sources = Sources::default();
-        print::line(issue(finding, versions, &find(&sources, &finding.sample)?).trim_end())?;
+        print::line(issue(finding, versions, &find(&sources, TextRelease::newest(), &finding.sample)?).trim_end())?;
     } else {
         show(finding, versions)?;
     }

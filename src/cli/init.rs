@@ -12,7 +12,7 @@ use onnx_conformance_harness::expectations::{
     updated_expectations, with_accepted, with_provenance, with_strict, with_suite,
 };
 use onnx_conformance_harness::gate_file::{
-    check_measured, default_path, lock_expectations, measured_path, write, write_digests,
+    check_measured, check_text_of_measurement, default_path, lock_expectations, measured_path, write, write_digests,
 };
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
@@ -165,6 +165,9 @@ impl Arguments {
         let Header { selected, digest, suite: version, .. } = &read.header;
         if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
             bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
+        }
+        if self.is_exact() {
+            check_text_of_measurement(&place.to_string(), read.header.text)?;
         }
         let now = suite.digest()?;
         if *digest != now {

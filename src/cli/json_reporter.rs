@@ -17,6 +17,7 @@ impl Reporter for JsonReporter {
             gate.summary.counts().map(|(outcome, count)| (outcome.name().to_owned(), count.into())).collect();
         let value = json!({
             "runtime": { "name": run.runtime.name, "version": run.runtime.version },
+            "text": run.text,
             "conclusion": match gate.conclusion() {
                 Conclusion::AsExpected => "as-expected",
                 Conclusion::Improvements => "improvements",

@@ -1,7 +1,7 @@
 //! `list`: the ids of cases.
 
 use clap::Args;
-use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::case::{CaseId, TextRelease};
 use onnx_conformance_cases::suite::{Filter, recorded_cases};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
 
+    #[command(flatten)]
+    text: options::TextOptions,
+
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
@@ -24,6 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
+    arguments.text.note_later();
     let suite = arguments.selection.open()?;
     let ids = suite.ids(&filter)?;
     if ids.is_empty() {
@@ -31,7 +35,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::NOTHING);
     }
     if arguments.format == Form::Json {
-        print::json(&ids.iter().map(|id| listed(id)).collect::<Vec<_>>())?;
+        let text = arguments.text.release();
+        print::json(&ids.iter().map(|id| listed(id, text)).collect::<Vec<_>>())?;
         return Ok(exit::SUCCESS);
     }
     let mut text = String::with_capacity(ids.iter().map(|id| id.len() + 1).sum());
@@ -43,14 +48,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Describes a case from its record, without making it. A test of a release has only its id.
-fn listed(id: &str) -> Value {
+/// Describes a case from its record, without making it, with the level by the text of a release. A test of a release has only its id.
+fn listed(id: &str, text: TextRelease) -> Value {
     let version = CaseId::parse(id).version();
     let recorded = version.and_then(|version| recorded_cases(&version).iter().find(|case| case.id == id));
     match recorded {
         Some(case) => json!({
             "id": id,
-            "level": case.facts.level,
+            "level": case.facts.level_by(text),
+            "text": case.facts.text,
             "refusal": case.facts.refusal.is_some(),
             "special_values": case.facts.is_edge,
             "settings": case.facts.settings.to_string(),

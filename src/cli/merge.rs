@@ -83,7 +83,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
     sort_by_gravity(&mut gate_result.regressions);
     let elapsed = elapsed.unwrap_or_default();
-    reporters.finished(&Finished { runtime: &header.runtime, gate: &gate_result, elapsed })?;
+    reporters.finished(&Finished { runtime: &header.runtime, gate: &gate_result, text: header.text, elapsed })?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }

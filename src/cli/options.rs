@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use onnx_conformance_cases::case::{Variant, lines, read_lines, read_text};
+use onnx_conformance_cases::case::{TextRelease, Variant, lines, read_lines, read_text};
 use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_cases::suite::{Filter, Generated, Releases, Suite, read_operators};
+use onnx_conformance_cases::suite::{Filter, Generated, Releases, Suite, later_texts, read_operators};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
 
+use crate::cli::print;
 use crate::cli::usage::{Nothing, Usage, ValueError};
 
 /// Maximum size of a list of filters in bytes.
@@ -63,6 +64,39 @@ pub(crate) struct Sources {
     /// embedded ones
     #[arg(long, value_name = "DIR", env = "ONNX_CONFORMANCE_TESTDATA")]
     pub(crate) testdata: Option<PathBuf>,
+}
+
+/// Texts of the standard that decide the levels of cases.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TextOptions {
+    /// Judge by the texts of this ONNX release, such as 1.18.0, or of a later one. A case that only other texts decide is open
+    /// [default: the release that the suite is made for]
+    #[arg(long, value_name = "RELEASE", value_parser = TextRelease::known, conflicts_with = "suite")]
+    text: Option<TextRelease>,
+}
+
+impl TextOptions {
+    /// Returns the release whose texts decide.
+    pub(crate) fn release(self) -> TextRelease {
+        self.text.unwrap_or_else(TextRelease::newest)
+    }
+
+    /// Returns the release whose texts decide, if it is not the suite's.
+    pub(crate) fn other(self) -> Option<TextRelease> {
+        self.text.filter(|text| *text != TextRelease::newest())
+    }
+
+    /// Prints which later texts the suite knows, if they are selected.
+    pub(crate) fn note_later(self) {
+        let newest = TextRelease::newest();
+        let Some(text) = self.text.filter(|text| *text > newest) else { return };
+        let known: Vec<String> =
+            later_texts().into_iter().filter(|known| *known <= text).map(|known| known.to_string()).collect();
+        let cases = if known.is_empty() { "none".to_owned() } else { format!("those of {}", known.join(", ")) };
+        print::note(&format!(
+            "ONNX {text} is later than {newest}, which the suite is made for; of the cases that later texts decide, it knows {cases}"
+        ));
+    }
 }
 
 impl Selection {
@@ -152,8 +186,13 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 impl Sources {
-    /// Opens the selected suite.
+    /// Opens the selected suite, with levels by the text of the suite's release.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
+        self.open_by(TextRelease::newest())
+    }
+
+    /// Opens the selected suite, with levels by the text of a release.
+    pub(crate) fn open_by(&self, text: TextRelease) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
             return Ok(Suite::from_folder(folder)?);
         }
@@ -161,7 +200,7 @@ impl Sources {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        Ok(Suite::project(self.testdata.as_deref(), generated)?)
+        Ok(Suite::project(self.testdata.as_deref(), generated.by_text(text))?)
     }
 
     /// Returns the origin of the cases.

@@ -116,7 +116,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     Ok(read)
 }
 
-/// Fails unless two runs have the same suite and runtime.
+/// Fails unless two runs have the same suite, texts, runtime and variant.
 pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
     if old.runtime != new.runtime {
         let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
@@ -131,6 +131,9 @@ pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Res
             new.suite,
             new.digest
         );
+    }
+    if let Some([old, new]) = old.texts_if_other_than(new) {
+        bail!("{place}: was judged by the texts of ONNX {old}, not {new}; use --text {old}, or one file per text");
     }
     if old.selected.variant != new.selected.variant {
         let (old, new) = (old.selected.variant, new.selected.variant);

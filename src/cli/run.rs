@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use onnx_conformance_cases::case::{Variant, open_regular};
+use onnx_conformance_cases::case::{TextRelease, Variant, open_regular};
 use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     runtime: RuntimeOptions,
+
+    #[command(flatten)]
+    text: options::TextOptions,
 
     /// Run one part of the cases, such as 2/4 for the second of four parts
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
@@ -99,8 +102,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
     arguments.check_outputs()?;
-    let suite = arguments.runtime.within_memory(arguments.selection.open()?);
+    let suite = arguments.runtime.within_memory(arguments.selection.sources.open_by(arguments.text.release())?);
     let evidence = arguments.selection.sources.evidence()?;
+    arguments.text.note_later();
     let mut plan = plan(&suite, &filter, variant)?.confirmed_by(&evidence);
     if plan.selected == 0 {
         note_nothing_matches(&suite, &patterns);
@@ -113,6 +117,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let gated = GatedRuntime::open(arguments, &*runtime)?;
+    if arguments.gate.update_expectations {
+        gated.gate.check_text(arguments.text_of_cases())?;
+    }
     let filters = arguments.restrict(&mut plan, patterns, &gated.gate);
     if plan.selected == 0 {
         print::note("no case matches");
@@ -196,7 +203,8 @@ impl Report<'_> {
         add_patterns(&mut gate_result.regressions, suite, recorder);
         last_failures::note(&arguments.failures, &gate_result.regressions);
         note_changed_cases(gate, &gate_result, suite)?;
-        let finished = Finished { runtime: &gated.declaration, gate: &gate_result, elapsed };
+        let finished =
+            Finished { runtime: &gated.declaration, gate: &gate_result, text: arguments.text_of_cases(), elapsed };
         let reported = reporters.finished(&finished);
         let shown = gate_result.regressions.len().min(arguments.show);
         let folder = FailureFolder { path: &arguments.failures, suite, evidence, outputs: recorder };
@@ -284,6 +292,12 @@ impl Arguments {
 
     /// Rejects incompatible options.
     fn check(&self, filter: &Filter) -> Result<(), Usage> {
+        if let Some(text) = self.text.other().filter(|_| self.stale) {
+            let newest = TextRelease::newest();
+            return Err(Usage(format!(
+                "--stale keeps outcomes that were judged by the texts of ONNX {newest}, not {text}; omit --stale or --text"
+            )));
+        }
         let part = match () {
             () if !filter.is_everything() => "the filters",
             () if self.shard.is_some() => "--shard",
@@ -294,6 +308,11 @@ impl Arguments {
             return Err(Usage(format!("--update-expectations needs a run of the whole suite; omit {part}")));
         }
         Ok(())
+    }
+
+    /// Returns the release whose texts decide the levels of the cases; `None` for those of a folder.
+    fn text_of_cases(&self) -> Option<TextRelease> {
+        self.selection.sources.suite.is_none().then(|| self.text.release())
     }
 
     /// Rejects outputs that the command reads, or that exist and are of another kind.
@@ -351,7 +370,7 @@ impl Arguments {
         // Computing the digest takes longer than a case.
         let is_stored = self.results_path().is_some() || self.gate.update_expectations;
         let digest = if is_stored { suite.digest()? } else { String::new() };
-        Ok(Header::new(declaration.clone(), digest, selected).dated(today()))
+        Ok(Header::new(declaration.clone(), digest, selected).by_text(self.text_of_cases()).dated(today()))
     }
 
     /// Returns the results of an earlier run that are kept, the passes or all, and removes their cases from the plan.
@@ -398,6 +417,7 @@ impl Arguments {
         words.extend(
             self.gate.expectations.as_ref().map(|path| format!("--expectations {}", word(&path.display().to_string()))),
         );
+        words.extend(self.text.other().map(|text| format!("--text {text}")));
         words.extend(self.gate.strict.then(|| "--strict".to_owned()));
         words.join(" ")
     }

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use onnx_conformance_cases::case::{Case, CaseId};
+use onnx_conformance_cases::case::{Case, CaseId, TextRelease};
 use onnx_conformance_cases::suite::{Filter, Suite, is_glob, recorded_cases};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
@@ -25,13 +25,17 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     sources: options::Sources,
 
+    #[command(flatten)]
+    text: options::TextOptions,
+
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let case = find(&arguments.sources, &arguments.case)?;
+    arguments.text.note_later();
+    let case = find(&arguments.sources, arguments.text.release(), &arguments.case)?;
     if arguments.format == Form::Json {
         print::json(&as_json(&case))?;
         return Ok(exit::SUCCESS);
@@ -77,9 +81,9 @@ fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
     (outcome != Outcome::Pass).then_some(outcome)
 }
 
-/// Returns the case with this id, or the first that a glob selects. An error suggests the nearest id.
-pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
-    let suite = sources.open()?;
+/// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the nearest id.
+pub(crate) fn find(sources: &options::Sources, text: TextRelease, id: &str) -> anyhow::Result<Case> {
+    let suite = sources.open_by(text)?;
     let found = match suite.find(id)? {
         None => first_chosen(&suite, id)?,
         found => found,

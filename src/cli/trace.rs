@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
-use onnx_conformance_cases::case::{Case, FolderData, Named};
+use onnx_conformance_cases::case::{Case, FolderData, Named, TextRelease};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_reference::executor::{RunError, Step, run_traced};
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let allowance = arguments.limits.start();
-    let case = find(&arguments.sources, &arguments.case)?;
+    let case = find(&arguments.sources, TextRelease::newest(), &arguments.case)?;
     print::line(&format!("case {}", line(&case.id)))?;
     if let Some(rule) = &case.rule {
         print::line(&format!("rule {}", line(&rule.to_string())))?;

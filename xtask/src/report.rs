@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use onnx_conformance::cli::{TerminalReporter, read_expectations, today};
 use onnx_conformance::reference::spec::Specs;
-use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::case::{TextRelease, Variant};
 use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
@@ -65,7 +65,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     reported?;
     reporters.cases_ended();
     gate.finish(&matcher, &Scope { filter: Some(&everything), variant: Variant::Runtime });
-    reporters.finished(&Finished { runtime: &declaration, gate: &gate, elapsed: started.elapsed() })?;
+    reporters.finished(&Finished {
+        runtime: &declaration,
+        gate: &gate,
+        text: Some(TextRelease::newest()),
+        elapsed: started.elapsed(),
+    })?;
     drop(reporters);
     let selected = Selected { cases: plan.selected, ..Selected::default() };
     let mut results: Vec<_> = collected.results.into_iter().map(|(result, _)| result).collect();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use onnx_conformance_cases::case::{CaseId, Variant, read_text};
+use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, read_text};
 use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 use crate::escape;
@@ -161,6 +161,12 @@ impl Gate {
         ))
     }
 
+    /// Fails if the file is a measurement, and the results are judged by texts that measurements are not judged by.
+    pub fn check_text(&self, text: Option<TextRelease>) -> anyhow::Result<()> {
+        let expectations = self.matcher.expectations();
+        if expectations.exact { check_text_of_measurement(expectations.path(), text) } else { Ok(()) }
+    }
+
     /// Rewrites the file so that the results of a whole run are as expected. `header` provides the new provenance of a
     /// measurement.
     pub fn update(
@@ -169,6 +175,7 @@ impl Gate {
         accepted: Option<&Accepted>,
         header: Option<&Header>,
     ) -> anyhow::Result<()> {
+        self.check_text(header.and_then(|header| header.text))?;
         let path = self.source.target(self.matcher.expectations());
         let path = &path.context("there is no expectation file to update; give one with --expectations")?;
         let _lock = lock_expectations(path)?;
@@ -193,6 +200,18 @@ impl Gate {
             write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
         }
         Ok(())
+    }
+}
+
+/// Fails unless results are judged by the texts of the suite's release, so that they can be a measurement.
+pub fn check_text_of_measurement(place: &str, text: Option<TextRelease>) -> anyhow::Result<()> {
+    let newest = TextRelease::newest();
+    match text.filter(|text| *text != newest) {
+        Some(text) => bail!(
+            "{place}: a measurement is judged by the texts of ONNX {newest}, not {text}; choose another file, or run the cases without \
+             --text"
+        ),
+        None => Ok(()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::case::{TextRelease, Variant};
 use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
 use onnx_conformance_subject::{
     Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, probe_if_undeclared, serve,
@@ -59,6 +59,7 @@ pub struct Harness {
     filters: Vec<String>,
     strict: bool,
     variant: Variant,
+    text: Option<String>,
     limits: Limits,
     jobs: Option<NonZeroUsize>,
     restarts: usize,
@@ -92,6 +93,7 @@ impl Harness {
             filters: Vec::new(),
             strict: false,
             variant: Variant::Runtime,
+            text: None,
             limits: Limits::default(),
             jobs: None,
             restarts: Options::default().restarts,
@@ -121,6 +123,13 @@ impl Harness {
     #[must_use]
     pub fn variant(self, variant: Variant) -> Harness {
         Harness { variant, ..self }
+    }
+
+    /// Judges by the texts of this ONNX release, such as `1.18.0`, or of a later one, instead of those of the release that the suite
+    /// is made for. Cases that other texts decide are open.
+    #[must_use]
+    pub fn text(self, release: impl Into<String>) -> Harness {
+        Harness { text: Some(release.into()), ..self }
     }
 
     /// Stops a case after this time, by default one minute. Applies to runtimes in separate processes.
@@ -191,7 +200,8 @@ impl Harness {
     fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
         let filter = Filter::new(&self.filters)?;
         // The trials outlive this function's scope. They live until the program ends.
-        let suite = Suite::project(self.testdata.as_deref(), Generated::embedded())?;
+        let text = self.text.as_deref().map_or_else(|| Ok(TextRelease::newest()), TextRelease::known)?;
+        let suite = Suite::project(self.testdata.as_deref(), Generated::embedded().by_text(text))?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
         let groups = choose(suite, &filter, &arguments)?;
         if arguments.action == Action::List {

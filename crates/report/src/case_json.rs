@@ -25,6 +25,7 @@ pub fn as_json(case: &Case) -> Value {
     json!({
         "id": case.id,
         "level": case.level,
+        "text": case.text,
         "rule": case.rule.as_ref().map(|rule| json!({ "id": rule.id, "says": rule.says })),
         "evidence": case.evidence_text(),
         "must_be_refused": case.refusal.as_ref().map(|refusal| json!({ "rule": refusal.rule, "control": refusal.control.id })),

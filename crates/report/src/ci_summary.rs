@@ -15,8 +15,8 @@ const MAX_ROWS: usize = 50;
 /// Maximum number of characters of a message.
 const LONGEST: usize = 200;
 
-/// Returns the summary of a run.
-pub fn markdown(runtime: &Declaration, gate_result: &GateResult) -> String {
+/// Returns the summary of a run. `texts` is a clause that follows the name of the runtime.
+pub fn markdown(runtime: &Declaration, gate_result: &GateResult, texts: &str) -> String {
     let verdict = match gate_result.conclusion() {
         Conclusion::Broken => "❌ cases could not be loaded",
         Conclusion::Regressions => "❌ regressions",
@@ -24,7 +24,8 @@ pub fn markdown(runtime: &Declaration, gate_result: &GateResult) -> String {
         Conclusion::NothingJudged => "❌ no case was judged",
         Conclusion::AsExpected => "✅ as expected",
     };
-    let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
+    let mut text =
+        format!("## ONNX conformance of {}{texts}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
     text.push_str("| outcome | cases |\n|---|--:|\n");
     for (outcome, count) in gate_result.summary.counts() {
         let _ = writeln!(text, "| {outcome} | {count} |");
@@ -106,19 +107,19 @@ mod tests {
         let mut failure = result("ai.onnx/Abs-13/x", Outcome::Mismatch);
         failure.message = "a | b\nsecond".to_owned();
         let (gate_result, _) = gate_result(&[failure, result("ai.onnx/Abs-13/y", Outcome::Pass)]);
-        let text = markdown(&Declaration::named("mine", "1.0"), &gate_result);
+        let text = markdown(&Declaration::named("mine", "1.0"), &gate_result, "");
         assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
         assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |  |\n"), "{text}");
         let (gate_result, _) = super::super::tests::gate_result(&[result("a", Outcome::Pass)]);
-        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &gate_result);
+        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &gate_result, "");
         assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
     }
 
     #[test]
     fn an_id_stays_in_its_cell() {
         let (gate_result, _) = gate_result(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
-        let text = markdown(&Declaration::named("mine", "1"), &gate_result);
+        let text = markdown(&Declaration::named("mine", "1"), &gate_result, "");
         assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |  |\n"), "{text}");
     }
 }

@@ -19,6 +19,8 @@ pub struct Comparison<'a> {
     pub new: String,
     /// True if both ran the same suite. Otherwise cases with the same name may differ.
     pub is_same_suite: bool,
+    /// True if the same texts decided the levels of both, or one of them does not name its texts.
+    pub is_same_text: bool,
     /// Number of judged cases that pass in at least one of the runs, if they used two variants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_in_either: Option<usize>,
@@ -61,6 +63,7 @@ impl<'a> Comparison<'a> {
     /// Compares two runs.
     pub fn new(old: &'a Read, new: &'a Read) -> Comparison<'a> {
         let is_same_suite = old.header.digest == new.header.digest;
+        let is_same_text = old.header.texts_if_other_than(&new.header).is_none();
         let variants = [old, new].map(|read| read.header.selected.variant);
         let are_variants = variants[0] != variants[1];
         let named = |read: &Read| {
@@ -71,7 +74,8 @@ impl<'a> Comparison<'a> {
                 format!("{name} {version}")
             }
         };
-        let mut comparison = Comparison { old: named(old), new: named(new), is_same_suite, ..Comparison::default() };
+        let mut comparison =
+            Comparison { old: named(old), new: named(new), is_same_suite, is_same_text, ..Comparison::default() };
         let [old, new] = [old, new].map(|read| by_id(&read.results, are_variants));
         comparison.passed_in_either = are_variants.then(|| passed_in_either(&old, &new));
         for (id, after) in &new {

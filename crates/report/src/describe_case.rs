@@ -20,6 +20,9 @@ pub fn describe(case: &Case) -> String {
     if let Some(evidence) = case.evidence_text() {
         let _ = write!(text, ", evidence: {evidence}");
     }
+    if let Some(decided) = case.text {
+        let _ = write!(text, "\ntext: {decided}");
+    }
     if let Some(rule) = &case.rule {
         let verb = if case.refusal.is_some() { "violates" } else { "shows" };
         let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));

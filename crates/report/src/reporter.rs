@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use onnx_conformance_cases::case::TextRelease;
 use onnx_conformance_harness::expectations::{GateResult, Verdict};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_harness::whole_file::write_whole;
@@ -39,8 +40,18 @@ pub struct Finished<'a> {
     pub runtime: &'a Declaration,
     /// The results against the expectations.
     pub gate: &'a GateResult,
+    /// The release whose texts decide the levels of the cases; `None` if the cases are of a folder.
+    pub text: Option<TextRelease>,
     /// The duration of the run.
     pub elapsed: Duration,
+}
+
+impl Finished<'_> {
+    /// Returns a clause that names the texts, if they are not those of the suite's release; else nothing.
+    fn text_clause(&self) -> String {
+        let other = self.text.filter(|text| *text != TextRelease::newest());
+        other.map(|text| format!(", by the texts of ONNX {text}")).unwrap_or_default()
+    }
 }
 
 /// Consumes the events of a run: `started`, `case_ended` for each case, `cases_ended`, and `finished` unless the run is
@@ -144,7 +155,7 @@ impl Reporter for JunitReporter {
     }
 
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
-        let text = junit::report(&run.runtime.name, &self.collected.results);
+        let text = junit::report(&format!("{}{}", run.runtime.name, run.text_clause()), &self.collected.results);
         write(&self.path, &text.map_err(|error| failed(&self.path, error))?)
     }
 }
@@ -155,7 +166,7 @@ pub struct MarkdownReporter(pub PathBuf);
 
 impl Reporter for MarkdownReporter {
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
-        write(&self.0, &ci_summary::markdown(run.runtime, run.gate))
+        write(&self.0, &ci_summary::markdown(run.runtime, run.gate, &run.text_clause()))
     }
 }
 
@@ -200,11 +211,14 @@ mod tests {
         for (result, verdict) in &verdicts {
             all.case_ended(result, *verdict).unwrap();
         }
-        let error = all.finished(&Finished { runtime: &runtime, gate: &gate, elapsed: Duration::ZERO }).unwrap_err();
+        let text = "1.18.0".parse().ok();
+        let finished = Finished { runtime: &runtime, gate: &gate, text, elapsed: Duration::ZERO };
+        let error = all.finished(&finished).unwrap_err();
         assert!(error.place.ends_with("summary.md"), "{error}");
         drop(all);
         assert_eq!(collected.results, verdicts);
         let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+        assert!(read(&junit).contains("\"onnx-conformance mine, by the texts of ONNX 1.18.0\""), "{}", read(&junit));
         assert!(read(&junit).contains("tests=\"2\"") && read(&badge).contains("50.0 % of 2 cases"));
     }
 }

@@ -1,8 +1,9 @@
 //! One page of what an operator version is: signature, formula, shape, changes, and rules with examples.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use onnx_conformance_cases::case::TextLevel;
 use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf};
 use onnx_conformance_cases::suite::recorded_cases;
 use onnx_conformance_harness::escape::line;
@@ -92,6 +93,9 @@ struct Page<'a> {
     behaviours: BTreeSet<&'a str>,
 }
 
+/// The name of a case or refusal, and the level that the texts of some releases give it.
+type Named<'a> = (&'a str, Option<TextLevel>);
+
 /// A rule and its id.
 type Rule<'a> = (&'a str, &'a ConstraintFile);
 
@@ -133,24 +137,29 @@ impl<'a> Page<'a> {
         rule.about.is_empty() || rule.about.iter().any(|name| has(name))
     }
 
-    /// Returns the names of a rule's cases that the version has.
-    fn cases(&self, id: &str) -> Vec<&'a str> {
+    /// Returns the names of a rule's cases that the version has, each with the level that some texts give it.
+    fn cases(&self, id: &str) -> Vec<Named<'a>> {
         let cases = self.file.cases.iter().filter(|case| case.constraint.as_deref() == Some(id));
         let is_there =
-            |name: &&str| self.behaviours.contains(name) || self.behaviours.contains(format!("large/{name}").as_str());
-        cases.map(|case| case.name.as_str()).filter(is_there).collect()
+            |name: &str| self.behaviours.contains(name) || self.behaviours.contains(format!("large/{name}").as_str());
+        cases.map(|case| (case.name.as_str(), case.text_level())).filter(|(name, _)| is_there(name)).collect()
     }
 
-    /// Returns the names of a rule's refusals that the version has.
-    fn refusals(&self, id: &str) -> Vec<&'a str> {
+    /// Returns the names of a rule's refusals that the version has, each with the level that some texts give it.
+    fn refusals(&self, id: &str) -> Vec<Named<'a>> {
         let refusals = self.file.refuse.iter().filter(|case| case.constraint.as_deref() == Some(id));
-        let is_there = |name: &&str| self.behaviours.contains(format!("refuse/{name}").as_str());
-        refusals.map(|case| case.name.as_str()).filter(is_there).collect()
+        let is_there = |name: &str| self.behaviours.contains(format!("refuse/{name}").as_str());
+        refusals.map(|case| (case.name.as_str(), case.text_level())).filter(|(name, _)| is_there(name)).collect()
     }
 
     /// Adds a rule with examples. The formula is at the head of the page already.
     fn rule(&self, text: &mut String, id: &str, rule: &ConstraintFile) {
         let (cases, refusals) = (self.cases(id), self.refusals(id));
+        let mut decided: BTreeMap<TextLevel, Vec<&str>> = BTreeMap::new();
+        for (name, level) in cases.iter().chain(&refusals) {
+            level.iter().for_each(|level| decided.entry(*level).or_default().push(name));
+        }
+        let [cases, refusals] = [cases, refusals].map(|named| named.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         // The formula is at the head of the page.
         let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
         let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
@@ -161,6 +170,9 @@ impl<'a> Page<'a> {
             if !names.is_empty() {
                 let _ = writeln!(text, "      {title}: {}", line(&names.join(", ")));
             }
+        }
+        for (level, names) in decided {
+            let _ = writeln!(text, "      {level}: {}", line(&names.join(", ")));
         }
         let examples = cases.iter().filter_map(|name| entry(self.source, "cases:", name));
         let examples = examples.filter(|lines| lines.len() <= LINES).take(EXAMPLES);

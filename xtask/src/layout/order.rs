@@ -26,13 +26,15 @@ const HEAD: [&str; 19] = [
 ];
 
 /// Keys of a rule and of a change of meaning, in order.
-const RULE: [&str; 10] = ["says", "was", "change", "before", "about", "where", "silent", "note", "cases", "refuse"];
+const RULE: [&str; 11] =
+    ["says", "was", "change", "before", "about", "where", "silent", "text", "note", "cases", "refuse"];
 
 /// Keys of a case, a refusal and a shared part of cases, in order.
-const CASE: [&str; 32] = [
+const CASE: [&str; 33] = [
     "name",
     "note",
     "level",
+    "text",
     "why",
     "edge",
     "since",

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use onnx_conformance_subject::{Named, Output};
 use serde::{Deserialize, Serialize};
 
+use crate::case::level::{Level, TextLevel};
+use crate::case::text::TextRelease;
 use crate::case::{Evidence, Expected, OutputEvidence};
 
 /// A model, its inputs, and the expectation.
@@ -27,6 +29,8 @@ pub struct Case {
     pub rule: Option<RuleRef>,
     /// Level of the expectation: required, recommended or open.
     pub level: Level,
+    /// The level by the texts of some releases, if they decide it.
+    pub text: Option<TextLevel>,
     /// The reason for a level below required; empty if `note` or the operator says it.
     pub why: String,
     /// The note of the op.yaml on the case; may be empty.
@@ -59,12 +63,20 @@ impl Case {
             refusal: None,
             rule: None,
             level: Level::Required,
+            text: None,
             why: String::new(),
             note: String::new(),
             is_edge: false,
             is_hostile: false,
             evidence: Vec::new(),
             judged: None,
+        }
+    }
+
+    /// Sets the level to that by the text of a release.
+    pub fn judge_by(&mut self, text: TextRelease) {
+        if let Some(decided) = self.text {
+            self.level = decided.by(text);
         }
     }
 
@@ -263,30 +275,6 @@ impl fmt::Display for RefusalClass {
         f.pad(match self {
             RefusalClass::Static => "refusal/static",
             RefusalClass::Value => "refusal/value",
-        })
-    }
-}
-
-/// Level of an expectation: required, recommended or open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Stated by the standard.
-    #[default]
-    Required,
-    /// Implied by the standard, or generally accepted.
-    Recommended,
-    /// Left open by the standard. The result is recorded and never judged.
-    Open,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Level::Required => "required",
-            Level::Recommended => "recommended",
-            Level::Open => "open",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Error reports for mistakes in an op.yaml.
 
 mod changes;
+mod text;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::OperatorVersion;

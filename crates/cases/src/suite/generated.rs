@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 
-use crate::case::{Case, digest, digest_of_texts, read_text};
+use crate::case::{Case, TextRelease, digest, digest_of_texts, read_text};
 use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
 use crate::suite::records::{RecordParts, digest_of_sources, path_of};
 use crate::suite::walk::walk;
@@ -16,6 +16,8 @@ use crate::suite::{CaseGroup, Source, SuiteError};
 #[derive(Debug)]
 pub struct Generated {
     files: OnceLock<Files>,
+    /// The release whose texts decide the levels.
+    text: TextRelease,
 }
 
 /// The sources of the cases.
@@ -36,12 +38,19 @@ struct Record {
 impl Generated {
     /// Returns the cases of the embedded op.yaml files. Nothing is read before it is needed.
     pub fn embedded() -> Generated {
-        Generated { files: OnceLock::new() }
+        Generated { files: OnceLock::new(), text: TextRelease::newest() }
     }
 
     /// Returns the cases of these op.yaml files.
     pub fn new(operators: OperatorCatalog) -> Generated {
-        Generated { files: OnceLock::from(Files { operators, records: BTreeMap::new() }) }
+        let files = OnceLock::from(Files { operators, records: BTreeMap::new() });
+        Generated { files, text: TextRelease::newest() }
+    }
+
+    /// Returns the cases with their levels by the texts of this release, instead of those of the suite's.
+    #[must_use]
+    pub fn by_text(self, text: TextRelease) -> Generated {
+        Generated { text, ..self }
     }
 
     fn files(&self) -> &Files {
@@ -122,7 +131,11 @@ impl Source for Generated {
     }
 
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(cases(&self.files().operators, &version(group)?, wanted)?)
+        let mut cases = cases(&self.files().operators, &version(group)?, wanted)?;
+        for case in &mut cases {
+            case.judge_by(self.text);
+        }
+        Ok(cases)
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
@@ -130,6 +143,10 @@ impl Source for Generated {
     }
 
     fn check(&self, group: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
+        // Records have the levels by the text of the suite's release.
+        if self.text != TextRelease::newest() {
+            return Ok(());
+        }
         let version = version(group)?;
         let files = self.files();
         let recorded = files.record(&version).and_then(|record| record.parts.digest(version.since));

@@ -28,7 +28,9 @@ pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
 pub use hostile::HostileCases;
 pub use ir::{IrCases, remove_temporary};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};
-pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};
+pub use records::{
+    OperatorRecord, VersionRecord, later_texts, recorded_cases, recorded_digests, records, stale_records,
+};
 pub use releases::{
     FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, sha256,
     short, write_pack,

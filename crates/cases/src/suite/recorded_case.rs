@@ -10,7 +10,7 @@ use onnx_conformance_check::settings::{Settings, type_arguments};
 use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};
 
-use crate::case::{Case, CaseDigest, CaseId, CaseOpset, Level, RefusalClass, type_in_id};
+use crate::case::{Case, CaseDigest, CaseId, CaseOpset, Level, RefusalClass, TextLevel, TextRelease, type_in_id};
 
 /// A case from the specs, as recorded in `records/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct RecordedCase {
 pub struct CaseFacts {
     /// Level of the expectation: required, recommended or open.
     pub level: Level,
+    /// The level by the texts of some releases, if they decide it.
+    pub text: Option<TextLevel>,
     /// The part of the case from which a runtime can know that it must refuse; `None` if the case must run.
     pub refusal: Option<RefusalClass>,
     /// True if the case is about special values.
@@ -65,12 +67,18 @@ impl CaseFacts {
         };
         CaseFacts {
             level: case.level,
+            text: case.text,
             refusal,
             is_edge: case.is_edge,
             default_domain_opset: default_domain_opset.and_then(|import| u32::try_from(import.version()).ok()),
             types,
             settings,
         }
+    }
+
+    /// Returns the level of the expectation by the text of a release.
+    pub fn level_by(&self, text: TextRelease) -> Level {
+        self.text.map_or(self.level, |decided| decided.by(text))
     }
 
     /// Returns the requirements of the case of this id.
@@ -88,6 +96,7 @@ impl CaseFacts {
         let (kind, settings) = text.split_once(';').unwrap_or((text, ""));
         let mut facts = CaseFacts {
             level: Level::Required,
+            text: None,
             refusal: None,
             is_edge: false,
             default_domain_opset: None,
@@ -102,6 +111,7 @@ impl CaseFacts {
                 "edge" => facts.is_edge = true,
                 "refusal/static" => facts.refusal = Some(RefusalClass::Static),
                 "refusal/value" => facts.refusal = Some(RefusalClass::Value),
+                _ if word.contains("..") => facts.text = Some(TextLevel::parse(word)?),
                 _ if word.contains('=') => {
                     facts.types.insert(word.to_owned());
                 }
@@ -115,6 +125,7 @@ impl CaseFacts {
 impl fmt::Display for CaseFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.level)?;
+        self.text.iter().try_for_each(|decided| write!(f, " {}", decided.word()))?;
         self.refusal.iter().try_for_each(|class| write!(f, " {class}"))?;
         self.default_domain_opset.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
         f.write_str(if self.is_edge { " edge" } else { "" })?;
@@ -164,6 +175,7 @@ mod tests {
             "open edge; +roi mode=cubic rank=4",
             "recommended refusal/value",
             "required ai.onnx-25; rank=2",
+            "open required/1.10.0.. edge; rank=1",
             "required edge T1=double T2=string; rank=2",
         ] {
             assert_eq!(CaseFacts::parse(text).unwrap().to_string(), text);

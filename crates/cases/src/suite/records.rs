@@ -14,7 +14,7 @@ use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 
-use crate::case::{Case, CaseDigest, digest_of_texts, digests};
+use crate::case::{Case, CaseDigest, TextRelease, digest_of_texts, digests};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
 use crate::suite::recorded_case::{CaseFacts, RecordedCase};
 
@@ -312,6 +312,13 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
         OperatorRecord::embedded(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
     };
     cell.and_then(|cell| cell.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the releases later than the suite's whose texts decide the level of a recorded case.
+pub fn later_texts() -> BTreeSet<TextRelease> {
+    let facts = embedded_texts().filter_map(|(_, text)| RecordParts::split(text)).flat_map(|parts| parts.facts);
+    let decided = facts.filter(|facts| facts.contains("..")).filter_map(|facts| CaseFacts::parse(facts)?.text);
+    decided.flat_map(|decided| decided.texts.ends()).filter(|release| *release > TextRelease::newest()).collect()
 }
 
 /// Returns the path of the record of an operator.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _, Write};
 
-use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::case::{TextRelease, Variant};
 use onnx_conformance_subject::Declaration;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,10 @@ pub struct Header {
     pub suite: String,
     /// The digest of the sources of the suite's cases. If it is the same, so are the cases.
     pub digest: String,
+    /// The release whose texts decide the levels of the cases; `None` for the cases of a folder, whose levels are fixed, and in a
+    /// file of a program that did not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextRelease>,
     /// The version of the program that ran them.
     pub tool: String,
     /// The runtime under test.
@@ -72,13 +76,14 @@ pub struct Selected {
 }
 
 impl Header {
-    /// Creates the header of a run of a runtime on this machine.
+    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Header {
             format: FORMAT,
             suite: version.clone(),
             digest,
+            text: Some(TextRelease::newest()),
             tool: version,
             runtime,
             date: None,
@@ -87,9 +92,28 @@ impl Header {
         }
     }
 
-    /// Returns the version and digest of the suite, as an expectation file names it: `0.1.0 08fcdb34d27a364b`.
+    /// Returns the version and digest of the suite, as an expectation file names it: `0.1.0 08fcdb34d27a364b`. Texts of another
+    /// release than the suite's follow: `0.1.0 08fcdb34d27a364b text 1.18.0`.
     pub fn suite_text(&self) -> String {
-        format!("{} {}", self.suite, self.digest)
+        let text = self.other_text().map(|text| format!(" text {text}")).unwrap_or_default();
+        format!("{} {}{text}", self.suite, self.digest)
+    }
+
+    /// Returns the release whose texts decide the levels, if it is not the suite's.
+    pub fn other_text(&self) -> Option<TextRelease> {
+        self.text.filter(|text| *text != TextRelease::newest())
+    }
+
+    /// Returns the releases whose texts decide the levels in this run and in another, if they differ.
+    pub fn texts_if_other_than(&self, other: &Header) -> Option<[TextRelease; 2]> {
+        let texts = [self.text?, other.text?];
+        (texts[0] != texts[1]).then_some(texts)
+    }
+
+    /// Sets the release whose texts decide the levels of the cases; `None` for the cases of a folder.
+    #[must_use]
+    pub fn by_text(self, text: Option<TextRelease>) -> Header {
+        Header { text, ..self }
     }
 
     /// Sets the date of the run, such as `2026-01-31`.
@@ -277,6 +301,20 @@ mod tests {
         assert_eq!(header.machine.features, Some(ProcessorFeature::here()));
         let older: Machine = serde_json::from_str(r#"{"os":"linux","arch":"x86_64","cpus":8}"#).unwrap();
         assert_eq!(older.features, None);
+    }
+
+    #[test]
+    fn a_header_names_its_text_and_an_older_file_has_none() {
+        let line = String::from_utf8(text()).unwrap().lines().next().unwrap().to_owned();
+        let written = format!("\"text\":\"{}\",", TextRelease::newest());
+        assert!(line.contains(&written), "{line}");
+        let with = |text: &str| serde_json::from_str::<Header>(&line.replace(&written, text)).unwrap();
+        let (own, other, older) = (with(&written), with("\"text\":\"1.18.0\","), with(""));
+        assert_eq!((own.other_text(), older.text), (None, None));
+        assert_eq!(other.other_text(), "1.18.0".parse().ok());
+        assert_eq!(other.suite_text(), format!("{} text 1.18.0", own.suite_text()));
+        assert!(own.texts_if_other_than(&other).is_some_and(|[own, other]| own > other));
+        assert!(own.texts_if_other_than(&own).is_none() && own.texts_if_other_than(&older).is_none());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::case::Level;
+use crate::case::{Level, TextLevel, TextRange};
 use crate::generate::file::accuracy::AccuracyFile;
 use crate::generate::file::alternatives::{Label, OneOrEach};
 use crate::generate::file::expression::Size;
@@ -123,6 +123,8 @@ pub struct ConstraintFile {
     pub rule_of: Option<RuleOf>,
     /// The inputs, outputs and attributes that it is about.
     pub about: Vec<String>,
+    /// The releases whose texts state it, unless all do. Its cases are open by other texts.
+    pub text: Option<TextRange>,
     /// A remark for readers.
     pub note: String,
 }
@@ -151,6 +153,8 @@ struct ConstraintParts {
     /// The inputs, outputs and attributes that it is about, or `types`.
     #[serde(default)]
     about: Vec<String>,
+    /// The releases whose texts state it, unless all do. Its cases are open by other texts.
+    text: Option<TextRange>,
     /// A remark for readers.
     #[serde(default)]
     note: String,
@@ -195,7 +199,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConstraintFile, A::Error> {
-        let ConstraintParts { says, change, before, about, note, cases, refuse } =
+        let ConstraintParts { says, change, before, about, text, note, cases, refuse } =
             ConstraintParts::deserialize(MapAccessDeserializer::new(map))?;
         let (says, rule_of) = match (says, change, before) {
             (Some(says), None, None) => (says, None),
@@ -203,7 +207,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
             (None, None, Some(since)) => (String::new(), Some(RuleOf::Before(since))),
             _ => return Err(A::Error::custom("a rule has exactly one of `says`, `change` and `before`")),
         };
-        Ok(ConstraintFile { says, cases, refuse, line: None, rule_of, about, note })
+        Ok(ConstraintFile { says, cases, refuse, line: None, rule_of, about, text, note })
     }
 }
 
@@ -266,6 +270,8 @@ pub struct CaseFile {
     /// Level of the expectation: required, recommended or open.
     #[serde(default)]
     pub level: Level,
+    /// The releases whose texts decide the level, unless all do. By other texts the case is open.
+    pub text: Option<TextRange>,
     /// The reason for a level below required.
     #[serde(default)]
     pub why: String,
@@ -335,6 +341,11 @@ impl CaseFile {
     /// Returns true if the case may apply to the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
+    }
+
+    /// Returns the level by the texts of some releases, if they decide it.
+    pub fn text_level(&self) -> Option<TextLevel> {
+        self.text.map(|texts| TextLevel { level: self.level, texts })
     }
 }
 
@@ -467,6 +478,8 @@ pub struct RefusalFile {
     /// Level of the refusal: required, recommended or open.
     #[serde(default)]
     pub level: Level,
+    /// The releases whose texts decide the level, unless all do. By other texts the refusal is open.
+    pub text: Option<TextRange>,
     /// The reason for a level below required.
     #[serde(default)]
     pub why: String,
@@ -493,6 +506,11 @@ impl RefusalFile {
     /// Returns true if the refusal may apply to the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
+    }
+
+    /// Returns the level by the texts of some releases, if they decide it.
+    pub fn text_level(&self) -> Option<TextLevel> {
+        self.text.map(|texts| TextLevel { level: self.level, texts })
     }
 }
 

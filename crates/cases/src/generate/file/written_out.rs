@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{Changes, MeaningChange, OperatorVersion};
 
-use crate::case::Level;
+use crate::case::{Level, TextRange};
 use crate::generate::file::anchors::first_anchor;
-use crate::generate::file::op_file::{CaseFile, ConstraintFile, GivenFile, OperatorFile, RuleOf};
+use crate::generate::file::op_file::{CaseFile, ConstraintFile, GivenFile, OperatorFile, RefusalFile, RuleOf};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
 use crate::generate::file::type_list::{TypeGroups, UnknownType};
@@ -113,6 +113,48 @@ pub(crate) fn expand_shorthands(
         return Err(source.error(place, format!("no case uses '{name}' of `given`"), help));
     }
     Ok(file)
+}
+
+/// Gives cases and refusals the texts of their rule, unless they have their own, and checks that texts decide each level.
+pub(crate) fn inherit_texts(source: YamlText<'_>, file: &mut OperatorFile) -> Result<(), Box<YamlError>> {
+    let OperatorFile { cases, refuse, constraints, .. } = file;
+    let inherit =
+        |name: &str, constraint: Option<&str>, level: Level, text: &mut Option<TextRange>, reasons: [&String; 2]| {
+            let rule = constraint.and_then(|id| constraints.get(id));
+            let of_rule = rule.and_then(|rule| rule.text).filter(|_| level != Level::Open);
+            check_text(source, name, level, *text)?;
+            *text = text.or(of_rule);
+            let has_reason =
+                reasons.iter().any(|reason| !reason.is_empty()) || rule.is_some_and(|rule| !rule.note.is_empty());
+            if text.is_some() && !has_reason {
+                let help = "add `why`: what the other texts say, and why they leave the case open";
+                let message = format!("'{name}' is open by some texts without a reason");
+                return Err(source.error_at_case(name, message, Some(help.to_owned())));
+            }
+            Ok(())
+        };
+    for case in cases {
+        let CaseFile { name, constraint, level, text, why, note, .. } = case;
+        inherit(name, constraint.as_deref(), *level, text, [why, note])?;
+    }
+    for refusal in refuse {
+        let RefusalFile { name, constraint, level, text, why, note, .. } = refusal;
+        inherit(name, constraint.as_deref(), *level, text, [why, note])?;
+    }
+    Ok(())
+}
+
+/// Checks that a case whose level some texts decide is not open by all of them.
+fn check_text(source: YamlText<'_>, name: &str, level: Level, text: Option<TextRange>) -> Result<(), Box<YamlError>> {
+    if text.is_none() || level != Level::Open {
+        return Ok(());
+    }
+    let help = "omit `text`, or write the level that these texts decide; by other texts the case is open";
+    Err(source.error_at_case(
+        name,
+        format!("'{name}' is open by every text, so `text` decides nothing"),
+        Some(help.to_owned()),
+    ))
 }
 
 /// Checks that a level below required has a reason.

@@ -56,9 +56,11 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
     let model = model(single_node_model(version.spec, planned.opset, &draft, &guess)).map_err(refused)?;
     let Outputs { declared, expected, evidence } =
         Run { version, planned, draft: &draft, is_first: true }.outputs(&model)?;
+    let (level, text) = version.level(planned.case.level, planned.case.text);
     let mut case = Case {
         rule: version.rule(planned.case.constraint.as_deref()),
-        level: version.level(planned.case.level),
+        level,
+        text,
         why: planned.case.why.clone(),
         note: planned.case.note.clone(),
         is_edge: planned.case.edge,
@@ -121,10 +123,12 @@ fn refused(
             draft
         }
     };
+    let (level, text) = version.level(refusal.level, refusal.text);
     Ok(Case {
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
         rule: version.rule(refusal.constraint.as_deref()),
-        level: version.level(refusal.level),
+        level,
+        text,
         why: refusal.why.clone(),
         note: refusal.note.clone(),
         ..Case::new(

@@ -10,7 +10,7 @@ use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Spe
 use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
 use crate::generate::file::type_list::TypeGroups;
-use crate::generate::file::written_out::{expand_shorthands, refuse_anchors};
+use crate::generate::file::written_out::{expand_shorthands, inherit_texts, refuse_anchors};
 use crate::generate::file::yaml_text::{Part, YamlText};
 use crate::generate::plan::changes;
 use crate::generate::plan::concrete::ConcreteCases;
@@ -186,6 +186,7 @@ impl OperatorCatalog {
         if let Some(newest) = newest_first.first() {
             file = self.recipes()?.expand(source, file, newest)?;
         }
+        inherit_texts(source, &mut file)?;
         put_first(source, &mut file)?;
         let places = Places { operators: self, source, file: &file };
         check_names(&places)?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::case::Level;
+use crate::case::{Level, TextRange};
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
@@ -19,6 +19,8 @@ pub(crate) struct PlannedRefusal {
     /// The broken constraint; `None` for a refusal from the signature.
     pub(crate) constraint: Option<String>,
     pub(crate) level: Level,
+    /// The releases whose texts decide the level, unless all do.
+    pub(crate) text: Option<TextRange>,
     pub(crate) why: String,
     pub(crate) note: String,
     /// The position of the control among the planned cases.
@@ -63,7 +65,7 @@ fn broken_signature(
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
     let (why, note) = (violation.why().to_owned(), String::new());
-    Some(PlannedRefusal { id, rule, constraint: None, level, why, note, control, node, name: None })
+    Some(PlannedRefusal { id, rule, constraint: None, level, text: None, why, note, control, node, name: None })
 }
 
 /// Adds the refusals of op.yaml.
@@ -88,6 +90,7 @@ fn add_refusals_of_file(
                 rule: rule.clone(),
                 constraint: file.constraint.clone(),
                 level: file.level,
+                text: file.text,
                 why: file.why.clone(),
                 note: file.note.clone(),
                 control,

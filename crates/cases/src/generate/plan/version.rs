@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OpSpec, OperatorVersion, Specs};
 
-use crate::case::{CaseOpset, Level, RuleRef};
+use crate::case::{CaseOpset, Level, RuleRef, TextLevel, TextRange, TextRelease};
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
 use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
@@ -127,9 +127,11 @@ impl<'a> VersionContext<'a> {
         Some(RuleRef { id: id?.to_owned(), says: constraint.says.clone(), place })
     }
 
-    /// Returns the level of a case of the version. A runtime may refuse a deprecated version, as the checker of ONNX
-    /// does. If it accepts the version, it follows its text.
-    pub(crate) fn level(&self, level: Level) -> Level {
-        if self.spec.deprecated { level.max(Level::Recommended) } else { level }
+    /// Returns the level of a case of the version by the text of the suite's release, and by the texts that decide it. A runtime
+    /// may refuse a deprecated version, as the checker of ONNX does. If it accepts the version, it follows its text.
+    pub(crate) fn level(&self, level: Level, texts: Option<TextRange>) -> (Level, Option<TextLevel>) {
+        let level = if self.spec.deprecated { level.max(Level::Recommended) } else { level };
+        let decided = texts.map(|texts| TextLevel { level, texts });
+        (decided.map_or(level, |decided| decided.by(TextRelease::newest())), decided)
     }
 }
