@@ -29,5 +29,6 @@ mod signals;
 mod site;
 mod snapshot;
 mod streams;
+mod text_releases;
 mod texts;
 mod variants;

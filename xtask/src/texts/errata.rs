@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use onnx_conformance_cases::case::{TextLevel, TextRelease};
+use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_harness::findings::{Finding, Findings, Proof};
-use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
 use super::changes::Change;
 use super::history::{self, ReleaseChanges};
@@ -22,7 +24,7 @@ const OMITTED: &str = "…";
 
 /// Generates the page.
 pub(crate) fn page() -> Result<String> {
-    let (history, findings) = (history::read()?, Findings::embedded()?);
+    let (history, findings, mut decided) = (history::read()?, Findings::embedded()?, decided()?);
     let mut page = String::from(include_str!("errata_head.md"));
     page += "| release | operator versions | changes | removed | added | replaced |\n|---|--:|--:|--:|--:|--:|\n";
     // The release that changed most recently is read most.
@@ -33,13 +35,76 @@ pub(crate) fn page() -> Result<String> {
     let unchanged: Vec<&str> =
         history.iter().filter(|it| it.changes.is_empty()).map(|release| release.release.as_str()).collect();
     let _ = writeln!(page, "\nNo text changed under a fixed number in {}.", unchanged.join(", "));
+    let newest = TextRelease::newest();
+    for (release, cases) in decided.iter().rev().filter(|(release, _)| **release > newest) {
+        let _ = writeln!(
+            page,
+            "\n## ONNX {release}\n\nThis release is later than the suite's, and its sentences are not listed yet."
+        );
+        page += &decided_cases(cases);
+    }
+    decided.retain(|release, _| *release <= newest);
     for ReleaseChanges { release, after, changes } in changed() {
         let _ = writeln!(page, "\n## ONNX {release}\n\nChanges since {after}:\n");
         for change in changes {
             page += &entry(change, findings.all());
         }
+        if let Some(cases) = decided.remove(&release.parse()?) {
+            page += &decided_cases(&cases);
+        }
+    }
+    if let Some((release, cases)) = decided.first_key_value() {
+        let names: Vec<&str> = cases.keys().map(|(operator, _, _)| operator.as_str()).collect();
+        bail!(
+            "specs/{}/op.yaml has `text` with {release}, a release that changed no text; docs/errata.md lists those that did",
+            names.join(", ")
+        );
     }
     Ok(page)
+}
+
+/// Operator, level and reason of cases and refusals whose level a text decides, with their names.
+type DecidedCases = BTreeMap<(String, TextLevel, String), Vec<String>>;
+
+/// Returns the cases whose level a text decides, by the release that does.
+fn decided() -> Result<BTreeMap<TextRelease, DecidedCases>> {
+    let (specs, catalog) = (Specs::embedded(), OperatorCatalog::embedded());
+    let mut decided: BTreeMap<TextRelease, DecidedCases> = BTreeMap::new();
+    let operators = specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name)));
+    for (domain, name) in operators {
+        let Some(since) = specs.versions(domain, name).last() else { continue };
+        let version = OperatorVersion::new(domain, name, since);
+        let file = if catalog.has(&version) { catalog.get(&version)?.0 } else { continue };
+        let reason = |why: &str, constraint: Option<&str>, note: &str| {
+            let of_rule = constraint.and_then(|id| file.constraints.get(id)).map_or("", |rule| rule.note.as_str());
+            [why, of_rule, note].into_iter().find(|text| !text.is_empty()).unwrap_or_default().to_owned()
+        };
+        let cases = file.cases.iter().filter_map(|case| {
+            let reason = reason(&case.why, case.constraint.as_deref(), &case.note);
+            Some((case.text_level()?, reason, case.name.clone()))
+        });
+        let refusals = file.refuse.iter().filter_map(|refusal| {
+            let reason = reason(&refusal.why, refusal.constraint.as_deref(), &refusal.note);
+            Some((refusal.text_level()?, reason, format!("refuse/{}", refusal.name)))
+        });
+        for (level, reason, case) in cases.chain(refusals) {
+            for release in level.texts.ends() {
+                let key = (format!("{domain}/{name}"), level, reason.clone());
+                decided.entry(release).or_default().entry(key).or_default().push(case.clone());
+            }
+        }
+    }
+    Ok(decided)
+}
+
+/// Formats the cases that a release decides.
+fn decided_cases(cases: &DecidedCases) -> String {
+    let mut text = String::from("\nCases that this release decides:\n\n");
+    for ((operator, level, reason), names) in cases {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(text, "- `{operator}`: {}: {level}. {}", names.join(", "), escaped(reason.trim_end()));
+    }
+    text
 }
 
 /// Formats the row of a release.
@@ -174,6 +239,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::case::Level;
 
     fn change(places: &[&str], removed: &[&str], added: &[&str]) -> Change {
         let sentences = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
@@ -206,6 +272,21 @@ mod tests {
         let body = change(&["ai.onnx/Abs-6 body 6"], &["y = A (x)"], &["y = B (x)"]);
         let shown = super::entry(&body, [].into_iter());
         assert!(shown.ends_with("before: `y = A (x)`\n  - after: `y = B (x)`\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_case_is_named_at_each_end_of_its_texts() {
+        let all = decided().unwrap();
+        let is_zeros = |((operator, _, reason), names): (&(String, TextLevel, String), &Vec<String>)| {
+            operator == "ai.onnx/DynamicQuantizeLinear" && *names == ["zeros"] && reason.contains("divide 0 by it")
+        };
+        let zeros = all.iter().filter(|(_, cases)| cases.iter().any(is_zeros));
+        assert_eq!(zeros.map(|(release, _)| release.to_string()).collect::<Vec<_>>(), ["1.24.0"]);
+        let level = TextLevel { level: Level::Required, texts: "1.10.0..1.18.0".parse().unwrap() };
+        let key = ("ai.onnx/Abs".to_owned(), level, "A [b].".to_owned());
+        let shown = decided_cases(&[(key, vec!["a".to_owned(), "refuse/b".to_owned()])].into());
+        let entry = format!("- `ai.onnx/Abs`: `a`, `refuse/b`: {level}. A \\[b\\].\n");
+        assert_eq!(shown, format!("\nCases that this release decides:\n\n{entry}"));
     }
 
     #[test]

@@ -200,9 +200,11 @@ fn dynamic_quantize(call: &Call<'_>) -> Result {
         }
         (min, greatest) = (min.min(value), greatest.max(value));
     }
-    let scale = float(float(greatest - min) / MOST);
+    let range = float(greatest - min);
+    // If all data are zero, the scale is 1. That is the text of ONNX 1.24.0; before, the body divides by a scale of 0.
+    let scale = if range == 0.0 { 1.0 } else { float(range / MOST) };
     let zero = float(0.0 - float(min / scale)).clamp(0.0, MOST).round_ties_even();
-    // If all data are zero, the body casts 0 / 0, which is undefined. The zero point is 0 here.
+    // A range that is too small gives a scale of 0, and the body casts 0 / 0, which is undefined. The zero point is 0 here.
     let zero = if zero.is_nan() { 0.0 } else { zero };
     let quantized = values.into_iter().map(|value| {
         let sum = float(value / scale).round_ties_even() + zero;
@@ -349,14 +351,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dynamic_scale_is_rounded_to_float_and_may_be_zero() {
+    fn a_dynamic_scale_is_rounded_to_float_and_is_one_for_zeros() {
         let run = |values: &[f64]| {
             let node = node("DynamicQuantizeLinear", 11).input(floats(&[values.len()], values)).outputs(3);
             node.run().unwrap().iter().filter_map(Value::as_tensor).map(Tensor::floats).collect::<Vec<_>>()
         };
         // The quotient by the float scale is 6.5000002, which float rounds to a tie.
         assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
-        assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
+        assert_eq!(run(&[0.0, -0.0]), [vec![0.0, 0.0], vec![1.0], vec![0.0]]);
+        assert_eq!(run(&[0.0, 1e-45])[1..], [vec![0.0], vec![0.0]]);
         assert!(run(&[])[0].is_empty());
     }
 }
