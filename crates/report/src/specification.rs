@@ -159,7 +159,8 @@ impl<'a> Page<'a> {
         for (name, level) in cases.iter().chain(&refusals) {
             level.iter().for_each(|level| decided.entry(*level).or_default().push(name));
         }
-        let [cases, refusals] = [cases, refusals].map(|named| named.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        let [cases, refusals] =
+            [cases, refusals].map(|named| named.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         // The formula is at the head of the page.
         let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
         let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
