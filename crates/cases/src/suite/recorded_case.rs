@@ -83,7 +83,12 @@ impl CaseFacts {
 
     /// Returns the requirements of the case of this id.
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
-        let mut opsets = vec![(version.domain.clone(), opset_of(version, id))];
+        self.needs_at(opset_of(version, id), version)
+    }
+
+    /// Returns the requirements of a case whose model imports this opset of the domain of its operator version.
+    pub fn needs_at(&self, opset: u32, version: &OperatorVersion) -> Needs {
+        let mut opsets = vec![(version.domain.clone(), opset)];
         opsets.extend(self.default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
         let releases = Specs::embedded().releases().ok();
         let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));

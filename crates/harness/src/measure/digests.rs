@@ -7,17 +7,19 @@ use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_cases::suite::{Generated, Suite, recorded_digests};
-use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::spec::{OperatorVersion, Releases, Specs};
 
 use crate::measure::unchanged::{ChangedCases, unchanged_since};
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or `onnx-1.23.2 0ece0b9734595527` for cases of
 /// no operator. They are copied from `records/` and the suite at the time of the measurement, and show which cases have changed
-/// since then.
+/// since then. When a new release takes over the results of the tests that it has in the same form, its line lists the others:
+/// `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...` has the opsets that were the last ones when
+/// the cases `@opset=last` were measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,
-    /// By the first part of ids.
+    /// By the first part of ids, each with the rest of the ids that were not measured.
     others: BTreeMap<String, String>,
 }
 
@@ -26,20 +28,20 @@ pub struct MeasuredDigests {
 pub struct UnchangedCases {
     /// Operator versions, each with the cases that are new or changed; `None` if all are unchanged.
     versions: BTreeMap<OperatorVersion, Option<&'static ChangedCases>>,
-    /// First parts of the ids of cases of no operator.
-    others: BTreeSet<String>,
+    /// First parts of the ids of cases of no operator, each with the rest of the ids that were not measured.
+    others: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl UnchangedCases {
     /// Returns true if the case was measured as it is now.
     pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        match version {
-            Some(version) => {
-                let changed = self.versions.get(version);
-                changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
-            }
-            None => self.others.contains(first_part(id)),
-        }
+        let Some(version) = version else {
+            let first = first_part(id);
+            let rest = id.path.strip_prefix(first).map_or("", |rest| rest.trim_start_matches('/'));
+            return self.others.get(first).is_some_and(|unmeasured| !unmeasured.contains(rest));
+        };
+        let changed = self.versions.get(version);
+        changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
     }
 }
 
@@ -48,6 +50,9 @@ fn first_part(id: CaseId<'_>) -> &str {
 }
 
 impl MeasuredDigests {
+    /// Name of the line with the last opsets.
+    const OPSETS: &str = "opsets";
+
     /// File name extension.
     pub(crate) const EXTENSION: &str = "digests";
 
@@ -81,10 +86,17 @@ impl MeasuredDigests {
         }
         let measured = recorded_digests().filter(|(version, _)| versions.contains(version));
         let others = outside_operators().iter().filter(|(name, _)| others.contains(name.as_str()));
+        let others = others.map(|(name, digest)| (name.clone(), digest.clone()));
         MeasuredDigests {
             versions: measured.map(|(version, digest)| (version, digest.to_owned())).collect(),
-            others: others.map(|(name, digest)| (name.clone(), digest.clone())).collect(),
+            others: others.chain([(Self::OPSETS.to_owned(), newest_opsets())]).collect(),
         }
+    }
+
+    /// Returns the opset of a domain that was the last one at the time of the measurement, if the file has it.
+    pub(super) fn last_opset(&self, domain: &str) -> Option<u32> {
+        let mut opsets = self.others.get(Self::OPSETS)?.split(' ').filter_map(|word| word.split_once('='));
+        opsets.find(|(name, _)| *name == domain)?.1.parse().ok()
     }
 
     /// Copies the digests of groups, by name, from an earlier measurement, since they were not measured again.
@@ -102,11 +114,12 @@ impl MeasuredDigests {
             let changed = if before == now { None } else { Some(unchanged_since(&version, before, now)?) };
             Some((version, changed))
         };
-        let others = outside_operators().iter().filter(|(name, now)| self.others.get(*name) == Some(*now));
-        UnchangedCases {
-            versions: recorded_digests().filter_map(still_measured).collect(),
-            others: others.map(|(name, _)| name.clone()).collect(),
-        }
+        let others = outside_operators().iter().filter_map(|(name, now)| {
+            let mut words = self.others.get(name)?.split(' ');
+            let is_same = words.next() == Some(now);
+            is_same.then(|| (name.clone(), words.map(str::to_owned).collect()))
+        });
+        UnchangedCases { versions: recorded_digests().filter_map(still_measured).collect(), others: others.collect() }
     }
 
     /// Returns the digests of operator versions.
@@ -131,6 +144,13 @@ impl MeasuredDigests {
     }
 }
 
+/// Formats the newest opsets by domain.
+fn newest_opsets() -> String {
+    let newest = Specs::embedded().releases().ok().and_then(Releases::newest);
+    let opsets = newest.iter().flat_map(|release| &release.opsets);
+    opsets.map(|(domain, opset)| format!("{domain}={opset}")).collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the current digests of the project's cases of no operator, by the first part of their ids.
 fn outside_operators() -> &'static BTreeMap<String, String> {
     static DIGESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
@@ -142,8 +162,6 @@ fn outside_operators() -> &'static BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_reference::spec::Specs;
-
     use super::*;
 
     #[test]
@@ -159,6 +177,8 @@ mod tests {
             |unchanged: UnchangedCases| unchanged.versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>();
         assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
         assert_eq!(names(measured.unchanged()), ["ai.onnx/Abs-6", "ai.onnx/Abs-13"]);
+        assert_eq!(measured.last_opset("ai.onnx"), Specs::embedded().newest_opset("").ok());
+        assert_eq!(MeasuredDigests::parse("opsets ai.onnx=9 ai.onnx.ml=2\n").last_opset("ai.onnx.ml"), Some(2));
         let text = measured.to_text();
         let line = text.lines().find(|line| line.starts_with("ai.onnx/Abs-13 ")).unwrap();
         let changed = MeasuredDigests::parse(&text.replace(line, "ai.onnx/Abs-13 0123456789abcdef"));
@@ -179,6 +199,20 @@ mod tests {
         let changed = MeasuredDigests::parse(&measured.to_text().replace(&line, "hostile 0123456789abcdef"));
         assert!(contains(&changed.unchanged(), &id) && !contains(&changed.unchanged(), "hostile/other/y"));
         assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
+    }
+
+    #[test]
+    fn a_release_that_took_over_results_lists_the_tests_without_one() {
+        let release = Specs::embedded().newest_release();
+        let [measured, changed] = ["node/test_abs", "node/test_abs_new"].map(|test| format!("onnx-{release}/{test}"));
+        let text = MeasuredDigests::for_cases([measured.as_str()]).to_text();
+        let line = text.lines().find(|line| line.starts_with("onnx-")).unwrap();
+        let text = text.replace(line, &format!("{line} node/test_abs_new"));
+        let digests = MeasuredDigests::parse(&text);
+        assert_eq!(digests.to_text(), text);
+        let unchanged = digests.unchanged();
+        assert!(unchanged.contains(CaseId::parse(&measured), None));
+        assert!(!unchanged.contains(CaseId::parse(&changed), None));
     }
 
     #[test]

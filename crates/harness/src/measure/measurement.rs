@@ -1,7 +1,7 @@
 //! The measurement of one version of a runtime.
 
-use onnx_conformance_cases::case::{Case, CaseId, Level};
-use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, recorded_cases};
+use onnx_conformance_cases::case::{Case, CaseId, CaseOpset, Level};
+use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, opset_of, recorded_cases};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
 
@@ -21,6 +21,8 @@ pub struct Measurement {
     /// Cases that are unchanged since the measurement. `None` without digests, for example for a user's own file: all are then
     /// taken as unchanged.
     unchanged: Option<UnchangedCases>,
+    /// The digests, which have the last opsets of that time.
+    digests: Option<MeasuredDigests>,
 }
 
 /// Outcome of a case on a runtime.
@@ -48,9 +50,10 @@ impl Measurement {
             );
             return Err(ExpectationError::Header { path: file.path().to_owned(), fault });
         }
-        let unchanged = digests.map(|text| MeasuredDigests::parse(text).unchanged());
+        let digests = digests.map(MeasuredDigests::parse);
+        let unchanged = digests.as_ref().map(MeasuredDigests::unchanged);
         let takes = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
-        Ok(Some(Measurement { entries, version, takes, unchanged }))
+        Ok(Some(Measurement { entries, version, takes, unchanged, digests }))
     }
 
     /// Returns the name of the runtime.
@@ -135,6 +138,10 @@ impl Measurement {
                 None,
             ));
         };
+        // At another opset than today's, the runtime was given another file.
+        if self.opset_when_measured(&version, parsed) != opset_of(&version, parsed) {
+            return None;
+        }
         let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
         let outcome = match self.outcome(&version, case) {
             Measured::Ended(outcome) => outcome,
@@ -202,9 +209,17 @@ impl Measurement {
         self.takes.has_ir(i64::from(lowest.max(3))) && self.takes.has_opset(domain, i64::from(opset))
     }
 
-    /// Returns true if the runtime accepts files with the opset and IR version of a case.
+    /// Returns the opset of a case when it was measured. The last opset was another one before a release that added opsets.
+    fn opset_when_measured(&self, version: &OperatorVersion, id: CaseId<'_>) -> u32 {
+        let now = opset_of(version, id);
+        let then = || self.digests.as_ref()?.last_opset(&version.domain);
+        let last = matches!(id.opset(), Some(CaseOpset::Last)).then(then).flatten();
+        last.map_or(now, |last| last.min(now))
+    }
+
+    /// Returns true if the runtime accepted files with the opset and IR version that a case had when it was measured.
     fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
-        let needs = facts.needs(version, id);
+        let needs = facts.needs_at(self.opset_when_measured(version, id), version);
         self.takes.has_ir(i64::from(needs.ir))
             && needs.opsets.iter().all(|(domain, opset)| self.takes.has_opset(domain, i64::from(*opset)))
     }
@@ -213,6 +228,27 @@ impl Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_opset_is_that_of_the_measurement() {
+        let last = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float@opset=last";
+        let newest = Specs::embedded().newest_opset("").unwrap();
+        let text = |opset: u32| {
+            format!(
+                "runtime: a\nversion: 1.2\nexact: true\naccepts: {{ir: [3, 99], opsets: {{ai.onnx: [1, {opset}]}}}}\nexpect: []\n"
+            )
+        };
+        let version: OperatorVersion = "ai.onnx/Abs-13".parse().unwrap();
+        let case = recorded_cases(&version).iter().find(|case| case.id == last).unwrap();
+        let digests = MeasuredDigests::for_cases([last]).to_text();
+        let before = digests.replace(&format!("ai.onnx={newest}"), &format!("ai.onnx={}", newest - 1));
+        let read = |opset, digests: &str| Measurement::read("a.yaml", &text(opset), Some(digests)).unwrap().unwrap();
+        let measured = read(newest - 1, &before);
+        assert_eq!(measured.outcome(&version, case), Measured::Ended(Outcome::Pass));
+        assert!(measured.result(last).is_none(), "the file of today was not measured");
+        assert_eq!(read(newest - 1, &digests).outcome(&version, case), Measured::NotAccepted);
+        assert_eq!(read(newest, &digests).result(last).map(|result| result.outcome), Some(Outcome::Pass));
+    }
 
     #[test]
     fn results_of_unchanged_cases_are_those_of_the_measurement() {
