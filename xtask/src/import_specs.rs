@@ -1,21 +1,25 @@
 //! `cargo xtask import-specs`: imports the version files, releases.yaml, texts.yaml and the texts from the onnx package, and
 //! checks the committed files against it.
 
+mod table;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::spec::diff::compare;
-use onnx_conformance_reference::spec::{OpSpec, Releases, TextFacts, Texts, yaml};
+use onnx_conformance_reference::spec::{OpSpec, Release, Releases, TextFacts, Texts, yaml};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
 use crate::texts::changes::compare as compare_texts;
 use crate::texts::{history, package, standard};
-use crate::{emit, python, workspace};
+use crate::vendor::Package;
+use crate::{emit, python, vendor, workspace};
 
-const ONNX: &str = "onnx==1.23.2";
+/// Environment of the package that the committed files are from.
+const ENVIRONMENT: &str = "import-specs";
 const SCRIPT: &str = include_str!("import_specs.py");
 const RELEASES: &str = "releases.yaml";
 const TEXTS: &str = "texts.yaml";
@@ -34,33 +38,65 @@ pub(crate) struct Arguments {
     wheel: Option<PathBuf>,
 }
 
-/// Output of the script: version files, releases.yaml, texts.yaml and onnx.proto.
+/// Contents of a package: version files, releases.yaml, texts.yaml and onnx.proto.
 #[derive(Deserialize)]
-struct Dump {
-    schemas: Vec<OpSpec>,
-    releases: Releases,
-    texts: BTreeMap<String, TextFacts>,
+pub(crate) struct Dump {
+    pub(crate) schemas: Vec<OpSpec>,
+    /// Rows of the package's own table of releases.
+    table: Vec<Release>,
+    /// IR version and opsets of the package itself. It is named for the version of the package.
+    own: Release,
+    pub(crate) texts: BTreeMap<String, TextFacts>,
     proto: String,
     /// Texts by sentence, which another script reads.
     #[serde(skip)]
-    sentences: standard::Texts,
+    pub(crate) sentences: standard::Texts,
+    /// The releases up to that of the package.
+    #[serde(skip)]
+    pub(crate) releases: Releases,
+    /// Remarks about the package.
+    #[serde(skip)]
+    pub(crate) notes: Vec<String>,
+    /// Requirement of the package.
+    #[serde(skip)]
+    requirement: String,
 }
 
 impl Dump {
+    /// Reads a package, which is installed in an environment of the given name.
+    pub(crate) fn read(package: &Package, environment: &str) -> Result<Dump> {
+        let requirement = package.requirement();
+        let python = python::environment(environment, &[&requirement])?;
+        let mut dump: Dump =
+            serde_json::from_slice(&python::run(&python, SCRIPT, &[])?).context("the script's output")?;
+        dump.sentences = package::installed(&python)?;
+        standard::add_proto(&mut dump.sentences, &dump.proto);
+        let committed = yaml::read::<Releases>("specs/releases.yaml", &fs::read_to_string(specs().join(RELEASES))?)?;
+        let own = Release { onnx: package.release.clone(), ..dump.own.clone() };
+        (dump.releases, dump.notes) = table::releases(&dump.table, &own, &committed, &requirement)?;
+        dump.requirement = requirement;
+        Ok(dump)
+    }
+
     /// Returns the files other than version files, by their paths below specs/.
     fn whole_files(&self) -> BTreeMap<String, String> {
         let texts = Texts { texts: self.texts.clone() };
         BTreeMap::from([
             (RELEASES.to_owned(), emit::releases_file(&self.releases)),
             (TEXTS.to_owned(), emit::texts_file(&texts)),
-            (standard::PATH.to_owned(), standard::file(ONNX, &self.sentences)),
+            (standard::PATH.to_owned(), standard::file(&self.requirement, &self.sentences)),
         ])
     }
 }
 
 /// Returns the interpreter of the environment with the `onnx` package, which is created if it is missing.
 pub(crate) fn environment() -> Result<PathBuf> {
-    python::environment("import-specs", &[ONNX])
+    python::environment(ENVIRONMENT, &[&vendor::newest()?.requirement()])
+}
+
+/// Returns the folder of the specs.
+fn specs() -> PathBuf {
+    workspace::root().join("specs")
 }
 
 /// Writes the files, or checks them.
@@ -72,20 +108,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         print_changes(&standard::committed()?, &package::of_wheel(wheel)?);
         return Ok(());
     }
-    let python = environment()?;
-    let mut dump: Dump = serde_json::from_slice(&python::run(&python, SCRIPT, &[])?).context("the script's output")?;
-    dump.sentences = package::installed(&python)?;
-    standard::add_proto(&mut dump.sentences, &dump.proto);
+    let dump = Dump::read(&vendor::newest()?, ENVIRONMENT)?;
+    dump.notes.iter().for_each(|note| anstream::println!("note: {note}"));
     // Without committed texts that can be read, there is nothing to compare.
     if let (false, Ok(old)) = (arguments.check, standard::committed()) {
         print_changes(&old, &dump.sentences);
     }
-    let committed = committed()?;
-    let found = if arguments.check { check(&dump, &committed) } else { write(&dump, &committed)? };
+    let found = if arguments.check { check(&dump, &committed()?) } else { write(&dump)? };
     for line in &found {
         anstream::println!("{line}");
     }
-    let (files, what) = (dump.schemas.len() + dump.whole_files().len(), ONNX);
+    let (files, what) = (dump.schemas.len() + dump.whole_files().len(), &dump.requirement);
     if !found.is_empty() && arguments.check {
         bail!("specs/ differs from {what} in {} places; run `cargo xtask import-specs`", found.len());
     }
@@ -106,7 +139,7 @@ fn print_changes(old: &standard::Texts, new: &standard::Texts) {
 
 /// Reads the files under specs/ that the task writes, by their paths below it.
 fn committed() -> Result<BTreeMap<String, String>> {
-    let root = workspace::root().join("specs");
+    let root = specs();
     let mut files = BTreeMap::new();
     for entry in WalkDir::new(&root) {
         let entry = entry?;
@@ -125,8 +158,8 @@ fn path_of(spec: &OpSpec) -> String {
 }
 
 /// Writes every changed file and removes files of unknown versions. Returns a list of its actions.
-fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String>> {
-    let root = workspace::root().join("specs");
+pub(crate) fn write(dump: &Dump) -> Result<Vec<String>> {
+    let (root, committed) = (specs(), committed()?);
     let mut files = dump.whole_files();
     for schema in &dump.schemas {
         files.insert(path_of(schema), emit::version_file(schema));
@@ -169,7 +202,7 @@ fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
             found.push(format!("specs/{path}: differs from the package"));
         }
     }
-    found.extend(extra.keys().map(|path| format!("specs/{path}: {ONNX} has no such operator version")));
+    found.extend(extra.keys().map(|path| format!("specs/{path}: {} has no such operator version", dump.requirement)));
     found
 }
 

@@ -17,6 +17,7 @@ mod measure;
 mod new_op;
 mod proto;
 mod python;
+mod release;
 mod report;
 mod site;
 mod texts;
@@ -65,6 +66,10 @@ enum Task {
     Measure(measure::Arguments),
     /// Write a first op.yaml for an operator.
     NewOp(new_op::Arguments),
+    /// Import a release, a candidate or a development build of ONNX, and list what is left to do.
+    NewRelease(release::new_release::Arguments),
+    /// Compare the newest development build of ONNX and the newest runtimes with what is committed, and write nothing to the tree.
+    Next(release::next::Arguments),
     /// Run the whole suite on the built-in executor, and write a site with its results and all measurements.
     Report(report::Arguments),
     /// Create the Python environments of adapters, for their newest versions.
@@ -102,6 +107,8 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
         Task::Measure(arguments) => measure::main(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,
+        Task::NewRelease(arguments) => release::new_release::main(arguments)?,
+        Task::Next(arguments) => release::next::main(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),

@@ -1,8 +1,11 @@
 //! `cargo xtask vendor`: packs the backend tests of ONNX's releases from their Python packages under testdata.
 
+mod packages;
 mod store;
 mod take;
 
+pub(crate) use packages::{PACKAGES, Package, newest, packages, read as read_packages, with_row};
+pub(crate) use store::Packed;
 pub(crate) use take::download;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use onnx_conformance_cases::compare::{UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE};
-use onnx_conformance_cases::suite::{Release, Tolerance, release_key};
-use serde::Deserialize;
+use onnx_conformance_cases::suite::{Release, Tolerance};
 
 use crate::workspace;
 
@@ -27,18 +29,6 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Source of a release's tests: a wheel of the package index.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Package {
-    pub(crate) release: String,
-    pub(crate) file: String,
-    sha256: String,
-    /// Other packages to generate its tests with, if it ships them as code.
-    #[serde(default)]
-    run: Vec<String>,
-}
-
 /// Contents of a package, as files in a folder.
 struct Taken {
     folder: PathBuf,
@@ -47,7 +37,8 @@ struct Taken {
     licence: String,
 }
 
-const PACKAGES: &str = include_str!("vendor/packages.yaml");
+/// File with the origin of the tests.
+const SOURCE: &str = "SOURCE.md";
 
 /// Default of upstream's loader and collectors.
 const DEFAULT: Tolerance = Tolerance { rtol: UPSTREAM_RELATIVE, atol: UPSTREAM_ABSOLUTE };
@@ -55,38 +46,47 @@ const DEFAULT: Tolerance = Tolerance { rtol: UPSTREAM_RELATIVE, atol: UPSTREAM_A
 /// Writes the releases' folders, or with `--check` compares them.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let packages = chosen(&arguments.release)?;
-    let home = workspace::root().join("testdata").join("onnx");
+    let home = home();
     let mut different = Vec::new();
     for package in &packages {
-        let taken = take::take(package)?;
-        let packed = store::pack(&home, package, &taken)?;
+        let packed = pack(package)?;
         if arguments.check {
             different.extend(packed.differences(&home)?);
         } else {
             refuse_a_collapse(&home, &packed.release)?;
             packed.write(&home)?;
         }
-        fs::remove_dir_all(&taken.folder)?;
         let verb = if arguments.check { "compared" } else { "wrote" };
         anstream::println!("{verb} {}: {}", package.release, packed.summary());
     }
-    let source = source(&store::read_list(&home)?);
-    let path = home.join("SOURCE.md");
-    if arguments.check {
-        if fs::read_to_string(&path).ok().as_ref() != Some(&source) {
-            different.push(path.display().to_string());
-        }
-        ensure!(different.is_empty(), "differs from the packages:\n  {}", different.join("\n  "));
-        return Ok(());
+    if !arguments.check {
+        return write_source();
     }
-    fs::write(&path, source).with_context(|| path.display().to_string())
+    let path = home.join(SOURCE);
+    if fs::read_to_string(&path).ok().as_ref() != Some(&source(&store::read_list(&home)?)) {
+        different.push(path.display().to_string());
+    }
+    ensure!(different.is_empty(), "differs from the packages:\n  {}", different.join("\n  "));
+    Ok(())
 }
 
-/// Returns the pinned packages of all releases, oldest first.
-pub(crate) fn packages() -> Result<Vec<Package>> {
-    let mut packages: Vec<Package> = serde_yaml::from_str(PACKAGES).context("xtask/src/vendor/packages.yaml")?;
-    packages.sort_by_key(|package| release_key(&package.release));
-    Ok(packages)
+/// Writes the origin of the tests.
+pub(crate) fn write_source() -> Result<()> {
+    let path = home().join(SOURCE);
+    fs::write(&path, source(&store::read_list(&home())?)).with_context(|| path.display().to_string())
+}
+
+/// Takes the tests of a package, based on the releases before it, and writes nothing to the tree.
+pub(crate) fn pack(package: &Package) -> Result<Packed> {
+    let taken = take::take(package)?;
+    let packed = store::pack(&home(), package, &taken)?;
+    fs::remove_dir_all(&taken.folder)?;
+    Ok(packed)
+}
+
+/// Returns the folder of the releases.
+pub(crate) fn home() -> PathBuf {
+    workspace::root().join("testdata").join("onnx")
 }
 
 /// Returns the packages of these releases, oldest first, since a release refers to earlier ones.
@@ -96,7 +96,7 @@ fn chosen(names: &[String]) -> Result<Vec<Package>> {
         if !packages.iter().any(|package| package.release == *name) {
             let known: Vec<&str> = packages.iter().map(|package| package.release.as_str()).collect();
             bail!(
-                "no package is pinned for ONNX {name}, only for {}; add it to xtask/src/vendor/packages.yaml",
+                "no package is pinned for ONNX {name}, only for {}; `cargo xtask new-release {name}` pins it",
                 known.join(", ")
             );
         }
@@ -111,7 +111,11 @@ fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
     let Some(recorded) = list.iter().find(|release| release.release == fresh.release) else { return Ok(()) };
     for (group, count) in &recorded.cases {
         let now = fresh.cases.get(group).copied().unwrap_or(0);
-        ensure!(now >= *count, "{group}: only {now} tests were found, but {count} are recorded; nothing was replaced");
+        ensure!(
+            now >= *count,
+            "{group}: only {now} tests were found, but {count} are recorded; nothing was replaced. If the package has only these, remove \
+             its folder and its entry in testdata/onnx/releases.yaml"
+        );
     }
     Ok(())
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance_cases::suite::release_key;
-use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::spec::{Releases, yaml};
 
 use super::changes::{Change, compare, undo};
 use super::package;
@@ -34,22 +35,68 @@ pub(crate) struct ReleaseChanges {
 /// Writes the file from the packages of all releases, or with `check` compares it.
 pub(crate) fn run(check: bool) -> Result<()> {
     let history = history()?;
-    let (text, count) = (file(&history), history.iter().map(|it| it.changes.len()).sum::<usize>());
-    let path = workspace::root().join("specs").join(PATH);
+    let count = history.iter().map(|it| it.changes.len()).sum::<usize>();
     if check {
-        let is_equal = fs::read_to_string(&path).is_ok_and(|committed| committed == text);
+        let is_equal = fs::read_to_string(path()).is_ok_and(|committed| committed == file(&history));
         ensure!(is_equal, "specs/{PATH} differs from the packages of ONNX's releases; run `{COMMAND}`");
     } else {
-        fs::write(&path, text).with_context(|| format!("cannot write specs/{PATH}"))?;
+        write(&history)?;
     }
     anstream::println!("{count} changes of texts in {} releases are in specs/{PATH}", history.len());
     Ok(())
 }
 
+/// Adds the changes of a release to the file: from the committed texts before its import to those after it. Changes of an earlier
+/// build of the same release are replaced.
+pub(crate) fn add(before: &Texts, after: &Texts, release: &str) -> Result<()> {
+    write(&with_release(read()?, before.clone(), after.clone(), release)?)
+}
+
+/// Returns the changes of a release, given the committed texts and those of its package.
+pub(crate) fn changes(committed: &Texts, after: &Texts, release: &str) -> Result<Vec<Change>> {
+    let history = with_release(read()?, committed.clone(), after.clone(), release)?;
+    Ok(history.into_iter().next_back().map(|last| last.changes).unwrap_or_default())
+}
+
+fn with_release(
+    mut history: Vec<ReleaseChanges>,
+    mut before: Texts,
+    mut after: Texts,
+    release: &str,
+) -> Result<Vec<ReleaseChanges>> {
+    for texts in [&mut before, &mut after] {
+        texts.retain(|place, _| version(place).is_some());
+    }
+    if let Some(same) = history.pop_if(|last| last.release == release) {
+        undo(&mut before, &same.changes)?;
+    }
+    let last = history.last().map(|last| last.release.clone());
+    let last = last.with_context(|| format!("specs/{PATH} has no release before {release}; run `{COMMAND}`"))?;
+    let [old, new] = [&before, &after].map(|texts| texts.keys().filter_map(|it| version(it)).collect::<BTreeSet<_>>());
+    let removed: Vec<&str> = old.difference(&new).copied().collect();
+    ensure!(
+        removed.is_empty(),
+        "ONNX {release} no longer has {}, whose changes specs/{PATH} lists; run `{COMMAND}`, which reads all packages again",
+        removed.join(", ")
+    );
+    history.push(ReleaseChanges { release: release.to_owned(), after: last, changes: compare(&before, &after) });
+    check(&history, after)?;
+    Ok(history)
+}
+
+fn path() -> PathBuf {
+    workspace::root().join("specs").join(PATH)
+}
+
+fn write(history: &[ReleaseChanges]) -> Result<()> {
+    fs::write(path(), file(history)).with_context(|| format!("cannot write specs/{PATH}"))
+}
+
 /// Reads the packages of all releases, and compares each with those before it.
 fn history() -> Result<Vec<ReleaseChanges>> {
     let packages = vendor::packages()?;
-    let releases = &Specs::embedded().releases()?.releases;
+    let releases = fs::read_to_string(workspace::root().join("specs/releases.yaml"))?;
+    let releases = yaml::read::<Releases>("specs/releases.yaml", &releases)?.releases;
     let is_known = |release: &str| releases.iter().any(|known| key(&known.onnx) == key(release));
     if let Some(unknown) = packages.iter().find(|package| !is_known(&package.release)) {
         bail!(
@@ -58,7 +105,7 @@ fn history() -> Result<Vec<ReleaseChanges>> {
             unknown.release
         );
     }
-    let newest = Specs::embedded().newest_release();
+    let newest = releases.last().map_or("", |release| &release.onnx);
     if packages.last().is_none_or(|package| package.release != newest) {
         bail!("no package of ONNX {newest} is pinned in xtask/src/vendor/packages.yaml; add its wheel and SHA-256");
     }
@@ -119,8 +166,8 @@ fn file(history: &[ReleaseChanges]) -> String {
 
 /// Reads the committed file.
 pub(crate) fn read() -> Result<Vec<ReleaseChanges>> {
-    let text = fs::read_to_string(workspace::root().join("specs").join(PATH))
-        .with_context(|| format!("cannot read specs/{PATH}; `{COMMAND}` writes it"))?;
+    let text =
+        fs::read_to_string(path()).with_context(|| format!("cannot read specs/{PATH}; `{COMMAND}` writes it"))?;
     parse(&text).with_context(|| format!("specs/{PATH} is not as `{COMMAND}` writes it"))
 }
 
@@ -158,7 +205,29 @@ fn numbered(place: &str) -> Option<(String, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_reference::spec::Specs;
+
     use super::*;
+
+    fn texts(places: &[(&str, &str)]) -> Texts {
+        places.iter().map(|(place, sentence)| ((*place).to_owned(), vec![(*sentence).to_owned()])).collect()
+    }
+
+    #[test]
+    fn a_release_is_added_and_a_later_build_of_it_replaces_its_changes() {
+        let first = ReleaseChanges { release: "9.0.0".to_owned(), after: "8.9.0".to_owned(), changes: Vec::new() };
+        let old = texts(&[("ai.onnx/A-1", "a"), ("onnx.proto", "p")]);
+        let build = texts(&[("ai.onnx/A-1", "b"), ("ai.onnx/A-9", "new"), ("onnx.proto", "q")]);
+        let release = texts(&[("ai.onnx/A-1", "c"), ("ai.onnx/A-9", "new")]);
+        let history = with_release(vec![first], old, build.clone(), "9.1.0").unwrap();
+        let shown: String = history[1].changes.iter().map(Change::to_string).collect();
+        assert_eq!(shown, "@@ ai.onnx/A-1 #1\n- a\n+ b\n");
+        let history = with_release(history, build.clone(), release, "9.1.0").unwrap();
+        let shown: String = history[1].changes.iter().map(Change::to_string).collect();
+        assert_eq!((history.len(), shown.as_str()), (2, "@@ ai.onnx/A-1 #1\n- a\n+ c\n"));
+        let error = with_release(history, build, texts(&[("ai.onnx/A-1", "c")]), "9.2.0").unwrap_err().to_string();
+        assert!(error.contains("ONNX 9.2.0 no longer has ai.onnx/A-9"), "{error}");
+    }
 
     #[test]
     fn the_file_is_read_as_it_is_written() {

@@ -75,12 +75,10 @@ pub(crate) fn check_doc_comments(file: &File, findings: &mut Vec<Finding>) {
 
 /// Files whose code may name the newest release, each with a reason.
 const NAME_THE_RELEASE: &[(&str, &str)] = &[
-    ("crates/reference/src/spec/releases.rs", "compares what `import-specs` wrote with the release's own numbers"),
     ("crates/report/src/operator.rs", "a measured version of onnx-reference"),
     ("examples/rust_runtime/main.rs", "an example to copy, in which a reader sees a whole id"),
     ("tests/cli/operators.rs", "a measured version of onnx-reference"),
     ("tests/crates/tract-runtime/tests/conformance.rs", "outside of the workspace, so it cannot ask for the newest"),
-    ("xtask/src/import_specs.rs", "the package that specs/releases.yaml is written from"),
 ];
 
 /// Refuses the number of the newest release in code, which `Specs::newest_release` returns. Comments may have examples.
@@ -100,8 +98,7 @@ pub(crate) fn check_release(file: &File, newest: &str, findings: &mut Vec<Findin
 }
 
 /// Tests in which the number of the newest opset is something else, each with a reason.
-const ANOTHER_NUMBER: &[(&str, &str)] =
-    &[("crates/reference/src/spec/releases.rs", "compares what `import-specs` wrote with the release's own numbers")];
+const ANOTHER_NUMBER: &[(&str, &str)] = &[];
 
 /// Refuses in tests the number of the newest opset, which `Specs::newest_opset` returns. Operator versions of that opset
 /// (`Mod-28`, `"Mod", 28`) are facts and are allowed.

@@ -6,7 +6,7 @@ mod check;
 mod circles;
 mod code;
 mod documents;
-mod files;
+pub(crate) mod files;
 mod finding;
 mod links;
 mod masked;

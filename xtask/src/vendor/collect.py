@@ -1,7 +1,7 @@
 """Writes the backend test cases that the installed `onnx` package holds into a folder, as files.
 
-Run by `cargo xtask vendor`: its one argument is the folder to fill with {node,simple,light,pytorch-operator,
-pytorch-converted}/CASE/ and ONNX's licence files. It prints one JSON object: each
+Run by `cargo xtask vendor`: its arguments are the folder to fill with {node,simple,light,pytorch-operator,
+pytorch-converted}/CASE/ and ONNX's licence files, and the name of the package on the index. It prints one JSON object: each
 case with its tolerances, and the licence's SPDX name.
 """
 
@@ -23,7 +23,7 @@ SHIPPED_GROUPS = ("simple", "pytorch-operator", "pytorch-converted")
 
 
 def main() -> None:
-    out = Path(sys.argv[1])
+    out, package = Path(sys.argv[1]), sys.argv[2]
     cases = []
     for group in SHIPPED_GROUPS:
         for case in loader.load_model_tests(kind=group):
@@ -40,16 +40,16 @@ def main() -> None:
         if case.kind == "simple" and not folder.exists():
             write_case(case, folder)
             cases.append(entry("simple", case))
-    copy_licences(out)
-    json.dump({"cases": cases, "licence": metadata.metadata("onnx")["License-Expression"]}, sys.stdout)
+    copy_licences(out, package)
+    json.dump({"cases": cases, "licence": metadata.metadata(package)["License-Expression"]}, sys.stdout)
 
 
 def entry(group: str, case) -> dict:
     return {"case": f"{group}/{case.name}", "rtol": case.rtol, "atol": case.atol}
 
 
-def copy_licences(out: Path) -> None:
-    files = metadata.files("onnx") or []
+def copy_licences(out: Path, package: str) -> None:
+    files = metadata.files(package) or []
     for name in ("LICENSE", "NOTICE"):
         (found,) = [f for f in files if f.parts[-2:] == ("licenses", name)]
         shutil.copyfile(found.locate(), out / name)

@@ -19,9 +19,12 @@ const HEADING: &str =
     "# Written by `cargo xtask vendor`; ARCHITECTURE.md says how the tests are kept, SOURCE.md where they are from.\n";
 
 /// A release to write.
-pub(super) struct Packed {
+pub(crate) struct Packed {
     pub(super) release: Release,
-    index: String,
+    /// Index with the tests by name.
+    pub(crate) index: ReleaseIndex,
+    /// Text of the index.
+    text: String,
     /// Text and bytes of the pack; `None` if there is no new content.
     pack: Option<(String, Vec<u8>)>,
     distinct: usize,
@@ -74,7 +77,7 @@ pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Pack
             .map(|(k, v)| (k.clone(), *v))
             .collect(),
     };
-    Ok(Packed { release, index: index.to_text(&heading), pack, distinct, objects: new.len() })
+    Ok(Packed { release, text: index.to_text(&heading), index, pack, distinct, objects: new.len() })
 }
 
 /// Returns the contents that no pack has. Models come first, since they are similar and compress well.
@@ -121,13 +124,13 @@ fn earlier(home: &Path, name: &str) -> Result<Earlier> {
 
 impl Packed {
     /// Summarizes the packed release.
-    pub(super) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let total: usize = self.release.cases.values().sum();
         format!("{total} tests, {} of them new, {} new contents of files", self.distinct, self.objects)
     }
 
     /// Writes the folder of the release, and then its entry in the list.
-    pub(super) fn write(&self, home: &Path) -> Result<()> {
+    pub(crate) fn write(&self, home: &Path) -> Result<()> {
         let folder = home.join(&self.release.release);
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
@@ -141,7 +144,7 @@ impl Packed {
             put("objects.txt", text.as_bytes())?;
             put("objects.bin", bytes)?;
         }
-        put("index.txt", self.index.as_bytes())?;
+        put("index.txt", self.text.as_bytes())?;
         let mut list = read_list(home)?;
         list.retain(|release| release.release != self.release.release);
         list.push(self.release.clone());
@@ -160,7 +163,7 @@ impl Packed {
             text.lines().filter(|line| !line.starts_with("block ")).map(str::to_owned).collect()
         };
         let mut different = Vec::new();
-        if read("index.txt") != self.index {
+        if read("index.txt") != self.text {
             different.push(format!("{name}/index.txt"));
         }
         let table = self.pack.as_ref().map_or("", |(text, _)| text);

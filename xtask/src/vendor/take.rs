@@ -9,7 +9,7 @@ use onnx_conformance_cases::suite::{Tolerance, sha256};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
-use super::{Package, Taken};
+use super::{PACKAGES, Package, Taken};
 use crate::{python, workspace};
 
 /// Environment for reproducible results. numpy and the C library choose code by processor, which changes the last bits. With
@@ -52,11 +52,11 @@ pub(super) fn take(package: &Package) -> Result<Taken> {
         let interpreter = python::environment("vendor", &[])?;
         run(&interpreter, include_str!("files.py"), &[&wheel, &folder])?
     } else {
-        let onnx = format!("onnx=={}", package.release);
+        let onnx = package.requirement();
         let requirements: Vec<&str> =
             std::iter::once(onnx.as_str()).chain(package.run.iter().map(String::as_str)).collect();
         let interpreter = python::environment(&format!("vendor-{}", package.release), &requirements)?;
-        run(&interpreter, include_str!("collect.py"), &[&folder])?
+        run(&interpreter, include_str!("collect.py"), &[&folder, Path::new(&package.name)])?
     };
     let tolerance = |MadeCase { case, rtol, atol }| (case, Tolerance { rtol, atol });
     let taken = Taken { folder, cases: made.cases.into_iter().map(tolerance).collect(), licence: made.licence };
@@ -83,7 +83,7 @@ pub(crate) fn download(package: &Package) -> Result<PathBuf> {
     }
     let interpreter = python::environment("vendor", &[])?;
     let requirement = folder.join(format!("{}.txt", package.release));
-    fs::write(&requirement, format!("onnx=={} --hash=sha256:{}\n", package.release, package.sha256))?;
+    fs::write(&requirement, format!("{} --hash=sha256:{}\n", package.requirement(), package.sha256))?;
     let tags: Vec<&str> = package.file.trim_end_matches(".whl").split('-').collect();
     let &[_, _, python, _, platforms] = tags.as_slice() else {
         anyhow::bail!("{} is not named like a wheel", package.file)
@@ -98,10 +98,11 @@ pub(crate) fn download(package: &Package) -> Result<PathBuf> {
     let status = command.arg("-d").arg(&folder).arg("-r").arg(&requirement).status().context("cannot start pip")?;
     ensure!(
         status.success() && wheel.is_file(),
-        "pip did not download {} with the SHA-256 {} of xtask/src/vendor/packages.yaml; if it found another SHA-256, the \
-         index has another file than the one that was pinned",
+        "pip did not download {} with the SHA-256 {} of {PACKAGES}: without a network, put the file into {}; if it found \
+         another SHA-256, the index has another file than the one that was pinned",
         package.file,
-        package.sha256
+        package.sha256,
+        folder.display()
     );
     verify(package, &wheel)?;
     Ok(wheel)
@@ -113,8 +114,7 @@ fn verify(package: &Package, wheel: &Path) -> Result<()> {
     let actual = sha256(&bytes);
     ensure!(
         actual == package.sha256,
-        "{} has the SHA-256 {actual}, but xtask/src/vendor/packages.yaml pins {} for ONNX {}; remove the file to \
-         download it again",
+        "{} has the SHA-256 {actual}, but {PACKAGES} pins {} for ONNX {}; remove the file to download it again",
         wheel.display(),
         package.sha256,
         package.release
@@ -134,4 +134,22 @@ fn run(interpreter: &Path, script: &str, arguments: &[&Path]) -> Result<Made> {
     ensure!(output.status.success(), "the script of xtask/src/vendor failed: {}", output.status);
     serde_json::from_slice(&output.stdout)
         .context("the output of the script of xtask/src/vendor is not the expected JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_with_another_digest_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let wheel = home.path().join("w.whl");
+        fs::write(&wheel, "abc").unwrap();
+        let package = Package::new("9.1.0", "onnx", "9.1.0", "w.whl", &sha256(b"abc"));
+        verify(&package, &wheel).unwrap();
+        let error = verify(&Package { sha256: "00".to_owned(), ..package }, &wheel).unwrap_err().to_string();
+        for part in ["w.whl has the SHA-256 ba7816bf", "pins 00 for ONNX 9.1.0", "remove the file"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
 }

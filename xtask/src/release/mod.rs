@@ -1,0 +1,14 @@
+//! `cargo xtask new-release` and `cargo xtask next`: a version of ONNX, imported or compared.
+
+mod candidate;
+mod expectations;
+mod falls;
+mod mentions;
+mod moves;
+pub(crate) mod new_release;
+pub(crate) mod next;
+mod pip;
+mod rules;
+mod section;
+mod tests_of;
+mod wanted;
