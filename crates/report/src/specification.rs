@@ -157,7 +157,9 @@ impl<'a> Page<'a> {
         let (cases, refusals) = (self.cases(id), self.refusals(id));
         let mut decided: BTreeMap<TextLevel, Vec<&str>> = BTreeMap::new();
         for (name, level) in cases.iter().chain(&refusals) {
-            level.iter().for_each(|level| decided.entry(*level).or_default().push(name));
+            if let Some(level) = level {
+                decided.entry(*level).or_default().push(name);
+            }
         }
         let [cases, refusals] =
             [cases, refusals].map(|named| named.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
