@@ -58,7 +58,6 @@ fn a_mistake_in_a_text_is_shown_with_its_line() {
         ("text: {since: 1.5.1}", "op.yaml:7: cases[0].text.since: there is no ONNX release 1.5.1"),
         ("text: {since: soon}", "op.yaml:7: cases[0].text.since: 'soon' is not a version of ONNX"),
         ("text: {since: 1.18.0, until: 1.10.0}", "op.yaml:7: cases[0].text: no release is from 1.18.0 on"),
-        ("text: {since: 1.18}", "op.yaml:7: cases[0].text.since: invalid type: floating point `1.18`"),
         ("text: {}", "op.yaml:7: cases[0].text: a range of texts needs"),
         ("text: {from: 1.18.0}", "op.yaml:7: cases[0].text: unknown key `from`"),
         ("text: {since: 1.18.0}", "op.yaml:6: 'same' is open by some texts without a reason"),
