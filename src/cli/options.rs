@@ -83,7 +83,7 @@ impl TextOptions {
 
     /// Returns the release whose texts decide, if it is not the suite's.
     pub(crate) fn other(self) -> Option<TextRelease> {
-        self.text.filter(|text| *text != TextRelease::newest())
+        self.text.and_then(TextRelease::if_other)
     }
 
     /// Prints which later texts the suite knows, if they are selected.

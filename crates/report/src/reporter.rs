@@ -49,7 +49,7 @@ pub struct Finished<'a> {
 impl Finished<'_> {
     /// Returns a clause that names the texts, if they are not those of the suite's release; else nothing.
     fn text_clause(&self) -> String {
-        let other = self.text.filter(|text| *text != TextRelease::newest());
+        let other = self.text.and_then(TextRelease::if_other);
         other.map(|text| format!(", by the texts of ONNX {text}")).unwrap_or_default()
     }
 }

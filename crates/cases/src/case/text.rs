@@ -91,6 +91,11 @@ impl TextRelease {
         Specs::embedded().newest_release().parse().unwrap_or(TextRelease([0; 3]))
     }
 
+    /// Returns the release if it is not the one that the suite is made for.
+    pub fn if_other(self) -> Option<TextRelease> {
+        Some(self).filter(|release| *release != TextRelease::newest())
+    }
+
     /// Parses a release of ONNX, or a version later than all of them.
     pub fn known(text: &str) -> Result<TextRelease, TextError> {
         let release: TextRelease = text.parse()?;
@@ -220,6 +225,8 @@ mod tests {
         assert_eq!(release("1.3").to_string(), "1.3.0");
         assert_eq!(TextRelease::newest().to_string(), Specs::embedded().newest_release());
         assert!(release("99.0.0") > TextRelease::newest());
+        assert_eq!(release("99.0.0").if_other(), Some(release("99.0.0")));
+        assert_eq!(TextRelease::newest().if_other(), None);
     }
 
     #[test]

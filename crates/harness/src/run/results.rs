@@ -101,7 +101,7 @@ impl Header {
 
     /// Returns the release whose texts decide the levels, if it is not the suite's.
     pub fn other_text(&self) -> Option<TextRelease> {
-        self.text.filter(|text| *text != TextRelease::newest())
+        self.text.and_then(TextRelease::if_other)
     }
 
     /// Returns the releases whose texts decide the levels in this run and in another, if they differ.
