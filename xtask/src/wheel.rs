@@ -22,6 +22,22 @@ const RUNTIME: &str = "onnxruntime";
 /// Document whose commands are run verbatim, and their heading.
 const DOCUMENT: (&str, &str) = ("docs/ci.md", "## From nothing to a gate");
 
+/// Cargo profile of the workspace's own builds.
+const DEV: &str = "dev";
+
+/// Script that replaces `cargo rustc` of one package by `cargo build` of the workspace. What follows `--` strips the program.
+const WORKSPACE_CARGO: &str = r#"#!/bin/sh
+[ "$1" = rustc ] || exec cargo "$@"
+shift
+is_option=yes
+for argument do
+    shift
+    [ "$argument" != -- ] || is_option=
+    [ -z "$is_option" ] || set -- "$@" "$argument"
+done
+exec cargo build "$@"
+"#;
+
 /// Test file of a backend author.
 const TESTS: &str = r#"import pytest
 from onnx_conformance.pytest import Cases, backend
@@ -38,7 +54,7 @@ def test_conformance(case):
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Cargo profile to build the program with
-    #[arg(long, default_value = "dev")]
+    #[arg(long, default_value = DEV)]
     profile: String,
 }
 
@@ -66,10 +82,22 @@ fn build(profile: &str) -> Result<PathBuf> {
     let maturin = programs(&python).join(if cfg!(windows) { "maturin.exe" } else { "maturin" });
     let mut build = Command::new(maturin);
     build.args(["build", "--locked", "--profile", profile, "--out"]).arg(&out).current_dir(workspace::root());
+    if cfg!(unix) && profile == DEV {
+        build.env("CARGO", workspace_cargo()?);
+    }
     succeed(&mut build)?;
     let mut wheels = fs::read_dir(&out)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     wheels.retain(|path| path.extension().is_some_and(|extension| extension == "whl"));
     wheels.pop().with_context(|| format!("{} has no wheel", out.display()))
+}
+
+/// Writes a stand-in for cargo, which builds the program with the features of the workspace, as `cargo build` does. A build of the
+/// package alone has other features, so it would compile most libraries again.
+fn workspace_cargo() -> Result<PathBuf> {
+    let path = workspace::target().join("cargo-of-the-workspace");
+    fs::write(&path, WORKSPACE_CARGO).with_context(|| format!("cannot write {}", path.display()))?;
+    succeed(Command::new("chmod").arg("+x").arg(&path))?;
+    Ok(path)
 }
 
 /// Installs the wheel in an empty environment, and follows the documents.
