@@ -34,7 +34,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let from = profile(&arguments.from)?;
-    let to = profile(arguments.to.as_deref().unwrap_or(SUITE_VERSION))?;
+    let to = match arguments.to.as_deref().unwrap_or(SUITE_VERSION) {
+        version if version == arguments.from => from.clone(),
+        version => profile(version)?,
+    };
     let changes = Changes::between(&from, &to);
     match arguments.format {
         Form::Text => print::styled(text(&changes, arguments.all).trim_end())?,
