@@ -1,11 +1,15 @@
 //! Embeds the text of every YAML file under `specs/`, as a table sorted by path; nothing is parsed here.
 
+#[path = "src/spec/case_file.rs"]
+pub mod case_file;
 #[path = "src/spec/entry.rs"]
 mod entry;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use case_file::CaseFileKind;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // A published package contains `specs`. In a checkout it is a link, and where links are not supported, the original is used.
@@ -21,15 +25,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
         // The browser build makes no cases. To stay small it has the facts from op.yaml and nothing else.
-        if is_browser && relative.contains("/cases/") {
-            continue;
+        match case_file::case_file(&relative).filter(|_| is_browser) {
+            Some((_, CaseFileKind::Part)) => {}
+            Some((_, CaseFileKind::Main)) => {
+                let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
+                rows.push(format!("    ({relative:?}, {:?}),\n", facts.trim_start()));
+            }
+            None => rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n")),
         }
-        if is_browser && file.ends_with("op.yaml") {
-            let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
-            rows.push(format!("    ({relative:?}, {:?}),\n", facts.trim_start()));
-            continue;
-        }
-        rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n"));
     }
     // Sorts by the text of the path, which is the lookup key: `Path` would order ai.onnx/Abs before ai.onnx.ml.
     rows.sort();

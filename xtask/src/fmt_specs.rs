@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use onnx_conformance_reference::spec::case_file;
 use walkdir::WalkDir;
 
 use crate::{layout, workspace};
@@ -30,24 +31,17 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Lists the files of cases: op.yaml, and those in the folder `cases` next to it.
+/// Lists the files of cases below the folder of the specs.
 fn files(specs: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in WalkDir::new(specs).sort_by_file_name() {
         let entry = entry?;
-        if is_file_of_cases(entry.path()) {
+        let relative = entry.path().strip_prefix(specs)?.to_string_lossy().replace('\\', "/");
+        if case_file(&relative).is_some() {
             files.push(entry.into_path());
         }
     }
     Ok(files)
-}
-
-/// True for op.yaml, and for the YAML files in the folder `cases` next to it.
-pub(crate) fn is_file_of_cases(path: &Path) -> bool {
-    let is_in = |folder: &str| path.ancestors().skip(1).filter_map(Path::file_name).any(|name| name == folder);
-    let is_part = path.parent().and_then(Path::file_name).is_some_and(|name| name == "cases");
-    let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
-    is_in("specs") && (path.file_name().is_some_and(|name| name == "op.yaml") || is_part && is_yaml)
 }
 
 /// Lays out a file, and proves that the result has the same keys and values.

@@ -1,12 +1,11 @@
 //! Every operator version in the specs has a kernel, and nothing else has one. Files of cases are in their layout.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use anyhow::Result;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_reference::kernels::framework::registry;
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs, case_file};
 
 use crate::fmt_specs;
 use crate::tidy::files::File;
@@ -54,7 +53,7 @@ fn check_layout(file: &File, findings: &mut Vec<Finding>) {
 
 /// Compares the kernels with the specs, and missing ones with the expectations. Checks the layout of the files of cases.
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
-    let is_of_cases = |file: &&File| fmt_specs::is_file_of_cases(Path::new(&file.path));
+    let is_of_cases = |file: &&File| file.path.strip_prefix("specs/").and_then(case_file).is_some();
     files.iter().filter(is_of_cases).for_each(|file| check_layout(file, findings));
     let specs = Specs::embedded();
     let mut rows = BTreeSet::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs, case_file};
 
 use crate::case::{Case, TextRelease, digest, digest_of_texts, read_text};
 use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
@@ -80,14 +80,10 @@ pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
     for entry in walk(folder) {
         let entry = entry?;
-        let is_part = entry.path.parent().and_then(Path::file_name).is_some_and(|name| name == "cases");
-        if entry.is_named("op.yaml")
-            || is_part
-            || (entry.depth == 1 && ["recipes.yaml", "types.yaml"].iter().any(|name| entry.is_named(name)))
-        {
-            let path = entry.path.as_path();
+        let path = entry.path.as_path();
+        let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
+        if ["recipes.yaml", "types.yaml"].contains(&relative.as_str()) || case_file(&relative).is_some() {
             let text = read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
-            let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
             files.push((relative, text));
         }
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::parallel::map_items;
-use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
+use onnx_conformance_reference::spec::{CaseFileKind, OperatorVersion, Specs, case_file, embedded};
 
 use crate::case::{Case, CaseDigest, TextRelease, digest_of_texts, digests};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
@@ -347,7 +347,8 @@ pub(super) fn digest_of_sources(operator: &str) -> String {
 
 /// Returns the operators with an embedded op.yaml.
 fn operators() -> impl Iterator<Item = &'static str> {
-    embedded::FILES.iter().filter_map(|(path, _)| path.strip_suffix("/op.yaml"))
+    let files = embedded::FILES.iter().filter_map(|(path, _)| case_file(path));
+    files.filter(|(_, kind)| *kind == CaseFileKind::Main).map(|(operator, _)| operator)
 }
 
 /// Makes all cases of the embedded op.yaml files, and returns every current record by its path.

@@ -5,6 +5,7 @@ pub mod embedded;
 pub mod yaml;
 
 mod attribute;
+mod case_file;
 mod changes;
 mod describe;
 mod entry;
@@ -23,6 +24,7 @@ mod version;
 mod tests;
 
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
+pub use case_file::{CaseFileKind, case_file};
 pub use changes::{AttributeValue, Changes, ElementName, MeaningChange, OneOf, SilentChange};
 pub use describe::type_list;
 pub use facts::{AllowedValues, Draws, DrawsIf, Neutral, NeutralInputs, VersionFacts};

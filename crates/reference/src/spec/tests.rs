@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
-use super::{LookupError, OperatorVersion, SpecError, Specs};
+use super::{CaseFileKind, LookupError, OperatorVersion, SpecError, Specs, case_file};
 use crate::dtype::ElementType;
 
 const SUM_13: &str = "\
@@ -300,5 +300,24 @@ fn a_mistake_in_a_change_is_shown_in_op_yaml() {
     ] {
         let shown = changes(lines).unwrap_err();
         assert!(shown.contains(said), "{said} is not in {shown}");
+    }
+}
+
+#[test]
+fn files_of_cases_are_known_by_their_paths() {
+    let cases: &[(&str, Option<(&str, CaseFileKind)>)] = &[
+        ("ai.onnx/Relu/op.yaml", Some(("ai.onnx/Relu", CaseFileKind::Main))),
+        ("ai.onnx/Cast/cases/wide.yaml", Some(("ai.onnx/Cast", CaseFileKind::Part))),
+        ("ai.onnx/Relu/14.yaml", None),
+        ("ai.onnx/Cast/cases/notes.md", None),
+        ("ai.onnx/Cast/cases/deep/wide.yaml", None),
+        ("ai.onnx/cases/wide.yaml", None),
+        ("ai.onnx/op.yaml", None),
+        ("ir/graph.yaml", None),
+        ("recipes.yaml", None),
+        ("op.yaml", None),
+    ];
+    for (path, expected) in cases {
+        assert_eq!(case_file(path), *expected, "{path}");
     }
 }

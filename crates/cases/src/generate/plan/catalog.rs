@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
-use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
+use onnx_conformance_reference::spec::{
+    CaseFileKind, LookupError, OpSpec, OperatorVersion, Specs, case_file, embedded,
+};
 
 use crate::generate::file::op_file::{CaseFile, OperatorFile, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
@@ -98,7 +100,7 @@ impl OperatorCatalog {
     }
 
     /// Creates a catalog of files by their paths below the folder `root`, which only errors show. Files other than
-    /// op.yaml, the recipes and the type groups are ignored.
+    /// those of cases, the recipes and the type groups are ignored.
     pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
         let mut operators = OperatorCatalog {
             root: root.to_owned(),
@@ -112,15 +114,21 @@ impl OperatorCatalog {
                 operators.shared.0 = text;
             } else if path == TYPES {
                 operators.types.0 = text;
-            } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, OperatorEntry::new(text));
-            } else if path.contains("/cases/") {
-                parts.insert(path, text);
+            } else {
+                match case_file(&path) {
+                    Some((_, CaseFileKind::Main)) => {
+                        operators.files.insert(path, OperatorEntry::new(text));
+                    }
+                    Some((_, CaseFileKind::Part)) => {
+                        parts.insert(path, text);
+                    }
+                    None => {}
+                }
             }
         }
         for (path, text) in parts {
-            let folder = path.split("/cases/").next().unwrap_or_default();
-            if let Some(entry) = operators.files.get_mut(&format!("{folder}/op.yaml")) {
+            let operator = case_file(&path).map_or("", |(operator, _)| operator);
+            if let Some(entry) = operators.files.get_mut(&format!("{operator}/op.yaml")) {
                 entry.add(format!("{root}/{path}"), text);
             }
         }
