@@ -83,13 +83,14 @@ impl CaseFacts {
 
     /// Returns the requirements of the case of this id.
     pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
-        self.needs_at(opset_of(version, id), version)
+        self.needs_at(opset_of(version, id), self.default_domain_opset, version)
     }
 
-    /// Returns the requirements of a case whose model imports this opset of the domain of its operator version.
-    pub fn needs_at(&self, opset: u32, version: &OperatorVersion) -> Needs {
+    /// Returns the requirements of a case whose model imports this opset of the domain of its operator version and, if it also
+    /// imports ONNX's own domain, this opset of that.
+    pub fn needs_at(&self, opset: u32, default_domain_opset: Option<u32>, version: &OperatorVersion) -> Needs {
         let mut opsets = vec![(version.domain.clone(), opset)];
-        opsets.extend(self.default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
+        opsets.extend(default_domain_opset.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
         let releases = Specs::embedded().releases().ok();
         let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));
         let ir = opsets.iter().filter_map(lowest).max().unwrap_or_default();

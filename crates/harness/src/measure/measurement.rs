@@ -1,8 +1,8 @@
 //! The measurement of one version of a runtime.
 
-use onnx_conformance_cases::case::{Case, CaseId, CaseOpset, Level};
+use onnx_conformance_cases::case::{Case, CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, opset_of, recorded_cases};
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
@@ -138,11 +138,12 @@ impl Measurement {
                 None,
             ));
         };
-        // At another opset than today's, the runtime was given another file.
-        if self.opset_when_measured(&version, parsed) != opset_of(&version, parsed) {
+        let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
+        // At other opsets than today's, the runtime was given another file.
+        let now = (opset_of(&version, parsed), case.facts.default_domain_opset);
+        if self.opsets_when_measured(&case.facts, &version, parsed) != now {
             return None;
         }
-        let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
         let outcome = match self.outcome(&version, case) {
             Measured::Ended(outcome) => outcome,
             // Its outcome is not judged.
@@ -209,17 +210,20 @@ impl Measurement {
         self.takes.has_ir(i64::from(lowest.max(3))) && self.takes.has_opset(domain, i64::from(opset))
     }
 
-    /// Returns the opset of a case when it was measured. The last opset was another one before a release that added opsets.
-    fn opset_when_measured(&self, version: &OperatorVersion, id: CaseId<'_>) -> u32 {
+    /// Returns the opset of a case when it was measured, and that of ONNX's own domain if a model of another domain also imports
+    /// it. The newest opset was another one before a release that added opsets.
+    fn opsets_when_measured(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> (u32, Option<u32>) {
+        let last = |domain: &str| self.digests.as_ref()?.last_opset(domain);
+        let then = |domain: &str, now: u32| last(domain).map_or(now, |last| last.min(now));
         let now = opset_of(version, id);
-        let then = || self.digests.as_ref()?.last_opset(&version.domain);
-        let last = matches!(id.opset(), Some(CaseOpset::Last)).then(then).flatten();
-        last.map_or(now, |last| last.min(now))
+        let opset = if id.is_at_last_opset() { then(&version.domain, now) } else { now };
+        (opset, facts.default_domain_opset.map(|now| then(DEFAULT_DOMAIN, now)))
     }
 
-    /// Returns true if the runtime accepted files with the opset and IR version that a case had when it was measured.
+    /// Returns true if the runtime accepted files with the opsets and IR version that a case had when it was measured.
     fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
-        let needs = facts.needs_at(self.opset_when_measured(version, id), version);
+        let (opset, default_domain_opset) = self.opsets_when_measured(facts, version, id);
+        let needs = facts.needs_at(opset, default_domain_opset, version);
         self.takes.has_ir(i64::from(needs.ir))
             && needs.opsets.iter().all(|(domain, opset)| self.takes.has_opset(domain, i64::from(*opset)))
     }
@@ -248,6 +252,25 @@ mod tests {
         assert!(measured.result(last).is_none(), "the file of today was not measured");
         assert_eq!(read(newest - 1, &digests).outcome(&version, case), Measured::NotAccepted);
         assert_eq!(read(newest, &digests).result(last).map(|result| result.outcome), Some(Outcome::Pass));
+    }
+
+    #[test]
+    fn the_newest_opset_around_a_node_of_another_domain_is_that_of_the_measurement() {
+        let newest = Specs::embedded().newest_opset("").unwrap();
+        let version: OperatorVersion = "ai.onnx.ml/FeatureVectorizer-1".parse().unwrap();
+        let case =
+            recorded_cases(&version).iter().find(|case| case.facts.default_domain_opset == Some(newest)).unwrap();
+        let text = format!(
+            "runtime: a\nversion: 1.2\nexact: true\nstrict: true\n\
+             accepts: {{ir: [3, 99], opsets: {{ai.onnx: [1, {}], ai.onnx.ml: [1, 9]}}}}\nexpect: []\n",
+            newest - 1
+        );
+        let digests = MeasuredDigests::for_cases([case.id.as_str()]).to_text();
+        let before = digests.replace(&format!("ai.onnx={newest}"), &format!("ai.onnx={}", newest - 1));
+        let read = |digests: &str| Measurement::read("a.yaml", &text, Some(digests)).unwrap().unwrap();
+        assert_eq!(read(&before).outcome(&version, case), Measured::Ended(Outcome::Pass));
+        assert!(read(&before).result(&case.id).is_none(), "the file of today was not measured");
+        assert_eq!(read(&digests).outcome(&version, case), Measured::NotAccepted);
     }
 
     #[test]
