@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use onnx_conformance_cases::suite::{Generated, SUITE_VERSION, Suite};
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::promises::{Changes, Kind, Profile};
+use onnx_conformance_harness::promises::{Changes, Kind, Profile, Renames};
 
 use crate::cli::options::Form;
 use crate::cli::print;
@@ -38,7 +38,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         version if version == arguments.from => from.clone(),
         version => profile(version)?,
     };
-    let changes = Changes::between(&from, &to);
+    let changes = Changes::between(&from, &to, Renames::embedded());
     match arguments.format {
         Form::Text => print::styled(text(&changes, arguments.all).trim_end())?,
         Form::Json => print::line(&serde_json::to_string_pretty(&changes)?)?,
@@ -99,7 +99,7 @@ mod tests {
             .collect();
         let from = profile("1.0.0", &[case("known", "open"), case("other", "required")]);
         let to = profile("1.1.0", &[&[case("known", "required")], &new[..], &[case("renamed", "required")]].concat());
-        let changes = Changes::between(&from, &to);
+        let changes = Changes::between(&from, &to, &Renames::default());
         let shown = text(&changes, false);
         assert!(
             shown.starts_with(
@@ -109,6 +109,9 @@ mod tests {
         );
         assert!(shown.ends_with("         and 8 more; --all prints them\n"), "{shown}");
         assert_eq!(text(&changes, true).lines().count(), shown.lines().count() + 7);
-        assert_eq!(text(&Changes::between(&from, &from), false), "suite 1.0.0 -> 1.0.0\nno case differs\n");
+        assert_eq!(
+            text(&Changes::between(&from, &from, &Renames::default()), false),
+            "suite 1.0.0 -> 1.0.0\nno case differs\n"
+        );
     }
 }

@@ -11,7 +11,7 @@ use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, Whol
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::Measurements;
-use onnx_conformance_harness::promises::{Profile, changes_since, suite_version};
+use onnx_conformance_harness::promises::{Profile, Renames, changes_since, suite_version};
 use onnx_conformance_harness::run::{
     CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, Shard, plan,
 };
@@ -231,7 +231,7 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
         }
     };
     let ids: Vec<&str> = gate_result.regressions.iter().map(|regression| regression.id.as_str()).collect();
-    let changed = changes_since(&frozen, suite, &ids)?;
+    let changed = changes_since(&frozen, Renames::embedded(), suite, &ids)?;
     let count: usize = changed.values().map(Vec::len).sum();
     if count > 0 {
         let example = |ids: &Vec<String>| ids.first().cloned().unwrap_or_default();

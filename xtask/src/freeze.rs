@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, bail};
 use lzma_rust2::{LzmaOptions, LzmaWriter};
 use onnx_conformance_cases::suite::{SUITE_VERSION, Suite};
-use onnx_conformance_harness::promises::{Changes, Kind, Profile};
+use onnx_conformance_harness::promises::{Changes, Kind, Profile, Renames};
 
 use crate::workspace;
 
@@ -14,7 +14,7 @@ use crate::workspace;
 pub(crate) fn main() -> Result<()> {
     let profile = Profile::new(&Suite::open(&workspace::root().join("testdata"))?)?;
     if Profile::versions().any(|version| version == SUITE_VERSION) {
-        let changes = Changes::between(&Profile::embedded(SUITE_VERSION)?, &profile);
+        let changes = Changes::between(&Profile::embedded(SUITE_VERSION)?, &profile, Renames::embedded());
         let counts = Kind::ALL.into_iter().filter(|kind| changes.count(*kind) > 0);
         let counts: Vec<String> = counts.map(|kind| format!("{} {kind}", changes.count(kind))).collect();
         if !counts.is_empty() {

@@ -1,12 +1,13 @@
 //! Changes between two versions of the suite.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use onnx_conformance_cases::case::{CaseChange, CaseId, FrozenCase};
 use serde::Serialize;
 
 use crate::promises::profile::Profile;
+use crate::promises::renames::Renames;
 
 /// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -85,18 +86,30 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Compares two versions. A case is renamed if another of its group has appeared with the same digest and level.
-    pub fn between(from: &Profile, to: &Profile) -> Changes {
+    /// Compares two versions. A case is renamed if the list of renames says so, or if another of its group has appeared with the
+    /// same digest and level. A renamed case that has also changed counts by its change.
+    pub fn between(from: &Profile, to: &Profile, renames: &Renames) -> Changes {
         let key = |id: &'_ str, case: &FrozenCase| (CaseId::parse(id).group().to_owned(), case.level, case.digest);
+        let is_gone = |id: &&str| !to.cases.contains_key(*id);
+        let mut renamed: BTreeMap<String, String> = renames
+            .renamed(from.cases.keys().map(String::as_str).filter(is_gone))
+            .into_iter()
+            .filter(|(_, new)| to.cases.contains_key(new) && !from.cases.contains_key(new))
+            .map(|(old, new)| (old.to_owned(), new))
+            .collect();
+        let recorded: BTreeSet<String> = renamed.values().cloned().collect();
         let mut appeared: BTreeMap<_, Vec<&str>> = BTreeMap::new();
-        for (id, case) in to.cases.iter().filter(|(id, _)| !from.cases.contains_key(*id)).rev() {
+        let is_new = |id: &str| !from.cases.contains_key(id) && !recorded.contains(id);
+        for (id, case) in to.cases.iter().filter(|(id, _)| is_new(id)).rev() {
             appeared.entry(key(id, case)).or_default().push(id);
         }
-        let (mut cases, mut renamed): (BTreeMap<Kind, Vec<String>>, _) = (BTreeMap::new(), BTreeMap::new());
+        let mut cases: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
         for (id, case) in &from.cases {
-            let kind = match to.cases.get(id) {
+            let new = renamed.get(id);
+            let kind = match to.cases.get(new.unwrap_or(id)) {
                 Some(later) => match later.change_since(case) {
                     Some(change) => change.into(),
+                    None if new.is_some() => Kind::Renamed,
                     None => continue,
                 },
                 None => match appeared.get_mut(&key(id, case)).and_then(Vec::pop) {
@@ -123,18 +136,23 @@ impl Changes {
     }
 
     /// Returns the changed cases of a kind by behaviour: the operator version or folder with the name of the case, and their
-    /// number, the most frequent first.
+    /// number, the most frequent first. The earlier name of a renamed case precedes the later one: `a/A-1/x -> a/A-1/y`.
     pub fn behaviours(&self, kind: Kind) -> Vec<(String, usize)> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for id in self.cases.get(&kind).into_iter().flatten() {
-            let parsed = CaseId::parse(id);
-            let name = parsed.name().split('/').next().unwrap_or_default();
-            *counts.entry(format!("{}/{name}", parsed.group())).or_default() += 1;
+            let new = self.renamed.get(id).map(|new| format!(" -> {}", behaviour(new)));
+            *counts.entry(format!("{}{}", behaviour(id), new.unwrap_or_default())).or_default() += 1;
         }
         let mut all: Vec<(String, usize)> = counts.into_iter().collect();
         all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         all
     }
+}
+
+/// Returns the behaviour that a case is about: `ai.onnx/Abs-13/ranks`.
+fn behaviour(id: &str) -> String {
+    let parsed = CaseId::parse(id);
+    format!("{}/{}", parsed.group(), parsed.name().split('/').next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -177,13 +195,37 @@ mod tests {
                 "ai.onnx/Neg-13/gone/T=float required 000002 000002 0e0",
             ],
         );
-        let changes = Changes::between(&from, &to);
+        let changes = Changes::between(&from, &to, &Renames::default());
         let counts = Kind::ALL.map(|kind| (kind, changes.count(kind)));
         assert_eq!(counts.iter().map(|(_, count)| count).sum::<usize>(), 10);
         assert_eq!((changes.count(Kind::Renamed), changes.count(Kind::New)), (2, 2));
         assert!(counts.iter().all(|(_, count)| *count > 0), "{counts:?}");
         assert_eq!(changes.renamed["ai.onnx/Abs-13/old/T=float"], "ai.onnx/Abs-13/name/T=float");
-        assert_eq!(changes.behaviours(Kind::Renamed), [("ai.onnx/Abs-13/old".to_owned(), 2)]);
-        assert!(Changes::between(&from, &from).cases.is_empty());
+        assert_eq!(changes.behaviours(Kind::Renamed), [("ai.onnx/Abs-13/old -> ai.onnx/Abs-13/name".to_owned(), 2)]);
+        assert!(Changes::between(&from, &from, &Renames::default()).cases.is_empty());
+    }
+    #[test]
+    fn a_recorded_rename_is_followed_though_the_case_has_changed() {
+        let from = profile(
+            "1.0.0",
+            &[
+                "ai.onnx/Abs-13/old/T=double open 000002 000002 0e0",
+                "ai.onnx/Abs-13/old/T=float required 000001 000001 0e0",
+            ],
+        );
+        let to = profile(
+            "1.1.0",
+            &[
+                "ai.onnx/Abs-13/name/T=double required 000002 000002 0e0",
+                "ai.onnx/Abs-13/name/T=float required 000001 000001 0e0",
+            ],
+        );
+        let renames = "- {since: 1.1.0, old: ai.onnx/Abs-13/old/, new: ai.onnx/Abs-13/name/}\n";
+        let changes = Changes::between(&from, &to, &Renames::parse("renames.yaml", renames).unwrap());
+        let kinds: Vec<Kind> = changes.cases.keys().copied().collect();
+        assert_eq!(kinds, [Kind::Raised, Kind::Renamed]);
+        assert_eq!(changes.renamed["ai.onnx/Abs-13/old/T=double"], "ai.onnx/Abs-13/name/T=double");
+        let unrecorded = Changes::between(&from, &to, &Renames::default());
+        assert_eq!((unrecorded.count(Kind::Gone), unrecorded.count(Kind::New)), (1, 1));
     }
 }

@@ -35,6 +35,11 @@ impl Renames {
         yaml::read(path, text).map(Renames)
     }
 
+    /// Returns those of these ids that are renamed, each with its current form.
+    pub fn renamed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> Vec<(&'a str, String)> {
+        ids.filter_map(|id| self.current(id).map(|current| (id, current))).collect()
+    }
+
     /// Returns the current form of an id, or of a pattern that begins with an old name; `None` if it is current.
     pub fn current(&self, id: &str) -> Option<String> {
         let renamed = |id: &str, rename: &Rename| {
