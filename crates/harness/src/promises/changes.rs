@@ -204,6 +204,7 @@ mod tests {
         assert_eq!(changes.behaviours(Kind::Renamed), [("ai.onnx/Abs-13/old -> ai.onnx/Abs-13/name".to_owned(), 2)]);
         assert!(Changes::between(&from, &from, &Renames::default()).cases.is_empty());
     }
+
     #[test]
     fn a_recorded_rename_is_followed_though_the_case_has_changed() {
         let from = profile(
