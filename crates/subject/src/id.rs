@@ -84,13 +84,20 @@ impl<'a> CaseId<'a> {
 
     /// Returns the opset of a case that does not run at its operator version's first one: `21` of `broadcast/T=float@opset=21`.
     pub fn opset(&self) -> Option<CaseOpset> {
-        let (_, opset) = self.path.rsplit_once(OPSET)?;
-        if opset == LAST { Some(CaseOpset::Last) } else { opset.parse().ok().map(CaseOpset::At) }
+        self.split_opset().map(|(_, opset)| opset)
     }
 
     /// Returns the path of the same case at its operator version's first opset.
     pub fn at_first_opset(&self) -> &'a str {
-        self.opset().and_then(|_| self.path.rsplit_once(OPSET)).map_or(self.path, |(path, _)| path)
+        self.split_opset().map_or(self.path, |(path, _)| path)
+    }
+
+    /// Splits the path before its opset, if it has one. Millions of ids are split, and a single character is found fastest.
+    fn split_opset(&self) -> Option<(&'a str, CaseOpset)> {
+        let (path, _) = self.path.rsplit_once('@')?;
+        let opset = self.path.get(path.len()..)?.strip_prefix(OPSET)?;
+        let opset = if opset == LAST { CaseOpset::Last } else { CaseOpset::At(opset.parse().ok()?) };
+        Some((path, opset))
     }
 
     /// Returns true if the case runs at the last opset of its operator version.

@@ -132,7 +132,7 @@ impl Patterns {
 
     /// Returns true if the patterns name an id or a group that contains it.
     fn names(&self, id: &str) -> bool {
-        self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group))
+        !self.paths.is_empty() && (self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group)))
     }
 
     /// Returns the globs whose literal prefix begins the text.
