@@ -113,7 +113,7 @@ mod tests {
 
     use onnx_conformance_cases::case::{CaseId, Level};
     use onnx_conformance_cases::suite::RecordedCase;
-    use onnx_conformance_harness::measure::{Measured, NodeKind, NodeVerdict, counts_at};
+    use onnx_conformance_harness::measure::{Measured, NodeKind, NodeVerdict};
     use onnx_conformance_reference::spec::OperatorVersion;
 
     use crate::site::{Column, Levels, VersionTable, name_of, states};
@@ -161,7 +161,7 @@ mod tests {
                     let is_positive = |case: &&&RecordedCase| {
                         case.facts.level == Level::Required
                             && case.facts.refusal.is_none()
-                            && counts_at(opset, version, case)
+                            && measurement.counts_at(opset, version, case)
                             && matches!(measurement.outcome(version, case), Measured::Ended(_))
                     };
                     for case in cases.iter().filter(is_positive).filter(|_| severity == Some(Severity::Right)) {

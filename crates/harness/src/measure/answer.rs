@@ -7,7 +7,6 @@ use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use serde::Serialize;
 
-use crate::measure::at_opset::counts_at;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
 use crate::run::Outcome;
@@ -191,7 +190,7 @@ impl Measurement {
             case.facts.refusal.is_none()
                 && kind.has_types_of(case)
                 && is_asked(case)
-                && counts_at(kind.opset, &kind.version, case)
+                && self.counts_at(kind.opset, &kind.version, case)
         };
         let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
             // A runtime that gives no answer fails, even if the standard leaves the result open.

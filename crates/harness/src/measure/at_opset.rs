@@ -1,18 +1,12 @@
 //! Results of an operator version at an opset: the cases that count there, and their worst severity.
 
 use onnx_conformance_cases::case::{CaseId, Level};
-use onnx_conformance_cases::suite::{RecordedCase, opset_of};
+use onnx_conformance_cases::suite::RecordedCase;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::severity::Severity;
 use crate::run::Outcome;
-
-/// Returns true if a case counts for models of an opset: its own model has that opset or an older one. The cases of a version at
-/// later opsets say nothing about older ones, which a runtime may accept without accepting the later ones.
-pub fn counts_at(opset: u32, version: &OperatorVersion, case: &RecordedCase) -> bool {
-    opset_of(version, CaseId::parse(&case.id)) <= opset
-}
 
 impl Measured {
     /// Returns the outcome of a case of this level if it is a pass or a failure that counts.
@@ -27,6 +21,13 @@ impl Measured {
 }
 
 impl Measurement {
+    /// Returns true if a case counts for models of an opset: the model that the runtime was given has that opset or an older one.
+    /// The cases of a version at later opsets say nothing about older ones, which a runtime may accept without accepting the later
+    /// ones.
+    pub fn counts_at(&self, opset: u32, version: &OperatorVersion, case: &RecordedCase) -> bool {
+        self.opsets_when_measured(&case.facts, version, CaseId::parse(&case.id)).0 <= opset
+    }
+
     /// Returns the worst severity of the cases of an operator version that count at an opset; `None` if none is judged, or if
     /// the runtime does not accept the opset. The version is correct at the opset if the result is [`Severity::Right`].
     pub fn severity_at(
@@ -43,7 +44,7 @@ impl Measurement {
             Severity::from_outcome(outcome, case.facts.is_edge)
         };
         Severity::worst(
-            cases.iter().copied().filter(|case| counts_at(opset, version, case)).filter_map(|it| severity(&it)),
+            cases.iter().copied().filter(|case| self.counts_at(opset, version, case)).filter_map(|it| severity(&it)),
         )
     }
 }
@@ -51,12 +52,18 @@ impl Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_conformance_cases::suite::recorded_cases;
+    use onnx_conformance_cases::suite::{opset_of, recorded_cases};
 
-    /// Returns the severity of a version at an opset, by a measurement with these facts and entries.
+    use crate::measure::digests::MeasuredDigests;
+
     fn severity(version: &str, opset: u32, file: &str) -> Option<Severity> {
+        severity_with(version, opset, file, None)
+    }
+
+    /// Returns the severity of a version at an opset, by a measurement with these facts, entries and digests.
+    fn severity_with(version: &str, opset: u32, file: &str, digests: Option<&str>) -> Option<Severity> {
         let text = format!("runtime: a\nversion: 1.2\nexact: true\n{file}");
-        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        let measurement = Measurement::read("a.yaml", &text, digests).unwrap().unwrap();
         let version: OperatorVersion = version.parse().unwrap();
         measurement.severity_at(opset, &version, &recorded_cases(&version).iter().collect::<Vec<_>>())
     }
@@ -67,10 +74,15 @@ mod tests {
         let last =
             recorded_cases(&version).iter().max_by_key(|case| opset_of(&version, CaseId::parse(&case.id))).unwrap();
         let newest = opset_of(&version, CaseId::parse(&last.id));
-        assert!(counts_at(newest, &version, last) && !counts_at(newest - 1, &version, last));
         let wrong = format!("expect:\n  - {{cases: {}, outcome: mismatch}}\n", last.id);
         assert_eq!(severity("ai.onnx/Abs-13", 21, &wrong), Some(Severity::Right));
+        assert_eq!(severity("ai.onnx/Abs-13", newest - 1, &wrong), Some(Severity::Right));
         assert_eq!(severity("ai.onnx/Abs-13", newest, &wrong), Some(Severity::Wrong));
+        // A case that was measured when an older opset was the newest counts from that opset on.
+        let digests = MeasuredDigests::for_cases([last.id.as_str()]).to_text();
+        let before = digests.replace(&format!("ai.onnx={newest}"), &format!("ai.onnx={}", newest - 1));
+        let then = |opset| severity_with("ai.onnx/Abs-13", opset, &wrong, Some(&before));
+        assert_eq!([newest - 2, newest - 1].map(then), [Some(Severity::Right), Some(Severity::Wrong)]);
     }
 
     #[test]

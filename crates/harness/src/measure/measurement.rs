@@ -212,7 +212,12 @@ impl Measurement {
 
     /// Returns the opset of a case when it was measured, and that of ONNX's own domain if a model of another domain also imports
     /// it. The newest opset was another one before a release that added opsets.
-    fn opsets_when_measured(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> (u32, Option<u32>) {
+    pub(super) fn opsets_when_measured(
+        &self,
+        facts: &CaseFacts,
+        version: &OperatorVersion,
+        id: CaseId<'_>,
+    ) -> (u32, Option<u32>) {
         let last = |domain: &str| self.digests.as_ref()?.last_opset(domain);
         let then = |domain: &str, now: u32| last(domain).map_or(now, |last| last.min(now));
         let now = opset_of(version, id);

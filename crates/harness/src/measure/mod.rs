@@ -13,7 +13,6 @@ mod severity;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
-pub use at_opset::counts_at;
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};
