@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _, Write};
 
 use onnx_conformance_cases::case::{TextRelease, Variant};
+use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_subject::Declaration;
 use serde::{Deserialize, Serialize};
 
@@ -78,13 +79,12 @@ pub struct Selected {
 impl Header {
     /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         Header {
             format: FORMAT,
-            suite: version.clone(),
+            suite: SUITE_VERSION.to_owned(),
             digest,
             text: Some(TextRelease::newest()),
-            tool: version,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
             runtime,
             date: None,
             machine: Machine::here(),
@@ -293,6 +293,10 @@ mod tests {
         assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
         assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
         assert_eq!(read.header.selected.shard.unwrap().to_string(), "1/2");
+        assert_eq!(
+            (read.header.suite.as_str(), read.header.suite_text()),
+            (SUITE_VERSION, format!("{SUITE_VERSION} d"))
+        );
     }
 
     #[test]

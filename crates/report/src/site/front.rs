@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
 use onnx_conformance_subject::{Accepted, Opsets};
@@ -251,7 +252,7 @@ impl FrontBuilder {
         }
         let domain = |name: &str| Ok(DomainData { name: name.to_owned(), newest: specs.newest_opset(name)? });
         Ok(Front {
-            suite: (env!("CARGO_PKG_VERSION"), digest.to_owned()),
+            suite: (SUITE_VERSION, digest.to_owned()),
             columns: columns.iter().map(ColumnData::new).collect(),
             elsewhere: elsewhere
                 .iter()
