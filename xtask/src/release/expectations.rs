@@ -8,6 +8,7 @@ use onnx_conformance_cases::suite::Suite;
 use onnx_conformance_harness::measure::MeasuredDigests;
 
 use super::moves;
+use super::older;
 use super::section::Section;
 use super::tests_of::TestChanges;
 use crate::{vendor, workspace};
@@ -15,7 +16,8 @@ use crate::{vendor, workspace};
 /// Moves all files after the tests of the new release were written. Returns what stays. `old` is the digest of the tests of the
 /// release before, which measurements name.
 pub(super) fn move_all(tests: &TestChanges, old: Option<&str>) -> Result<Vec<Section>> {
-    let mut left = Vec::new();
+    // Before the entries of measurements are moved.
+    let mut left = older::add_all(&tests.old, old)?;
     let mut defects = Vec::new();
     let path = vendor::home().join("defects.yaml");
     let moved = moves::defects(&read(&path)?, tests);
@@ -73,8 +75,8 @@ fn files() -> Result<Vec<PathBuf>> {
     for folder in ["expectations", "findings"] {
         for entry in walkdir::WalkDir::new(workspace::root().join(folder)).sort_by_file_name() {
             let path = entry?.into_path();
-            // Expectations of older releases stay.
-            let is_older = path.components().any(|part| part.as_os_str() == "releases");
+            // Expectations of older releases stay about those.
+            let is_older = path.starts_with(workspace::root().join(older::FOLDER));
             if path.extension().is_some_and(|extension| extension == "yaml") && !is_older {
                 files.push(path);
             }

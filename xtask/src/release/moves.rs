@@ -61,7 +61,7 @@ pub(crate) fn measurement(text: &str, tests: &TestChanges) -> Result<Moved> {
 }
 
 /// Returns the length of a pattern after its first part: up to the quote that opened it, or to the end of a plain YAML scalar.
-fn end_of_pattern(before: &str, after: &str) -> usize {
+pub(super) fn end_of_pattern(before: &str, after: &str) -> usize {
     let quote = before.trim_end_matches('!').chars().next_back().filter(|c| ['\'', '"'].contains(c));
     let ends = |c: char| quote.map_or_else(|| c.is_whitespace() || ",]}".contains(c), |quote| c == quote);
     after.find(ends).unwrap_or(after.len())

@@ -87,9 +87,5 @@ fn unmeasured(candidate: &Candidate) -> Section {
     if candidate.package.is_released() {
         lines.push(format!("adapters/onnx-reference/versions.yaml: no row for {}", candidate.package.release));
     }
-    lines.push(format!(
-        "expectations/releases: the failing tests of {}, which are of an older release now",
-        candidate.tests.old
-    ));
     Section::new("not measured", "Run `cargo xtask measure --stale` for every runtime with an adapter.", lines)
 }
