@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use onnx_conformance_cases::case::{TextRelease, Variant, open_regular};
+use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, open_regular};
 use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::Measurements;
-use onnx_conformance_harness::promises::{Profile, Renames, changes_since, suite_version};
+use onnx_conformance_harness::promises::{
+    Profile, Renames, changes_since, describe_changes, is_later, suite_version, unchanged_since,
+};
 use onnx_conformance_harness::run::{
     CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, Shard, plan,
 };
@@ -127,7 +129,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let mut header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
     let kept = match resumed {
-        Some(read) => arguments.keep_results(read, &header, &mut plan)?,
+        Some(read) => arguments.keep_results(read, &header, &suite, &mut plan)?,
         None if arguments.stale => keep_measured(&mut header, &mut plan)?,
         None => Vec::new(),
     };
@@ -219,30 +221,46 @@ impl Report<'_> {
 fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> anyhow::Result<()> {
     let expectations = gate.matcher.expectations();
     let Some(version) = expectations.suite.as_deref().and_then(suite_version) else { return Ok(()) };
-    if gate_result.regressions.is_empty() || version == SUITE_VERSION {
+    // The gate has a note about a later version.
+    if gate_result.regressions.is_empty() || version == SUITE_VERSION || is_later(version) {
         return Ok(());
     }
     let path = expectations.path();
     let frozen = match Profile::embedded(version) {
         Ok(frozen) => frozen,
         Err(error) => {
-            print::note(&format!("{path}: {error}; the file may expect cases of another suite"));
+            print::note(&format!(
+                "{path}: {error}, so the run cannot say which unexpected failures are of changed cases; write the file anew \
+                 with --update-expectations"
+            ));
             return Ok(());
         }
     };
     let ids: Vec<&str> = gate_result.regressions.iter().map(|regression| regression.id.as_str()).collect();
     let changed = changes_since(&frozen, Renames::embedded(), suite, &ids)?;
-    let count: usize = changed.values().map(Vec::len).sum();
-    if count > 0 {
-        let example = |ids: &Vec<String>| ids.first().cloned().unwrap_or_default();
-        let kinds = changed.iter().map(|(kind, ids)| format!("{} {kind} ({})", ids.len(), example(ids)));
-        print::note(&format!(
-            "{count} of {} unexpected failures are of cases that differ from suite {version}, which {path} is for: {}; \
-             `onnx-conformance changes {version}` lists all changes",
-            ids.len(),
-            kinds.collect::<Vec<_>>().join(", ")
-        ));
+    if !changed.is_empty() {
+        print::note(&describe_changes(path, version, ids.len(), &changed));
     }
+    Ok(())
+}
+
+/// Keeps those results of an earlier version of the suite that are of unchanged cases. Results of a version without a list stay.
+fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) -> anyhow::Result<()> {
+    let version = read.header.suite.clone();
+    if version == header.suite {
+        return Ok(());
+    }
+    let Ok(frozen) = Profile::embedded(&version) else { return Ok(()) };
+    let ids: Vec<&str> = read.results.iter().map(|result| result.id.as_str()).collect();
+    let (count, unchanged) = (ids.len(), unchanged_since(&frozen, Renames::embedded(), suite, &ids)?);
+    read.results.retain(|result| unchanged.contains(CaseId::parse(&result.id).path));
+    print::note(&format!(
+        "{place}: {} of {} results are of cases that are the same in suite {version} and in suite {}",
+        read.results.len(),
+        count,
+        header.suite
+    ));
+    (read.header.suite, read.header.digest) = (header.suite.clone(), header.digest.clone());
     Ok(())
 }
 
@@ -305,7 +323,11 @@ impl Arguments {
             () => return Ok(()),
         };
         if self.gate.update_expectations {
-            return Err(Usage(format!("--update-expectations needs a run of the whole suite; omit {part}")));
+            return Err(Usage(format!(
+                "--update-expectations needs results of the whole suite, since an entry may cover cases that are not run; omit \
+                 {part}. To run only new and changed cases, resume the results of an earlier run: `run --resume FILE \
+                 --keep-failures --results NEW`, then `merge NEW -o ALL --update-expectations`"
+            )));
         }
         Ok(())
     }
@@ -374,10 +396,19 @@ impl Arguments {
     }
 
     /// Returns the results of an earlier run that are kept, the passes or all, and removes their cases from the plan.
-    fn keep_results(&self, read: Read, header: &Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+    fn keep_results(
+        &self,
+        mut read: Read,
+        header: &Header,
+        suite: &Suite,
+        plan: &mut Plan<'_>,
+    ) -> anyhow::Result<Vec<CaseResult>> {
         let variant = plan.variant();
         let chosen: BTreeSet<String> = plan.ids().map(|id| variant.id(id)).collect();
         let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
+        if self.text_of_cases().is_some() {
+            keep_unchanged(&place, &mut read, header, suite)?;
+        }
         results_file::check_same(&place, &read.header, header)?;
         let (inside, outside): (Vec<_>, Vec<_>) =
             read.results.into_iter().partition(|result| chosen.contains(&result.id));

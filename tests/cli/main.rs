@@ -29,6 +29,7 @@ mod signals;
 mod site;
 mod snapshot;
 mod streams;
+mod suite_versions;
 mod text_releases;
 mod texts;
 mod variants;

@@ -16,12 +16,14 @@ pub(crate) fn main() -> Result<()> {
     if Profile::versions().any(|version| version == SUITE_VERSION) {
         let changes = Changes::between(&Profile::embedded(SUITE_VERSION)?, &profile, Renames::embedded());
         let counts = Kind::ALL.into_iter().filter(|kind| changes.count(*kind) > 0);
-        let counts: Vec<String> = counts.map(|kind| format!("{} {kind}", changes.count(kind))).collect();
+        let first = |kind| changes.cases.get(&kind).and_then(|ids| ids.first()).map_or("", String::as_str);
+        let counts: Vec<String> =
+            counts.map(|kind| format!("{} {kind}, such as {}", changes.count(kind), first(kind))).collect();
         if !counts.is_empty() {
             bail!(
-                "profiles/{SUITE_VERSION}.lzma is frozen, but cases differ: {}; raise SUITE_VERSION in \
-                 crates/cases/src/suite/version.rs",
-                counts.join(", ")
+                "profiles/{SUITE_VERSION}.lzma is frozen, but cases differ: {}. Raise SUITE_VERSION in \
+                 crates/cases/src/suite/version.rs, or undo the changes",
+                counts.join("; ")
             );
         }
         anstream::println!("suite {SUITE_VERSION} is frozen, and no case differs");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, read_text};
+use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 
 use crate::escape;
@@ -14,6 +15,7 @@ use crate::expectations::{
 };
 use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
+use crate::promises::{is_later, suite_version};
 use crate::run::{CaseResult, Header, Outcome};
 use crate::whole_file::{lock_folder, write_whole};
 
@@ -88,6 +90,16 @@ impl GateOptions<'_> {
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
             let (path, now) = (expectations.path(), escape::line(&runtime.version));
             note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
+        }
+        if let Some(version) = expectations.suite.as_deref().and_then(suite_version)
+            && !is_own_suite
+            && is_later(version)
+        {
+            note(&format!(
+                "{}: was written for suite {version}, which is later than suite {SUITE_VERSION} of this program, so entries for \
+                 newer cases match nothing; update the program, or write the file anew with --update-expectations",
+                expectations.path()
+            ));
         }
         // Default expectations are for the project's suite. A file named by the user is for the suite of the run.
         let is_about_suite = !is_own_suite || self.expectations.is_some();

@@ -4,8 +4,10 @@ mod changes;
 mod profile;
 mod renames;
 mod since;
+mod version;
 
 pub use changes::{Changes, Kind};
 pub use profile::{Profile, ProfileError};
 pub use renames::Renames;
-pub use since::{changes_since, suite_version};
+pub use since::{changes_since, describe_changes, unchanged_since};
+pub use version::{is_later, suite_version};

@@ -1,13 +1,16 @@
 //! Frozen lists: the cases of a version of the suite, with levels and digests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
 
 use lzma_rust2::LzmaReader;
-use onnx_conformance_cases::case::FrozenCase;
-use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite, SuiteError};
+use onnx_conformance_cases::case::{CaseId, FrozenCase};
+use onnx_conformance_cases::suite::{Filter, RecordedCase, SUITE_VERSION, Suite, SuiteError, recorded_cases};
 use onnx_conformance_reference::parallel::map_items;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+
+use crate::promises::version::{is_later, version_numbers};
 
 /// The embedded lists, by suite version, compressed.
 static PROFILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
@@ -30,8 +33,20 @@ pub struct Profile {
 /// An unusable list.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
+    /// The text is no version.
+    #[error("'{text}' is no version of the suite; write one such as 0.1.0; this program knows {}", known())]
+    NoVersion {
+        /// The text.
+        text: String,
+    },
+    /// The version is later than that of this program.
+    #[error("suite {version} is later than suite {SUITE_VERSION} of this program; update the program")]
+    Later {
+        /// The version.
+        version: String,
+    },
     /// There is no list of this version.
-    #[error("no list of suite {version} is in this program, only of {}; a suite version is like 0.1.0", known())]
+    #[error("suite {version} has no list in this program, which knows {}", known())]
     Unknown {
         /// The version.
         version: String,
@@ -54,6 +69,18 @@ fn known() -> String {
     Profile::versions().chain([SUITE_VERSION]).collect::<Vec<_>>().join(", ")
 }
 
+impl ProfileError {
+    /// Returns why there is no list of a version.
+    fn missing(version: &str) -> ProfileError {
+        let version = version.to_owned();
+        match version_numbers(&version) {
+            None => ProfileError::NoVersion { text: version },
+            Some(_) if is_later(&version) => ProfileError::Later { version },
+            Some(_) => ProfileError::Unknown { version },
+        }
+    }
+}
+
 impl Profile {
     /// Returns the suite versions with an embedded list, oldest first.
     pub fn versions() -> impl Iterator<Item = &'static str> {
@@ -62,8 +89,8 @@ impl Profile {
 
     /// Returns the embedded list of a suite version.
     pub fn embedded(version: &str) -> Result<Profile, ProfileError> {
-        let unknown = || ProfileError::Unknown { version: version.to_owned() };
-        let (_, packed) = PROFILES.iter().find(|(name, _)| *name == version).ok_or_else(unknown)?;
+        let found = PROFILES.iter().find(|(name, _)| *name == version);
+        let (_, packed) = found.ok_or_else(|| ProfileError::missing(version))?;
         let damaged = |_| ProfileError::Damaged { version: version.to_owned(), line: 0 };
         let mut text = String::new();
         let reader = LzmaReader::new_mem_limit(*packed, u32::MAX, None).map_err(damaged)?;
@@ -98,6 +125,24 @@ impl Profile {
         Ok(Profile { suite: version.to_owned(), cases })
     }
 
+    /// Returns the ids of the cases from the specs whose level or digest differs from that in `records/`, or that only the list or
+    /// only the records have.
+    pub fn contradictions(&self) -> Vec<String> {
+        let versions: Vec<OperatorVersion> = Specs::embedded().all().collect();
+        let recorded: BTreeMap<&str, &RecordedCase> =
+            versions.iter().flat_map(recorded_cases).map(|case| (case.id.as_str(), case)).collect();
+        let groups: BTreeSet<String> = versions.iter().map(OperatorVersion::qualified).collect();
+        let differs = |case: &&&RecordedCase| {
+            let frozen = self.cases.get(&case.id);
+            frozen.is_none_or(|frozen| (frozen.level, frozen.digest) != (case.facts.level, case.digest))
+        };
+        let differing = recorded.values().filter(differs).map(|case| case.id.clone());
+        let is_gone = |id: &&String| groups.contains(CaseId::parse(id).group()) && !recorded.contains_key(id.as_str());
+        let mut found: Vec<String> = differing.chain(self.cases.keys().filter(is_gone).cloned()).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// Formats the list: the version, then a line for each case, sorted by id.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}{}\n", self.suite);
@@ -111,6 +156,8 @@ impl Profile {
 
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_cases::case::{CaseDigest, Level};
+
     use super::*;
 
     #[test]
@@ -120,8 +167,63 @@ mod tests {
             assert!(profile.cases.len() > 100_000, "{version}");
             assert_eq!(Profile::parse(version, &profile.to_text()).unwrap(), profile);
         }
-        let error = Profile::embedded("9.9.9").unwrap_err().to_string();
-        assert!(error.contains("9.9.9") && error.contains(SUITE_VERSION), "{error}");
+    }
+
+    #[test]
+    fn a_missing_list_is_refused_with_the_way_out() {
+        let error = |version: &str| Profile::embedded(version).unwrap_err().to_string();
+        let later = error("9.9.9");
+        let way_out = format!("later than suite {SUITE_VERSION} of this program; update the program");
+        assert!(later.starts_with("suite 9.9.9 is ") && later.ends_with(&way_out), "{later}");
+        let earlier = error("0.0.1");
+        assert!(earlier.starts_with("suite 0.0.1 has no list") && earlier.contains(SUITE_VERSION), "{earlier}");
+        for text in ["", "1", "0.1", "0.1.x", "0.1.0.0"] {
+            let other = error(text);
+            assert!(other.contains(&format!("'{text}' is no version")) && other.contains("0.1.0"), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_frozen_list_of_this_version_fits_the_records() {
+        if let Ok(profile) = Profile::embedded(SUITE_VERSION) {
+            let contradictions = profile.contradictions();
+            let most = contradictions.len().min(10);
+            assert!(
+                contradictions.is_empty(),
+                "profiles/{SUITE_VERSION}.lzma is frozen, but {} cases differ: {:?}; raise SUITE_VERSION in \
+                 crates/cases/src/suite/version.rs",
+                contradictions.len(),
+                &contradictions[..most]
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_that_contradicts_the_records_is_noticed() {
+        let version = OperatorVersion::new("ai.onnx", "Abs", 13);
+        let recorded = recorded_cases(&version);
+        let frozen = |case: &RecordedCase, digest: CaseDigest| FrozenCase {
+            level: case.facts.level,
+            digest,
+            without_bounds: digest,
+            tolerance: 0.0,
+        };
+        let cases = recorded.iter().map(|case| (case.id.clone(), frozen(case, case.digest))).collect();
+        let mut profile = Profile { suite: SUITE_VERSION.to_owned(), cases };
+        let of_abs = |profile: &Profile| -> Vec<String> {
+            let is_of_abs = |id: &String| id.starts_with("ai.onnx/Abs-13/");
+            profile.contradictions().into_iter().filter(is_of_abs).collect()
+        };
+        assert_eq!(of_abs(&profile), Vec::<String>::new());
+        let [changed, lost, raised] = [0, 1, 2].map(|at| recorded[at].id.clone());
+        profile.cases.insert(changed.clone(), frozen(&recorded[0], recorded[1].digest));
+        profile.cases.remove(&lost);
+        profile.cases.insert(raised.clone(), FrozenCase { level: Level::Open, ..profile.cases[&raised] });
+        let gone = "ai.onnx/Abs-13/gone".to_owned();
+        profile.cases.insert(gone.clone(), frozen(&recorded[0], recorded[0].digest));
+        let mut expected = vec![changed, lost, raised, gone];
+        expected.sort_unstable();
+        assert_eq!(of_abs(&profile), expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Cases that changed since the suite version for which an expectation file was written.
+//! Cases that changed since the suite version for which an expectation file or a results file was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{CaseId, FrozenCase};
 use onnx_conformance_cases::suite::{Suite, SuiteError};
@@ -8,12 +8,6 @@ use onnx_conformance_cases::suite::{Suite, SuiteError};
 use crate::promises::changes::Kind;
 use crate::promises::profile::Profile;
 use crate::promises::renames::Renames;
-
-/// Returns the version in the value of `suite:` of an expectation file, such as `0.1.0 08fcdb34d27a364b`. An older file has only
-/// the digest.
-pub fn suite_version(suite: &str) -> Option<&str> {
-    suite.split(' ').next().filter(|word| word.contains('.'))
-}
 
 /// Returns those of these cases that are new, renamed or changed since a list was frozen, by kind of change.
 pub fn changes_since(
@@ -23,6 +17,38 @@ pub fn changes_since(
     ids: &[&str],
 ) -> Result<BTreeMap<Kind, Vec<String>>, SuiteError> {
     let mut changed: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
+    for_each(frozen, renames, suite, ids, &mut |id, kind| {
+        if let Some(kind) = kind {
+            changed.entry(kind).or_default().push(id);
+        }
+    })?;
+    Ok(changed)
+}
+
+/// Returns those of these cases that have the same content and level as when a list was frozen, though perhaps another id.
+pub fn unchanged_since(
+    frozen: &Profile,
+    renames: &Renames,
+    suite: &Suite,
+    ids: &[&str],
+) -> Result<BTreeSet<String>, SuiteError> {
+    let mut unchanged = BTreeSet::new();
+    for_each(frozen, renames, suite, ids, &mut |id, kind| {
+        if matches!(kind, None | Some(Kind::Renamed)) {
+            unchanged.insert(id);
+        }
+    })?;
+    Ok(unchanged)
+}
+
+/// Passes each of these cases that exists to `sink`, with its change since a list was frozen; `None` if it is the same.
+fn for_each(
+    frozen: &Profile,
+    renames: &Renames,
+    suite: &Suite,
+    ids: &[&str],
+    sink: &mut dyn FnMut(String, Option<Kind>),
+) -> Result<(), SuiteError> {
     let renamed = renames.renamed(frozen.cases.keys().map(String::as_str));
     let renamed: BTreeMap<&str, &str> = renamed.iter().map(|(old, new)| (new.as_str(), *old)).collect();
     let paths: Vec<&str> = ids.iter().map(|id| CaseId::parse(id).path).collect();
@@ -32,12 +58,24 @@ pub fn changes_since(
             None => Some(Kind::New),
             Some(earlier) => FrozenCase::new(&case).change_since(earlier).map(Kind::from),
         };
-        if let Some(kind) = kind.or(old.map(|_| Kind::Renamed)) {
-            changed.entry(kind).or_default().push(case.id);
-        }
+        sink(case.id, kind.or(old.map(|_| Kind::Renamed)));
         Ok(())
-    })?;
-    Ok(changed)
+    })
+}
+
+/// Describes the changed cases among the unexpected failures of a run: `failures` of them with the expectations of `place`, which
+/// are for an earlier version of the suite.
+pub fn describe_changes(place: &str, version: &str, failures: usize, changed: &BTreeMap<Kind, Vec<String>>) -> String {
+    let count: usize = changed.values().map(Vec::len).sum();
+    let kind = |(kind, ids): (&Kind, &Vec<String>)| {
+        let first = ids.first().map_or("", String::as_str);
+        format!("\n{:>7} {kind}, such as {first}", ids.len())
+    };
+    let kinds: String = changed.iter().map(kind).collect();
+    format!(
+        "{count} of {failures} unexpected failures are of cases that differ from suite {version}, for which {place} was \
+         written:{kinds}\n`onnx-conformance changes {version}` lists all changes"
+    )
 }
 
 #[cfg(test)]
@@ -45,13 +83,6 @@ mod tests {
     use onnx_conformance_cases::suite::Generated;
 
     use super::*;
-
-    #[test]
-    fn a_value_names_a_version_or_only_a_digest() {
-        assert_eq!(suite_version("0.1.0 08fcdb34d27a364b"), Some("0.1.0"));
-        assert_eq!(suite_version("08fcdb34d27a364b"), None);
-        assert_eq!(suite_version(""), None);
-    }
 
     #[test]
     fn changed_cases_are_found_by_kind() {
@@ -76,10 +107,25 @@ mod tests {
         assert_eq!(
             changed,
             BTreeMap::from([
-                (Kind::Raised, vec![raised, renamed_and_raised]),
-                (Kind::New, vec![new]),
-                (Kind::Renamed, vec![renamed])
+                (Kind::Raised, vec![raised.clone(), renamed_and_raised.clone()]),
+                (Kind::New, vec![new.clone()]),
+                (Kind::Renamed, vec![renamed.clone()])
             ])
+        );
+        let unchanged = unchanged_since(&profile, &renames, &suite, &ids).unwrap();
+        assert_eq!(unchanged, BTreeSet::from([same, renamed]));
+    }
+
+    #[test]
+    fn changed_cases_are_described_by_kind() {
+        let changed = BTreeMap::from([
+            (Kind::New, vec!["a/A-1/new".to_owned()]),
+            (Kind::Raised, vec!["a/A-1/x".to_owned(), "a/A-1/y".to_owned()]),
+        ]);
+        assert_eq!(
+            describe_changes("mine.yaml", "0.1.0", 4, &changed),
+            "3 of 4 unexpected failures are of cases that differ from suite 0.1.0, for which mine.yaml was written:\n      2 \
+             raised, such as a/A-1/x\n      1 new, such as a/A-1/new\n`onnx-conformance changes 0.1.0` lists all changes"
         );
     }
 }

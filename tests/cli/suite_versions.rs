@@ -1,0 +1,62 @@
+//! Versions of the suite that this program does not have.
+
+use std::fs;
+
+use onnx_conformance_cases::suite::SUITE_VERSION;
+
+use crate::models::Folder;
+use crate::program::{Called, call};
+use crate::snapshot::check;
+
+const CASE: &str = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
+
+/// Removes the parts of standard error that depend on the folder and on the suite.
+fn redacted(called: &Called, folder: &Folder) -> String {
+    called.err.replace(&folder.argument(), "FOLDER").replace(SUITE_VERSION, "SUITE")
+}
+
+fn expectations(folder: &Folder, suite: &str) -> String {
+    folder.write("mine.yaml", format!("runtime: builtin\nsuite: \"{suite}\"\nexpect: []\n"))
+}
+
+#[test]
+fn an_expectation_file_of_a_later_suite_is_noted_though_every_case_passes() {
+    let folder = Folder::new();
+    let file = expectations(&folder, "99.0.0 08fcdb34d27a364b");
+    let called = call(&["run", CASE, "--expectations", &file]).expect(0, "1 cases, 1 pass");
+    check("run-later-suite", &redacted(&called, &folder));
+    let file = expectations(&folder, &format!("{SUITE_VERSION} 08fcdb34d27a364b"));
+    let called = call(&["run", CASE, "--expectations", &file]).expect(0, "1 cases, 1 pass");
+    assert_eq!(called.err, "");
+}
+
+#[test]
+fn failures_against_a_file_of_an_unknown_suite_name_the_way_out() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path().join("ai.onnx/Abs")).unwrap();
+    let case = "{name: wrong, inputs: {X: {values: [-1, 2]}}, outputs: {Y: {values: [-1, 2]}}}";
+    folder.write("ai.onnx/Abs/op.yaml", format!("op: Abs\nsummary: x\ncases:\n  - {case}\n"));
+    let file = expectations(&folder, "0.0.1 08fcdb34d27a364b");
+    let (specs, failures) = (folder.argument(), folder.file("failures"));
+    let run = ["run", "ai.onnx/Abs-13/wrong/T=float", "--specs", &specs, "--expectations", &file];
+    let called = call(&[&run[..], &["--failures", &failures]].concat()).expect(1, "1 mismatch");
+    let note: Vec<String> =
+        redacted(&called, &folder).lines().filter(|line| line.contains("0.0.1")).map(str::to_owned).collect();
+    check("run-unknown-suite", &note.join("\n"));
+}
+
+#[test]
+fn changes_between_unknown_versions_are_refused_with_the_way_out() {
+    let folder = Folder::new();
+    let refused =
+        ["99.0.0", "0.0.1", "1"].map(|version| redacted(&call(&["changes", version]).expect(4, version), &folder));
+    check("changes-unknown", &refused.concat());
+}
+
+#[test]
+fn an_update_of_a_part_names_the_way_to_run_only_changed_cases() {
+    let folder = Folder::new();
+    let file = expectations(&folder, "0.0.1 08fcdb34d27a364b");
+    let called = call(&["run", CASE, "--expectations", &file, "--update-expectations"]).expect(64, "the filters");
+    check("update-of-a-part", &redacted(&called, &folder));
+}
