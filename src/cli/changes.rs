@@ -33,10 +33,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let from = profile(&arguments.from)?;
+    let from = profile(&arguments.from, None)?;
     let to = match arguments.to.as_deref().unwrap_or(SUITE_VERSION) {
         version if version == arguments.from => from.clone(),
-        version => profile(version)?,
+        version => profile(version, Some(&from))?,
     };
     let changes = Changes::between(&from, &to, Renames::embedded());
     match arguments.format {
@@ -46,11 +46,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Returns the list of a version: a frozen one, or that of the cases in this program.
-fn profile(version: &str) -> anyhow::Result<Profile> {
+/// Returns the list of a version: a frozen one, or that of the cases in this program. Cases that an earlier list has are not made again.
+fn profile(version: &str, earlier: Option<&Profile>) -> anyhow::Result<Profile> {
     if version == SUITE_VERSION && !Profile::versions().any(|frozen| frozen == version) {
         print::note(&format!("suite {version} is not frozen yet; its cases are those of this program"));
-        return Ok(Profile::new(&Suite::project(None, Generated::embedded())?)?);
+        let suite = Suite::project(None, Generated::embedded())?;
+        return Ok(match earlier {
+            Some(earlier) => Profile::after(earlier, &suite)?,
+            None => Profile::new(&suite)?,
+        });
     }
     Ok(Profile::embedded(version)?)
 }
@@ -84,7 +88,7 @@ fn text(changes: &Changes, is_all: bool) -> String {
 mod tests {
     use super::*;
 
-    fn profile(version: &str, cases: &[String]) -> Profile {
+    fn list(version: &str, cases: &[String]) -> Profile {
         Profile::parse(version, &format!("suite {version}\n{}", cases.concat())).unwrap()
     }
 
@@ -97,8 +101,8 @@ mod tests {
                     .replace("0a1b2c 0a1b2c", &format!("0000{number} 0000{number}"))
             })
             .collect();
-        let from = profile("1.0.0", &[case("known", "open"), case("other", "required")]);
-        let to = profile("1.1.0", &[&[case("known", "required")], &new[..], &[case("renamed", "required")]].concat());
+        let from = list("1.0.0", &[case("known", "open"), case("other", "required")]);
+        let to = list("1.1.0", &[&[case("known", "required")], &new[..], &[case("renamed", "required")]].concat());
         let changes = Changes::between(&from, &to, &Renames::default());
         let shown = text(&changes, false);
         assert!(

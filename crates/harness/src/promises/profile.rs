@@ -6,7 +6,9 @@ use std::io::Read as _;
 
 use lzma_rust2::LzmaReader;
 use onnx_conformance_cases::case::{CaseId, FrozenCase};
-use onnx_conformance_cases::suite::{Filter, RecordedCase, SUITE_VERSION, Suite, SuiteError, recorded_cases};
+use onnx_conformance_cases::suite::{
+    Filter, RecordedCase, SUITE_VERSION, SelectedGroup, Suite, SuiteError, recorded_cases,
+};
 use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
@@ -33,8 +35,8 @@ pub struct Profile {
 /// An unusable list.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// The text is no version.
-    #[error("'{text}' is no version of the suite; write one such as 0.1.0; this program knows {}", known())]
+    /// The text is not a version.
+    #[error("'{text}' is not a version of the suite; write one such as 0.1.0; this program knows {}", known())]
     NoVersion {
         /// The text.
         text: String,
@@ -100,14 +102,32 @@ impl Profile {
 
     /// Makes the list of a suite, which takes as long as making all of its cases.
     pub fn new(suite: &Suite) -> Result<Profile, ProfileError> {
+        Profile::after(&Profile { suite: String::new(), cases: BTreeMap::new() }, suite)
+    }
+
+    /// Makes the list of a suite with the embedded specs. Operator versions whose cases are the same in an earlier list, by their
+    /// levels and digests in `records/`, are copied from it.
+    pub fn after(earlier: &Profile, suite: &Suite) -> Result<Profile, ProfileError> {
         let chosen = suite.choose(&Filter::default())?;
-        let frozen = |(source, group, _): &(_, _, Vec<String>)| {
-            let source: &&(dyn onnx_conformance_cases::suite::Source + Send) = source;
+        let frozen = |(source, group, _): &SelectedGroup<'_>| {
+            if let Some(same) = earlier.recorded(&group.name) {
+                return Ok(same);
+            }
             let cases = source.load(group, &|_| true)?;
             Ok(cases.iter().map(|case| (case.id.clone(), FrozenCase::new(case))).collect::<Vec<_>>())
         };
         let made = map_items(None, &chosen, frozen).into_iter().collect::<Result<Vec<_>, SuiteError>>()?;
         Ok(Profile { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
+    }
+
+    /// Returns the cases of an operator version if all that `records/` has are in the list, with the same levels and digests.
+    fn recorded(&self, group: &str) -> Option<Vec<(String, FrozenCase)>> {
+        let version: OperatorVersion = group.parse().ok()?;
+        let same = |case: &RecordedCase| {
+            let frozen = self.cases.get(&case.id).filter(|frozen| is_recorded_as(frozen, case))?;
+            Some((case.id.clone(), *frozen))
+        };
+        recorded_cases(&version).iter().map(same).collect()
     }
 
     /// Parses the output of `to_text`.
@@ -134,7 +154,7 @@ impl Profile {
         let groups: BTreeSet<String> = versions.iter().map(OperatorVersion::qualified).collect();
         let differs = |case: &&&RecordedCase| {
             let frozen = self.cases.get(&case.id);
-            frozen.is_none_or(|frozen| (frozen.level, frozen.digest) != (case.facts.level, case.digest))
+            frozen.is_none_or(|frozen| !is_recorded_as(frozen, case))
         };
         let differing = recorded.values().filter(differs).map(|case| case.id.clone());
         let is_gone = |id: &&String| groups.contains(CaseId::parse(id).group()) && !recorded.contains_key(id.as_str());
@@ -152,6 +172,11 @@ impl Profile {
         }
         text
     }
+}
+
+/// Returns true if a case has the level and the digest of the list in `records/`, too.
+fn is_recorded_as(frozen: &FrozenCase, case: &RecordedCase) -> bool {
+    (frozen.level, frozen.digest) == (case.facts.level, case.digest)
 }
 
 #[cfg(test)]
@@ -179,7 +204,7 @@ mod tests {
         assert!(earlier.starts_with("suite 0.0.1 has no list") && earlier.contains(SUITE_VERSION), "{earlier}");
         for text in ["", "1", "0.1", "0.1.x", "0.1.0.0"] {
             let other = error(text);
-            assert!(other.contains(&format!("'{text}' is no version")) && other.contains("0.1.0"), "{other}");
+            assert!(other.contains(&format!("'{text}' is not a version")) && other.contains("0.1.0"), "{other}");
         }
     }
 
@@ -215,6 +240,7 @@ mod tests {
             profile.contradictions().into_iter().filter(is_of_abs).collect()
         };
         assert_eq!(of_abs(&profile), Vec::<String>::new());
+        assert_eq!(profile.recorded("ai.onnx/Abs-13").map(|same| same.len()), Some(recorded.len()));
         let [changed, lost, raised] = [0, 1, 2].map(|at| recorded[at].id.clone());
         profile.cases.insert(changed.clone(), frozen(&recorded[0], recorded[1].digest));
         profile.cases.remove(&lost);
@@ -224,6 +250,7 @@ mod tests {
         let mut expected = vec![changed, lost, raised, gone];
         expected.sort_unstable();
         assert_eq!(of_abs(&profile), expected);
+        assert_eq!(profile.recorded("ai.onnx/Abs-13"), None);
     }
 
     #[test]
