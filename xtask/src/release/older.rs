@@ -22,6 +22,9 @@ pub(super) fn add_all(release: &str, digest: Option<&str>) -> Result<Vec<String>
         let path = entry?.into_path();
         let shown = path.strip_prefix(workspace::root()).unwrap_or(&path).display().to_string();
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+        if is_about(&text, release) {
+            continue;
+        }
         let Expectations { runtime, version, .. } = Expectations::parse(&shown, &text)?;
         let version = version.with_context(|| format!("{shown}: has no `version`; add that of the runtime"))?;
         let measured = format!("expectations/{runtime}/{version}.yaml");
@@ -138,6 +141,11 @@ fn with_failures(text: &str, measurement: &str, release: &str) -> Moved {
     added
 }
 
+/// Returns true if the title of a file has a release as the last one: the task is repeated.
+fn is_about(text: &str, release: &str) -> bool {
+    text.lines().next().is_some_and(|title| title.contains(&format!(" to {release} ")))
+}
+
 /// Returns a line of a file. The title, `# The tests of ONNX 1.2.2 to 1.22.0 that ...`, gets the release as the last one.
 fn with_last(line: &str, release: &str) -> String {
     let title = line.strip_prefix("# The tests of ONNX ").and_then(|rest| rest.split_once(" to "));
@@ -178,6 +186,7 @@ mod tests {
         assert_eq!(added.left, [(8, "is not an entry of one line with one pattern".to_owned())]);
         let again = with_failures(&added.text, measurement, "9.3.1");
         assert_eq!((again.text.as_str(), again.count), (expected, 0));
+        assert!(is_about(expected, "9.3.1") && !is_about(OLDER, "9.3.1"));
     }
 
     #[test]
