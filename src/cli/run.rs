@@ -324,7 +324,7 @@ impl Arguments {
         };
         if self.gate.update_expectations {
             return Err(Usage(format!(
-                "--update-expectations needs results of the whole suite, since an entry may cover cases that are not run; omit \
+                "--update-expectations needs a run of the whole suite, since an entry may cover cases that are not run; omit \
                  {part}. To run only new and changed cases, resume the results of an earlier run: `run --resume FILE \
                  --keep-failures --results NEW`, then `merge NEW -o ALL --update-expectations`"
             )));

@@ -9,7 +9,8 @@ use crate::promises::changes::Kind;
 use crate::promises::profile::Profile;
 use crate::promises::renames::Renames;
 
-/// Returns those of these cases that are new, renamed or changed since a list was frozen, by kind of change.
+/// Returns those of these cases that are new or changed since a list was frozen, by kind of change. A case that was only renamed is
+/// the same, and entries follow the rename.
 pub fn changes_since(
     frozen: &Profile,
     renames: &Renames,
@@ -18,7 +19,7 @@ pub fn changes_since(
 ) -> Result<BTreeMap<Kind, Vec<String>>, SuiteError> {
     let mut changed: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
     for_each(frozen, renames, suite, ids, &mut |id, kind| {
-        if let Some(kind) = kind {
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Renamed) {
             changed.entry(kind).or_default().push(id);
         }
     })?;
@@ -108,8 +109,7 @@ mod tests {
             changed,
             BTreeMap::from([
                 (Kind::Raised, vec![raised.clone(), renamed_and_raised.clone()]),
-                (Kind::New, vec![new.clone()]),
-                (Kind::Renamed, vec![renamed.clone()])
+                (Kind::New, vec![new.clone()])
             ])
         );
         let unchanged = unchanged_since(&profile, &renames, &suite, &ids).unwrap();
