@@ -3,21 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use onnx_conformance_cases::case::TextLevel;
+use onnx_conformance_cases::case::{Level, TextLevel};
 use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf};
 use onnx_conformance_cases::suite::recorded_cases;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, OperatorVersion, Specs};
 
 use crate::colours::{BOLD, DIM};
+use crate::example;
 use crate::operator::{DescribeError, changes, head, parameters};
 use crate::site::{CaseName, name_of};
 
-/// Maximum number of examples of a rule. The names of its other cases are listed.
+/// Maximum number of examples of a rule.
 const EXAMPLES: usize = 2;
-
-/// Maximum number of lines of an example.
-const LINES: usize = 4;
 
 /// Prints the page of a version in colour.
 pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
@@ -37,6 +35,7 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
             page.rule(&mut text, id, rule);
         }
     }
+    let _ = writeln!(text, "\n{DIM}all cases: onnx-conformance list '{}/**'{DIM:#}", version.qualified());
     Ok(text)
 }
 
@@ -93,8 +92,17 @@ struct Page<'a> {
     behaviours: BTreeSet<&'a str>,
 }
 
-/// The name of a case or refusal, and the level that the texts of some releases give it.
-type Named<'a> = (&'a str, Option<TextLevel>);
+/// A case or refusal of a rule.
+struct Named<'a> {
+    name: &'a str,
+    level: Level,
+    /// The level that the texts of some releases give it.
+    text_level: Option<TextLevel>,
+    /// The reason for a level below required.
+    why: &'a str,
+    /// The remark for readers.
+    note: &'a str,
+}
 
 /// A rule and its id.
 type Rule<'a> = (&'a str, &'a ConstraintFile);
@@ -137,88 +145,97 @@ impl<'a> Page<'a> {
         rule.about.is_empty() || rule.about.iter().any(|name| has(name))
     }
 
-    /// Returns the names of a rule's cases that the version has, each with the level that some texts give it.
+    /// Returns a rule's cases that the version has.
     fn cases(&self, id: &str) -> Vec<Named<'a>> {
         let cases = self.file.cases.iter().filter(|case| case.constraint.as_deref() == Some(id));
         let is_there =
             |name: &str| self.behaviours.contains(name) || self.behaviours.contains(format!("large/{name}").as_str());
-        cases.map(|case| (case.name.as_str(), case.text_level())).filter(|(name, _)| is_there(name)).collect()
+        let cases = cases.filter(|case| is_there(&case.name));
+        let named = cases.map(|case| Named {
+            name: &case.name,
+            level: case.level,
+            text_level: case.text_level(),
+            why: &case.why,
+            note: &case.note,
+        });
+        named.collect()
     }
 
-    /// Returns the names of a rule's refusals that the version has, each with the level that some texts give it.
+    /// Returns a rule's refusals that the version has.
     fn refusals(&self, id: &str) -> Vec<Named<'a>> {
         let refusals = self.file.refuse.iter().filter(|case| case.constraint.as_deref() == Some(id));
         let is_there = |name: &str| self.behaviours.contains(format!("refuse/{name}").as_str());
-        refusals.map(|case| (case.name.as_str(), case.text_level())).filter(|(name, _)| is_there(name)).collect()
+        let refusals = refusals.filter(|case| is_there(&case.name));
+        let named = refusals.map(|case| Named {
+            name: &case.name,
+            level: case.level,
+            text_level: case.text_level(),
+            why: &case.why,
+            note: &case.note,
+        });
+        named.collect()
     }
 
     /// Adds a rule with examples. The formula is at the head of the page already.
     fn rule(&self, text: &mut String, id: &str, rule: &ConstraintFile) {
         let (cases, refusals) = (self.cases(id), self.refusals(id));
         let mut decided: BTreeMap<TextLevel, Vec<&str>> = BTreeMap::new();
-        for (name, level) in cases.iter().chain(&refusals) {
-            if let Some(level) = level {
-                decided.entry(*level).or_default().push(name);
+        for case in cases.iter().chain(&refusals) {
+            if let Some(level) = case.text_level {
+                decided.entry(level).or_default().push(case.name);
             }
         }
-        let [cases, refusals] =
-            [cases, refusals].map(|named| named.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
-        // The formula is at the head of the page.
         let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
         let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
-        for content in [rule.note.as_str()].into_iter().filter(|note| !note.is_empty()) {
-            let _ = writeln!(text, "      {}", line(content));
+        if !rule.note.is_empty() {
+            let _ = writeln!(text, "      {}", line(&rule.note));
         }
-        for (title, names) in [("shown by", &cases), ("refused", &refusals)] {
-            if !names.is_empty() {
-                let _ = writeln!(text, "      {title}: {}", line(&names.join(", ")));
-            }
+        let counts = [count(&cases, ["case", "cases"]), count(&refusals, ["refusal", "refusals"])];
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        if !counts.is_empty() {
+            let _ = writeln!(text, "      {}", counts.join("; "));
         }
         for (level, names) in decided {
             let _ = writeln!(text, "      {level}: {}", line(&names.join(", ")));
         }
-        let examples = cases.iter().filter_map(|name| entry(self.source, "cases:", name));
-        let examples = examples.filter(|lines| lines.len() <= LINES).take(EXAMPLES);
-        let refused = refusals.iter().filter_map(|name| entry(self.source, "refuse:", name));
-        for lines in examples.chain(refused.filter(|lines| lines.len() <= LINES).take(1)) {
-            for content in lines {
-                let _ = writeln!(text, "      {DIM}{}{DIM:#}", line(content));
+        let required = cases.iter().filter(|case| case.level == Level::Required);
+        let examples = required.chain(cases.iter().filter(|case| case.level != Level::Required));
+        let examples = examples.filter_map(|case| Some((case, example::of_case(self.source, case.name)?)));
+        let refused = refusals.iter().filter_map(|case| Some((case, example::of_refusal(self.source, case.name)?)));
+        for (case, example) in examples.take(EXAMPLES).chain(refused.take(1)) {
+            let _ = writeln!(text, "      {DIM}{}: {}{DIM:#}", case.name, line(&example));
+            let level = (case.level != Level::Required).then(|| case.level.to_string());
+            let remarks = [level.as_deref().unwrap_or_default(), case.why, case.note];
+            let remarks: Vec<&str> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+            if !remarks.is_empty() {
+                let _ = writeln!(text, "        {DIM}{}{DIM:#}", line(&remarks.join(": ")));
             }
         }
     }
 }
 
-/// Returns the lines of a case or refusal of this name in the list under a key, without the indentation of the first.
-fn entry<'a>(source: &'a str, list: &str, name: &str) -> Option<Vec<&'a str>> {
-    let mut key = "";
-    let mut lines = source.lines().peekable();
-    while let Some(current) = lines.next() {
-        let content = current.trim_start();
-        if content.ends_with(':') {
-            key = content;
-        }
-        let is_named = ["- {name: ", "- name: "]
-            .iter()
-            .filter_map(|start| content.strip_prefix(start))
-            .any(|rest| rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', '}'])));
-        if key != list || !is_named {
-            continue;
-        }
-        let indent = current.len() - content.len();
-        let mut found = vec![content];
-        while let Some(next) = lines.next_if(|next| next.len() - next.trim_start().len() > indent) {
-            found.push(next.get(indent..).unwrap_or_default());
-        }
-        return Some(found);
+/// Counts cases, with the number of those below required by level: `7 cases, 2 recommended`.
+fn count(cases: &[Named<'_>], [one, many]: [&str; 2]) -> Option<String> {
+    let noun = if cases.len() == 1 { one } else { many };
+    let first = cases.first()?.level;
+    if first != Level::Required && cases.iter().all(|case| case.level == first) {
+        return Some(format!("{} {first} {noun}", cases.len()));
     }
-    None
+    let mut text = format!("{} {noun}", cases.len());
+    for level in [Level::Recommended, Level::Open] {
+        let number = cases.iter().filter(|case| case.level == level).count();
+        if number > 0 {
+            let _ = write!(text, ", {number} {level}");
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]
 mod tests {
     use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
-    use super::{entry, specify};
+    use super::specify;
 
     fn page(name: &str, since: u32) -> String {
         let page = specify(&OperatorVersion::new("ai.onnx", name, since)).unwrap();
@@ -228,8 +245,11 @@ mod tests {
     #[test]
     fn a_page_has_what_holds_at_its_version() {
         let oldest = page("Resize", 10);
-        for part in ["Before, element x of the output read x / scale.", "one_element_without_coordinates", "\n  C17  "]
-        {
+        for part in [
+            "Before, element x of the output read x / scale.",
+            "linear_of_equal_elements_without_coordinates: X",
+            "\n  C17  ",
+        ] {
             assert!(oldest.contains(part), "no {part:?} in\n{oldest}");
         }
         for part in ["cubic_coeff_a", "\n  C2  ", "\n  C13  ", "nearest_by_scales", "axis by axis"] {
@@ -244,13 +264,5 @@ mod tests {
         assert!(page.contains(&format!("\nformula of Resize-{newest}\n  axis by axis")), "{page}");
         let added = "\nnot in formula and shape of Resize-18\n  Resize-19: Adds the coordinate transformation";
         assert!(page.contains(added), "{page}");
-    }
-
-    #[test]
-    fn an_example_is_a_case_of_its_list() {
-        let source = "constraints:\n  C1:\n    cases:\n      - {name: ab, x: 1}\n      - {name: a,\n         x: 2}\n    refuse:\n      - {name: a, x: 3}\n";
-        assert_eq!(entry(source, "cases:", "a"), Some(vec!["- {name: a,", "   x: 2}"]));
-        assert_eq!(entry(source, "refuse:", "a"), Some(vec!["- {name: a, x: 3}"]));
-        assert_eq!(entry(source, "cases:", "b"), None);
     }
 }
