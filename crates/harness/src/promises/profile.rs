@@ -68,7 +68,8 @@ pub enum ProfileError {
 
 /// Returns the versions with an embedded list, and the one of this program.
 fn known() -> String {
-    Profile::versions().chain([SUITE_VERSION]).collect::<Vec<_>>().join(", ")
+    let own = Some(SUITE_VERSION).filter(|own| Profile::versions().all(|frozen| frozen != *own));
+    Profile::versions().chain(own).collect::<Vec<_>>().join(", ")
 }
 
 impl ProfileError {
