@@ -1,10 +1,12 @@
-//! Embeds the text of every YAML file under `specs/`, as a table sorted by path; nothing is parsed here.
+//! Embeds the text of every YAML file under `specs/`, as a table sorted by path; nothing is parsed here. With the feature
+//! `next`, the files of `specs/next` are laid over the others.
 
 #[path = "src/spec/case_file.rs"]
 pub mod case_file;
 #[path = "src/spec/entry.rs"]
 mod entry;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -17,37 +19,68 @@ fn main() -> Result<(), Box<dyn Error>> {
     let package = Path::new(&package);
     let own = package.join("specs");
     let root = if own.is_dir() { own } else { package.join("../../specs") }.canonicalize()?;
-    let mut files = Vec::new();
-    walk(&root, &mut files)?;
+    let next = root.join(NEXT);
+    // By the text of the path, which is the lookup key: `Path` would order ai.onnx/Abs before ai.onnx.ml.
+    let mut files = files_below(&root, &next)?;
+    let mut of_next = Vec::new();
+    if env::var_os("CARGO_FEATURE_NEXT").is_some() && next.is_dir() {
+        for (path, file) in files_below(&next, Path::new(""))? {
+            // What is a list in both folders keeps both. `Specs::releases` and `Texts::read` join them.
+            let path = if path.contains('/') { path } else { format!("{NEXT}/{path}") };
+            let is_version = path.split('/').count() == 3 && case_file::case_file(&path).is_none();
+            if is_version && files.contains_key(&path) {
+                return Err(format!("specs/{NEXT}/{path}: specs/{path} is the same version; remove one").into());
+            }
+            of_next.push(path.clone());
+            files.insert(path, file);
+        }
+    }
     let mut rows = Vec::new();
     let is_browser = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32");
-    for file in &files {
-        let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
+    for (path, file) in &files {
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
         // The browser build makes no cases. To stay small it has the facts from op.yaml and nothing else.
-        match case_file::case_file(&relative).filter(|_| is_browser) {
+        match case_file::case_file(path).filter(|_| is_browser) {
             Some((_, CaseFileKind::Part)) => {}
             Some((_, CaseFileKind::Main)) => {
                 let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
-                rows.push(format!("    ({relative:?}, {:?}),\n", facts.trim_start()));
+                rows.push(format!("    ({path:?}, {:?}),\n", facts.trim_start()));
             }
-            None => rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n")),
+            None => rows.push(format!("    ({path:?}, include_str!({absolute:?})),\n")),
         }
     }
-    // Sorts by the text of the path, which is the lookup key: `Path` would order ai.onnx/Abs before ai.onnx.ml.
-    rows.sort();
-    let table = format!("&[\n{}]\n", rows.concat());
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("specs.rs"), table)?;
+    of_next.sort();
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("specs.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    fs::write(out.join("next.rs"), format!("&{of_next:?}\n"))?;
     Ok(())
 }
 
+/// Folder below `specs/` of what a development build of ONNX has beyond the newest release.
+const NEXT: &str = "next";
+
+/// Returns the YAML files below a folder, except those below `without`, by their paths relative to it.
+fn files_below(root: &Path, without: &Path) -> Result<BTreeMap<String, PathBuf>, Box<dyn Error>> {
+    let mut files = Vec::new();
+    walk(root, without, &mut files)?;
+    let mut by_path = BTreeMap::new();
+    for file in files {
+        let relative = file.strip_prefix(root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
+        by_path.insert(relative, file);
+    }
+    Ok(by_path)
+}
+
 /// Collects the YAML files below `folder`. Cargo watches each folder, too, because a new file changes only its folder.
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+fn walk(folder: &Path, without: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
+        if path == without {
+            continue;
+        }
         if path.is_dir() {
-            walk(&path, files)?;
+            walk(&path, without, files)?;
         } else if path.extension().is_some_and(|extension| extension == "yaml") {
             println!("cargo::rerun-if-changed={}", path.display());
             files.push(path);

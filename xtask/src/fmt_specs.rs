@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use onnx_conformance_reference::spec::case_file;
 use walkdir::WalkDir;
 
+use crate::workspace::NEXT;
 use crate::{layout, workspace};
 
 /// Options of the task.
@@ -19,7 +20,8 @@ pub(crate) struct Arguments {
 
 /// Lays out all files of cases.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
-    for path in files(&workspace::root().join("specs"))? {
+    let specs = workspace::root().join("specs");
+    for path in [files(&specs)?, files(&specs.join(NEXT))?].concat() {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let formatted = format(&text).with_context(|| path.display().to_string())?;
         if formatted == text {
@@ -31,9 +33,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Lists the files of cases below the folder of the specs.
+/// Lists the files of cases below a folder of specs. There are none if the folder is missing.
 fn files(specs: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    if !specs.is_dir() {
+        return Ok(files);
+    }
     for entry in WalkDir::new(specs).sort_by_file_name() {
         let entry = entry?;
         let relative = entry.path().strip_prefix(specs)?.to_string_lossy().replace('\\', "/");

@@ -108,6 +108,10 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
 
 /// Writes every stale file, or with `check` fails if there is one. Pages are written before the records, which need every op.yaml.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        !cfg!(feature = "next"),
+        "generated files are of the newest release; run `cargo xtask gen`, without the feature `next`"
+    );
     let pages = stale()?;
     if !arguments.check {
         write(&pages)?;

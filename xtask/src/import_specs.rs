@@ -16,6 +16,7 @@ use walkdir::WalkDir;
 use crate::texts::changes::compare as compare_texts;
 use crate::texts::{history, package, standard};
 use crate::vendor::Package;
+use crate::workspace::NEXT;
 use crate::{emit, python, vendor, workspace};
 
 /// Environment of the package that the committed files are from.
@@ -141,7 +142,9 @@ fn print_changes(old: &standard::Texts, new: &standard::Texts) {
 fn committed() -> Result<BTreeMap<String, String>> {
     let root = specs();
     let mut files = BTreeMap::new();
-    for entry in WalkDir::new(&root) {
+    // Those of the next release are of another package.
+    let is_released = |entry: &walkdir::DirEntry| entry.path() != root.join(NEXT);
+    for entry in WalkDir::new(&root).into_iter().filter_entry(is_released) {
         let entry = entry?;
         let path = entry.path().strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".yaml"));

@@ -78,6 +78,8 @@ enum Task {
     Site(site::Arguments),
     /// Test the site of `onnx-conformance report` in Chromium.
     SiteTests,
+    /// Test the operator versions of specs/next, in a build with the feature `next`.
+    TestNext,
     /// Check the project's own rules: order of modules, size of files, promises of documents.
     Tidy,
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
@@ -113,6 +115,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),
         Task::SiteTests => ci::site_tests()?,
+        Task::TestNext => release::next_specs::test()?,
         Task::Tidy => tidy::run()?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
         Task::Wheel(arguments) => wheel::main(arguments)?,

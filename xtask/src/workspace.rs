@@ -3,6 +3,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+/// Folder below specs/ of the operator versions of the next release of ONNX.
+pub(crate) const NEXT: &str = "next";
+
 /// Returns the workspace's root folder.
 pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));

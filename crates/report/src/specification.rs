@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use onnx_conformance_cases::case::{Level, TextLevel};
-use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf};
+use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf, ids};
 use onnx_conformance_cases::suite::recorded_cases;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, OperatorVersion, Specs};
@@ -12,7 +12,7 @@ use onnx_conformance_reference::spec::{MeaningChange, OpSpec, OperatorVersion, S
 use crate::colours::{BOLD, DIM};
 use crate::example;
 use crate::operator::{DescribeError, changes, head, parameters};
-use crate::site::{CaseName, name_of};
+use crate::site::CaseName;
 
 /// Maximum number of examples of a rule.
 const EXAMPLES: usize = 2;
@@ -27,7 +27,13 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     definition(&mut text, version, file, sinces.last().copied().unwrap_or(version.since));
     parameters(&mut text, spec);
     changes(&mut text, version, &sinces)?;
-    let behaviours = recorded_cases(version).iter().map(|case| CaseName::parse(name_of(case, version), spec).behaviour);
+    let recorded = recorded_cases(version);
+    // A version of the next release has no record.
+    let planned = if recorded.is_empty() { ids(&catalog, version)? } else { Vec::new() };
+    let prefix = format!("{}/", version.qualified());
+    let all = recorded.iter().map(|case| &case.id).chain(&planned);
+    let names = all.map(|id| id.strip_prefix(&prefix).unwrap_or(id));
+    let behaviours = names.map(|name| CaseName::parse(name, spec).behaviour);
     let page = Page { version, file, source, behaviours: behaviours.collect() };
     for (parameter, rules) in page.groups(spec) {
         let _ = writeln!(text, "\n{BOLD}rules about {parameter}{BOLD:#}");

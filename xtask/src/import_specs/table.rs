@@ -47,7 +47,7 @@ pub(super) fn releases(
         later.join(", "),
         own.onnx
     );
-    Ok((Releases { releases: rows }, notes))
+    Ok((Releases { releases: rows, ..Releases::default() }, notes))
 }
 
 /// Formats the IR version and the opsets of a release.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn check(table: &[Release], own: &Release, committed: &[Release]) -> Result<(Vec<String>, Vec<String>), String> {
-        let committed = Releases { releases: committed.to_vec() };
+        let committed = Releases { releases: committed.to_vec(), ..Releases::default() };
         let (releases, notes) =
             releases(table, own, &committed, "onnx-weekly==9.1").map_err(|error| error.to_string())?;
         Ok((releases.releases.into_iter().map(|row| facts(&row) + " " + &row.onnx).collect(), notes))

@@ -9,6 +9,7 @@ use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::diff::compare;
 use onnx_conformance_reference::spec::{OpSpec, Specs, Texts, VersionFacts};
 
+use super::next_specs::Prepared;
 use super::pip;
 use super::rules;
 use super::section::Section;
@@ -27,6 +28,7 @@ pub(crate) struct Candidate {
     pub(crate) tests: TestChanges,
     /// Sentences that changed since the release before.
     changes: Vec<Change>,
+    prepared: Prepared,
 }
 
 /// Returns true if a package is of a later release than the pinned one, or if the pinned one leads to the same release.
@@ -57,7 +59,8 @@ impl Candidate {
         let packed = vendor::pack(&package)?;
         let releases = Releases::from_folder(&vendor::home())?;
         let tests = TestChanges::since_last(&releases, &package.release, &packed.index)?;
-        Ok(Candidate { package, dump, packed, tests, changes })
+        let prepared = Prepared::read()?;
+        Ok(Candidate { package, dump, packed, tests, changes, prepared })
     }
 
     /// Lists the differences from the release before.
@@ -122,6 +125,9 @@ impl Candidate {
             let found: Vec<String> = compare(before, schema).iter().map(ToString::to_string).collect();
             format!("since {}: {}", before.version.since, found.join(", "))
         });
+        if let Some(state) = self.prepared.state(schema, self.dump.texts.get(&version.qualified())) {
+            return format!("{}: {state}; {differences}", version.qualified());
+        }
         format!("{}: {kernel}, {shape}, {cases}; {differences}", version.qualified())
     }
 

@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 /// Title of the section.
 const TITLE: &str = "tests that the executor does not pass";
 
-/// Runs the tests in this program, whose specs are those of the release before.
+/// Runs the tests in this program, whose specs are those of the release before, and of specs/next with the feature `next`.
 pub(crate) fn in_this_program(candidate: &Candidate) -> Result<Section> {
     let copy = folder()?.join("onnx");
     copy_folder(&vendor::home(), &copy)?;
@@ -50,10 +50,13 @@ pub(crate) fn in_this_program(candidate: &Candidate) -> Result<Section> {
         });
     }
     falls.sort();
-    let advice = format!(
-        "{} tests ran in this program, which does not have the new operator versions. Argue each: is the kernel or the test wrong?",
-        ids.len()
-    );
+    let has = if cfg!(feature = "next") {
+        "has the new operator versions of specs/next"
+    } else {
+        "has no new operator version"
+    };
+    let advice =
+        format!("{} tests ran in this program, which {has}. Argue each: is the kernel or the test wrong?", ids.len());
     Ok(Section::new(TITLE, &advice, falls))
 }
 

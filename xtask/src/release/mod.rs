@@ -7,6 +7,7 @@ mod mentions;
 mod moves;
 pub(crate) mod new_release;
 pub(crate) mod next;
+pub(crate) mod next_specs;
 mod older;
 mod pip;
 mod rules;

@@ -9,6 +9,7 @@ use super::candidate::Candidate;
 use super::expectations::{digest, move_all};
 use super::falls;
 use super::mentions;
+use super::next_specs;
 use super::section::{Section, text};
 use super::wanted::Wanted;
 use crate::texts::{history, standard};
@@ -61,12 +62,13 @@ fn write(candidate: &Candidate) -> Result<Vec<Section>> {
     for line in import_specs::write(dump)? {
         anstream::println!("{line}");
     }
+    let later = next_specs::take(dump)?;
     let path = workspace::root().join(vendor::PACKAGES);
     let pinned = vendor::with_row(&vendor::read_packages()?, package);
     fs::write(&path, pinned).with_context(|| format!("cannot write {}", vendor::PACKAGES))?;
     packed.write(&vendor::home())?;
     vendor::write_source()?;
-    move_all(tests, old.as_deref())
+    Ok(std::iter::once(later).chain(move_all(tests, old.as_deref())?).collect())
 }
 
 /// Writes the generated files from a build with the new specs.

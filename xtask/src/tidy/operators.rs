@@ -53,7 +53,10 @@ fn check_layout(file: &File, findings: &mut Vec<Finding>) {
 
 /// Compares the kernels with the specs, and missing ones with the expectations. Checks the layout of the files of cases.
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
-    let is_of_cases = |file: &&File| file.path.strip_prefix("specs/").and_then(case_file).is_some();
+    let is_of_cases = |file: &&File| {
+        let path = file.path.strip_prefix("specs/");
+        path.and_then(|path| case_file(path.strip_prefix("next/").unwrap_or(path))).is_some()
+    };
     files.iter().filter(is_of_cases).for_each(|file| check_layout(file, findings));
     let specs = Specs::embedded();
     let mut rows = BTreeSet::new();

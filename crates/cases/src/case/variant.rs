@@ -68,7 +68,7 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let specs = Specs::embedded();
     if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
         // The model does not import ONNX's own domain, so any version of Constant will do.
-        let opset = specs.newest_opset("").ok()?;
+        let opset = specs.newest_released_opset("").ok()?;
         let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
         model.ir_version = Some(model.ir_version().max(lowest.into()));
         model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });

@@ -148,7 +148,7 @@ pub fn opset_of(version: &OperatorVersion, id: CaseId<'_>) -> u32 {
     match id.opset() {
         None => version.since,
         Some(CaseOpset::At(opset)) => opset,
-        Some(CaseOpset::Last) => Specs::embedded().opsets(version).map_or(version.since, |range| *range.end()),
+        Some(CaseOpset::Last) => Specs::embedded().released_opsets(version).map_or(version.since, |range| *range.end()),
     }
 }
 

@@ -14,6 +14,10 @@ use super::version::canonical_domain;
 pub struct Releases {
     /// The releases, oldest first.
     pub releases: Vec<Release>,
+    /// The release that a development build leads to, in a program with the feature `next`. Its opsets and operator
+    /// versions are known. It is no release yet, so the suite, its tests and its texts are of the newest one.
+    #[serde(skip)]
+    pub next: Vec<Release>,
 }
 
 /// One release of ONNX.
@@ -41,16 +45,21 @@ impl Releases {
         self.releases.last()
     }
 
-    /// The newest opset of a domain in any release.
-    pub fn newest_opset(&self, domain: &str) -> Option<u32> {
-        let domain = canonical_domain(domain);
-        self.releases.iter().filter_map(|release| release.opsets.get(domain).copied()).max()
+    /// The releases and the next one, oldest first.
+    pub(super) fn with_next(&self) -> impl Iterator<Item = &Release> {
+        self.releases.iter().chain(&self.next)
     }
 
-    /// The first release that supports this opset of a domain.
+    /// The newest opset of a domain in any release, or in the next one.
+    pub fn newest_opset(&self, domain: &str) -> Option<u32> {
+        let domain = canonical_domain(domain);
+        self.with_next().filter_map(|release| release.opsets.get(domain).copied()).max()
+    }
+
+    /// The first release that supports this opset of a domain. It may be the next one.
     pub fn first_with(&self, domain: &str, opset: u32) -> Option<&Release> {
         let domain = canonical_domain(domain);
-        self.releases.iter().find(|release| release.opsets.get(domain).is_some_and(|newest| *newest >= opset))
+        self.with_next().find(|release| release.opsets.get(domain).is_some_and(|newest| *newest >= opset))
     }
 
     /// The lowest IR version of a model that imports this opset.
@@ -69,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_newest_release_has_the_newest_opset_of_every_domain() {
-        let (newest, specs) = (releases().newest().unwrap(), Specs::embedded());
+        let (newest, specs) = (releases().with_next().last().unwrap(), Specs::embedded());
         for (domain, opset) in &newest.opsets {
             assert_eq!(releases().newest_opset(domain), Some(*opset), "{domain}");
             let latest = specs.all().filter(|version| version.domain == *domain).map(|version| version.since).max();

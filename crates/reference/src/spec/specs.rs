@@ -178,7 +178,7 @@ impl Specs {
     }
 
     fn display(&self, path: &str) -> String {
-        if self.root.is_empty() { path.to_owned() } else { format!("{}/{path}", self.root) }
+        embedded::shown(&self.root, path)
     }
 
     /// Finds the version of an operator for a model that imports `opset`. It may be deprecated.
@@ -252,6 +252,22 @@ impl Specs {
         Ok(version.since..=last)
     }
 
+    /// The opsets of releases at which this version is in force. Those of a version of the next release are of that one.
+    /// The cases of a version are at these opsets, so they stay the same in a program with the feature `next`.
+    pub fn released_opsets(&self, version: &OperatorVersion) -> Result<RangeInclusive<u32>, LookupError> {
+        let range = self.opsets(version)?;
+        if Specs::is_next(version) {
+            return Ok(range);
+        }
+        Ok(*range.start()..=self.newest_released_opset(&version.domain)?.min(*range.end()))
+    }
+
+    /// The opset of a domain in the newest release; the newest known one if the domain is in no release.
+    pub fn newest_released_opset(&self, domain: &str) -> Result<u32, LookupError> {
+        let newest = self.releases()?.newest().and_then(|release| release.opsets.get(canonical_domain(domain)));
+        newest.map_or_else(|| self.newest_opset(domain), |opset| Ok(*opset))
+    }
+
     /// The newest known opset of a domain.
     pub fn newest_opset(&self, domain: &str) -> Result<u32, LookupError> {
         let domain = canonical_domain(domain);
@@ -263,7 +279,7 @@ impl Specs {
         let of_versions = self.domains.iter().flat_map(|(domain, operators)| {
             operators.values().filter_map(move |versions| Some((domain, *versions.keys().next_back()?)))
         });
-        let of_releases = self.releases()?.releases.iter().flat_map(|release| &release.opsets);
+        let of_releases = self.releases()?.with_next().flat_map(|release| &release.opsets);
         let mut newest = BTreeMap::<String, u32>::new();
         for (domain, opset) in of_versions.chain(of_releases.map(|(domain, opset)| (domain, *opset))) {
             let known = newest.entry(domain.clone()).or_default();
@@ -274,9 +290,13 @@ impl Specs {
 
     /// The releases of ONNX; empty if the files have no releases.yaml.
     pub fn releases(&self) -> Result<&Releases, LookupError> {
-        let path = "releases.yaml";
-        let read =
-            || self.file(path).map_or_else(|| Ok(Releases::default()), |text| yaml::read(&self.display(path), text));
+        let read_file = |path: &str| {
+            self.file(path).map_or_else(|| Ok(Releases::default()), |text| yaml::read(&self.display(path), text))
+        };
+        let read = || {
+            let next = read_file("next/releases.yaml")?.releases;
+            Ok(Releases { next, ..read_file("releases.yaml")? })
+        };
         let releases = self.releases.get_or_init(read);
         releases.as_ref().map_err(|error| LookupError::File(Box::new(SpecError::Yaml(error.clone()))))
     }
@@ -284,6 +304,12 @@ impl Specs {
     /// The version of the newest release, which the suite is made for; empty if the files have no releases.
     pub fn newest_release(&self) -> &str {
         self.releases().ok().and_then(Releases::newest).map_or("", |release| release.onnx.as_str())
+    }
+
+    /// Returns true if an embedded operator version is of the next release of ONNX: it is from `specs/next`, which only
+    /// the feature `next` embeds.
+    pub fn is_next(version: &OperatorVersion) -> bool {
+        embedded::is_next(&path_of(version))
     }
 
     /// The text of a file, by its path relative to the folder.
@@ -428,6 +454,7 @@ fn expected_file(path: &str) -> Option<ExpectedFile> {
     match parts.as_slice() {
         ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
+        | ["next", "releases.yaml" | "texts.yaml"]
         | [_, _, "op.yaml"]
         | [_, _, "cases", _] => Some(ExpectedFile::Other),
         [domain, name, file] => {

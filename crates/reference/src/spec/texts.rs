@@ -11,6 +11,9 @@ use super::yaml::{self, YamlError};
 
 const PATH: &str = "texts.yaml";
 
+/// The same for the next release of ONNX, in a program with the feature `next`.
+const NEXT: &str = "next/texts.yaml";
+
 /// Facts about the texts, by operator version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +36,12 @@ pub struct TextFacts {
 impl Texts {
     /// Reads the list from these specs.
     pub fn read(specs: &Specs) -> Result<Texts, Box<YamlError>> {
-        yaml::read(&format!("specs/{PATH}"), specs.file(PATH).unwrap_or("texts: {}"))
+        let read = |path: &str| {
+            specs.file(path).map_or_else(|| Ok(Texts::default()), |text| yaml::read(&format!("specs/{path}"), text))
+        };
+        let mut texts: Texts = read(PATH)?;
+        texts.texts.extend(read(NEXT)?.texts);
+        Ok(texts)
     }
 
     /// The facts about the text of a version.

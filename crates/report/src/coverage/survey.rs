@@ -47,7 +47,7 @@ impl<'a> CoverageCollector<'a> {
                 deprecated.insert(version);
                 continue;
             }
-            let mut items = items(spec, *specs.opsets(&version)?.end());
+            let mut items = items(spec, *specs.released_opsets(&version)?.end());
             if operators.has(&version) && newest(specs, &version) == version {
                 items.extend(constraints(operators.get(&version)?.0));
             }

@@ -85,7 +85,7 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, ou
     // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in its newest opset.
     if !domain.is_empty()
         && (draft.attributes.iter().any(|attribute| attribute.g.is_some()) || !draft.nodes.is_empty())
-        && let Ok(newest) = Specs::embedded().newest_opset("")
+        && let Ok(newest) = Specs::embedded().newest_released_opset("")
     {
         imports.push(import("", newest));
         ir = ir.max(lowest_ir("", newest));

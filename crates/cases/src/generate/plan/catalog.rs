@@ -129,7 +129,7 @@ impl OperatorCatalog {
         for (path, text) in parts {
             let operator = case_file(&path).map_or("", |(operator, _)| operator);
             if let Some(entry) = operators.files.get_mut(&format!("{operator}/op.yaml")) {
-                entry.add(format!("{root}/{path}"), text);
+                entry.add(embedded::shown(root, &path), text);
             }
         }
         operators
@@ -231,7 +231,7 @@ impl OperatorCatalog {
 
     /// Returns the path of an operator's op.yaml for messages.
     pub(super) fn display(&self, version: &OperatorVersion) -> String {
-        format!("{}/{}", self.root, relative_path(version))
+        embedded::shown(&self.root, &relative_path(version))
     }
 }
 

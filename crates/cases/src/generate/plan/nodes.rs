@@ -165,7 +165,7 @@ pub(crate) fn check_fit(case: &CaseFile, spec: &OpSpec) -> Result<(), FitError> 
     let Some(Ok(nodes)) = case.nodes.as_deref().map(read_untyped) else { return Ok(()) };
     for node in &nodes {
         let same = canonical_domain(node.domain()) == canonical_domain(&spec.version.domain);
-        let newest = || Specs::embedded().newest_opset(node.domain()).ok();
+        let newest = || Specs::embedded().newest_released_opset(node.domain()).ok();
         let Some(opset) = same.then_some(spec.version.since).or_else(newest) else { continue };
         Specs::embedded()
             .find(node.domain(), node.op_type(), opset)

@@ -79,7 +79,7 @@ impl<'a> VersionContext<'a> {
     /// Plans the first case, in each type, at later opsets of the version's range: runtimes choose kernels and insert casts by the
     /// opset of the model.
     fn at_later_opsets(&self, planned: &[PlannedCase<'a>]) -> Result<Vec<PlannedCase<'a>>, GenerateError> {
-        let range = Specs::embedded().opsets(&self.spec.version)?;
+        let range = Specs::embedded().released_opsets(&self.spec.version)?;
         let Some(first) = planned.first().filter(|_| range.end() > range.start()) else { return Ok(Vec::new()) };
         let is_default_domain = self.spec.version.domain == DEFAULT_DOMAIN;
         let later =

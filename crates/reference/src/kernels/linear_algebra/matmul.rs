@@ -5,6 +5,8 @@
     reason = "positions are those of a broadcast that has been checked, and lists have a fixed length"
 )]
 
+#[cfg(feature = "next")]
+pub(super) mod grouped;
 mod product;
 
 use std::ops::Range;

@@ -9,4 +9,10 @@ mod shape_tests;
 use crate::kernels::framework::registry::Kernel;
 
 /// Kernel rows of each file.
-pub(super) const FAMILIES: &[&[Kernel]] = &[det_trilu::KERNELS, einsum::KERNELS, matmul::KERNELS];
+pub(super) const FAMILIES: &[&[Kernel]] = &[
+    det_trilu::KERNELS,
+    einsum::KERNELS,
+    #[cfg(feature = "next")]
+    matmul::grouped::KERNELS,
+    matmul::KERNELS,
+];
