@@ -60,8 +60,7 @@ const PARTS: u64 = 16;
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Skip slow steps and those that need more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
-    /// comparison with the Python package, and the adapters
+    /// Run only cargo fmt, clippy, cargo test, cargo doc and tidy: skip slow steps and those that need more than a Rust toolchain
     #[arg(long)]
     fast: bool,
 
@@ -81,13 +80,12 @@ struct Step {
     run: fn(&Arguments) -> Result<()>,
 }
 
-/// Steps that run in order. The two lanes run concurrently: the workspace's steps mostly compute, and the others mostly wait for
-/// processes.
+/// Steps that run in order. The two lanes run concurrently, and should take the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lane {
     /// Compilation and tests of the workspace.
     Workspace,
-    /// The program, packages and site as users get them. Most of these steps need more than a Rust toolchain.
+    /// The program, packages and site as users get them, which mostly wait for processes. Then what needs no build.
     Users,
 }
 
@@ -98,28 +96,44 @@ const STEPS: [Step; 16] = [
     Step { name: "cargo fmt", lane: Lane::Workspace, run: |_| cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", lane: Lane::Workspace, run: |_| clippy() },
     Step { name: "cargo test", lane: Lane::Workspace, run: |_| cargo(&["test"]) },
-    Step { name: "cargo doc", lane: Lane::Workspace, run: |_| doc() },
     Step { name: "cargo xtask tidy", lane: Lane::Workspace, run: |_| this(&["tidy"]) },
-    Step { name: "cargo xtask faults", lane: Lane::Workspace, run: |arguments| slow(arguments, &["faults"]) },
-    Step {
-        name: "cargo xtask fuzz",
-        lane: Lane::Workspace,
-        run: |arguments| slow(arguments, &["fuzz", "--seconds", "10"]),
-    },
     // After the tests, whose program it replaces by its own.
-    Step { name: "the wheel", lane: Lane::Workspace, run: |arguments| slow(arguments, &["wheel"]) },
-    Step { name: "the environments of Python and the browser", lane: Lane::Users, run: |_| environments() },
+    Step { name: "the wheel", lane: Lane::Workspace, run: |arguments| slow(arguments, || this(&["wheel"])) },
+    Step {
+        name: "the environments of Python and the browser",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, environments),
+    },
     Step {
         name: "the specs against the Python package",
         lane: Lane::Users,
-        run: |_| this(&["import-specs", "--check"]),
+        run: |arguments| slow(arguments, || this(&["import-specs", "--check"])),
     },
-    Step { name: "the adapters, and the site in Chromium beside them", lane: Lane::Users, run: adapters_and_site },
-    Step { name: "the tests of older releases on the adapters", lane: Lane::Users, run: older_releases },
+    Step {
+        name: "the adapters, and the site in Chromium beside them",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, || adapters_and_site(arguments)),
+    },
+    Step {
+        name: "the tests of older releases on the adapters",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, || older_releases(arguments)),
+    },
     Step { name: "the book", lane: Lane::Users, run: |arguments| some_commits(arguments, build_book) },
     Step { name: "cargo deny", lane: Lane::Users, run: |arguments| some_commits(arguments, deny) },
-    Step { name: "the packages", lane: Lane::Users, run: |_| packages() },
-    Step { name: "cargo test of the crates of runtimes on the packages", lane: Lane::Users, run: runtime_crates },
+    Step { name: "the packages", lane: Lane::Users, run: |arguments| slow(arguments, packages) },
+    Step {
+        name: "cargo test of the crates of runtimes on the packages",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, || runtime_crates(arguments)),
+    },
+    Step { name: "cargo doc", lane: Lane::Users, run: |_| doc() },
+    Step { name: "cargo xtask faults", lane: Lane::Users, run: |arguments| slow(arguments, || this(&["faults"])) },
+    Step {
+        name: "cargo xtask fuzz",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, || this(&["fuzz", "--seconds", "10"])),
+    },
 ];
 
 /// Runs both lanes, each up to its first failure.
@@ -131,11 +145,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
             .position(|step| step.name == name)
             .with_context(|| format!("no step is called '{name}', only {names}"))
     })?;
-    let steps = STEPS.iter().skip(first).filter(|step| step.lane == Lane::Workspace || !arguments.fast);
-    let (workspace, users): (Vec<&Step>, Vec<&Step>) = steps.partition(|step| step.lane == Lane::Workspace);
+    let (workspace, users): (Vec<&Step>, Vec<&Step>) =
+        STEPS.iter().skip(first).partition(|step| step.lane == Lane::Workspace);
     let started = Instant::now();
     copy_this()?;
-    if !users.is_empty() {
+    if !arguments.fast {
         *preparation() = Some(std::thread::spawn(prepare));
         copy_program()?;
     }
@@ -171,9 +185,9 @@ fn run_lane(steps: &[&Step], arguments: &Arguments) -> Result<Times> {
     Ok(times)
 }
 
-/// Runs a task that `--fast` skips.
-fn slow(arguments: &Arguments, task: &[&str]) -> Result<()> {
-    if arguments.fast { Ok(()) } else { this(task) }
+/// Runs a step that `--fast` skips.
+fn slow(arguments: &Arguments, step: impl Fn() -> Result<()>) -> Result<()> {
+    if arguments.fast { Ok(()) } else { step() }
 }
 
 /// Runs a task of this program, which waits for no build.
@@ -313,6 +327,9 @@ fn runtime_crates(arguments: &Arguments) -> Result<()> {
 /// Runs a step with `--whole` and at one commit of sixteen: it compiles a program from crates.io, which takes longer than its check.
 /// Between, tidy compares the chapters of the book with the folder and follows their links.
 fn some_commits(arguments: &Arguments, step: fn() -> Result<()>) -> Result<()> {
+    if arguments.fast {
+        return Ok(());
+    }
     if is_first_part(arguments)? {
         return step();
     }
