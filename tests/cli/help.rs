@@ -25,7 +25,7 @@ fn a_wrong_command_line_is_bad_usage() {
         &["diff", "Sum", "8"],
         &["diff", "Sum"],
         &["run", "--suite", "a", "--specs", "b"],
-        &["list", "--release", "1.24.0"],
+        &["list", "--release", "99.0.0"],
         &["list", "--release", "1", "--suite", "a"],
         &["run", "--update-expectations", "ai.onnx/**"],
         &["list", "a[b"],
@@ -86,8 +86,8 @@ fn a_release_is_chosen_by_its_name_and_not_without() {
     let all = list(&["!ai.onnx*/**"]);
     let newest = format!("onnx-{}/node/test_abs\n", Specs::embedded().newest_release());
     assert!(all.contains(&newest) && !all.contains("onnx-1.7.0/"), "{}", all.len());
-    call(&["list", "--release", "1.24.0"])
-        .expect(64, "there are no tests of ONNX release 1.24.0; known releases: 1.2.2, 1.2.3,");
+    call(&["list", "--release", "99.0.0"])
+        .expect(64, "there are no tests of ONNX release 99.0.0; known releases: 1.2.2, 1.2.3,");
     call(&["list", "--release", "1.7", "ai.onnx/Abs-13"]).expect(3, "no case matches");
     call(&["run", "--release", "1.7", "onnx-1.7.0/node/test_sum_example"]).expect(0, "1 cases, 1 pass");
 }
@@ -106,9 +106,10 @@ fn a_case_is_shown_with_its_inputs() {
 
 #[test]
 fn versions_are_compared() {
-    check("diff", &call(&["diff", "Softmax", "11", "13"]).expect(0, "").out);
-    call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
     let newest = Specs::embedded().newest_opset("").unwrap();
+    let shown = call(&["diff", "Softmax", "11", "13"]).expect(0, "").out;
+    check("diff", &shown.replacen(&format!("13 to {newest}"), "13 to NEWEST", 1));
+    call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
     let next = (newest + 1).to_string();
     call(&["diff", "Sum", "8", &next])
         .expect(4, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));

@@ -12,5 +12,6 @@ mod older;
 mod pip;
 mod rules;
 mod section;
+mod suite_version;
 mod tests_of;
 mod wanted;

@@ -11,6 +11,7 @@ use super::falls;
 use super::mentions;
 use super::next_specs;
 use super::section::{Section, text};
+use super::suite_version;
 use super::wanted::Wanted;
 use crate::texts::{history, standard};
 use crate::{import_specs, vendor, workspace};
@@ -68,7 +69,8 @@ fn write(candidate: &Candidate) -> Result<Vec<Section>> {
     fs::write(&path, pinned).with_context(|| format!("cannot write {}", vendor::PACKAGES))?;
     packed.write(&vendor::home())?;
     vendor::write_source()?;
-    Ok(std::iter::once(later).chain(move_all(tests, old.as_deref())?).collect())
+    let raised = suite_version::rename_tests(tests)?;
+    Ok([later, raised].into_iter().chain(move_all(tests, old.as_deref())?).collect())
 }
 
 /// Writes the generated files from a build with the new specs.

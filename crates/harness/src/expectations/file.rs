@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
-use crate::promises::Renames;
+use crate::promises::{Renames, suite_version};
 use crate::run::{Header, ProcessorFeatures, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
@@ -139,9 +139,10 @@ impl Expectations {
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
-        for entry in &mut file.expect {
-            if let Some(current) = entry.cases.as_ref().and_then(|cases| Renames::embedded().current(cases)) {
-                entry.cases = Some(current);
+        let suite = file.suite.as_deref().and_then(suite_version);
+        for cases in file.expect.iter_mut().filter_map(|entry| entry.cases.as_mut()) {
+            if let Some(current) = Renames::embedded().current(cases, suite) {
+                *cases = current;
             }
         }
         let checked = file.check_names().and_then(|()| file.check_scope());

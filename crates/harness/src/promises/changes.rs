@@ -92,7 +92,7 @@ impl Changes {
         let key = |id: &'_ str, case: &FrozenCase| (CaseId::parse(id).group().to_owned(), case.level, case.digest);
         let is_gone = |id: &&str| !to.cases.contains_key(*id);
         let mut renamed: BTreeMap<String, String> = renames
-            .renamed(from.cases.keys().map(String::as_str).filter(is_gone))
+            .renamed(from.cases.keys().map(String::as_str).filter(is_gone), &from.suite)
             .into_iter()
             .filter(|(_, new)| to.cases.contains_key(new) && !from.cases.contains_key(new))
             .map(|(old, new)| (old.to_owned(), new))

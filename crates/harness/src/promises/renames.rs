@@ -6,6 +6,8 @@ use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
+use crate::promises::version::version_numbers;
+
 static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles/renames.yaml"));
 
 /// A renamed case, or group of cases if the ids end with `/`.
@@ -35,19 +37,28 @@ impl Renames {
         yaml::read(path, text).map(Renames)
     }
 
-    /// Returns those of these ids that are renamed, each with its current form.
-    pub fn renamed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> Vec<(&'a str, String)> {
-        ids.filter_map(|id| self.current(id).map(|current| (id, current))).collect()
+    /// Returns those of these ids of a version of the suite that were renamed since, each with its current form.
+    pub fn renamed<'a>(&self, ids: impl Iterator<Item = &'a str>, suite: &str) -> Vec<(&'a str, String)> {
+        ids.filter_map(|id| self.current(id, Some(suite)).map(|current| (id, current))).collect()
     }
 
-    /// Returns the current form of an id, or of a pattern that begins with an old name; `None` if it is current.
-    pub fn current(&self, id: &str) -> Option<String> {
+    /// Returns the current form of an id, or of a pattern that begins with an old name; `None` if it is current. The id is one of
+    /// a version of the suite, and may have been renamed at any time if none is given. A name can be in use again: that of the
+    /// tests of an older release.
+    pub fn current(&self, id: &str, suite: Option<&str>) -> Option<String> {
+        let suite = suite.and_then(version_numbers);
+        let is_later = |rename: &&Rename| {
+            suite.is_none_or(|suite| version_numbers(&rename.since).is_none_or(|since| since > suite))
+        };
         let renamed = |id: &str, rename: &Rename| {
             let CaseId { path, .. } = CaseId::parse(id);
             let is_meant = path == rename.old || (rename.old.ends_with('/') && id.starts_with(&rename.old));
             is_meant.then(|| format!("{}{}", rename.new, &id[rename.old.len()..]))
         };
-        self.0.iter().fold(None, |current, rename| renamed(current.as_deref().unwrap_or(id), rename).or(current))
+        self.0
+            .iter()
+            .filter(is_later)
+            .fold(None, |current, rename| renamed(current.as_deref().unwrap_or(id), rename).or(current))
     }
 }
 
@@ -70,10 +81,31 @@ mod tests {
             ("a/A-1/xy", None),
             ("**", None),
         ] {
-            assert_eq!(renames.current(id).as_deref(), expected, "{id}");
+            assert_eq!(renames.current(id, None).as_deref(), expected, "{id}");
         }
         let error = Renames::parse("renames.yaml", "- {old: a, new: b}\n").unwrap_err().to_string();
         assert!(error.contains("since"), "{error}");
+    }
+
+    #[test]
+    fn renames_follow_the_version_that_an_id_is_of() {
+        let text = "- {since: 0.2.0, old: onnx-9.1.0/, new: onnx-9.2.0/}\n- {since: 0.10.0, old: onnx-9.2.0/, new: onnx-9.3.0/}\n";
+        let renames = Renames::parse("renames.yaml", text).unwrap();
+        for (id, suite, expected) in [
+            ("onnx-9.1.0/node/test_a", Some("0.1.0"), Some("onnx-9.3.0/node/test_a")),
+            ("onnx-9.1.0/node/test_{a,b}", None, Some("onnx-9.3.0/node/test_{a,b}")),
+            ("onnx-9.1.0/node/test_a", Some("0.2.0"), None),
+            ("onnx-9.2.0/node/test_a", Some("0.2.0"), Some("onnx-9.3.0/node/test_a")),
+            ("onnx-9.2.0/node/test_a", Some("0.10.0"), None),
+            ("onnx-9.*/node/test_a", Some("0.1.0"), None),
+        ] {
+            assert_eq!(renames.current(id, suite).as_deref(), expected, "{id} of {suite:?}");
+        }
+        let ids = ["onnx-9.1.0/node/test_a", "onnx-9.0.0/node/test_a"];
+        let renamed = renames.renamed(ids.into_iter(), "0.3.0");
+        assert_eq!(renamed, []);
+        let renamed = renames.renamed(ids.into_iter(), "0.1.0");
+        assert_eq!(renamed, [("onnx-9.1.0/node/test_a", "onnx-9.3.0/node/test_a".to_owned())]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn for_each(
     ids: &[&str],
     sink: &mut dyn FnMut(String, Option<Kind>),
 ) -> Result<(), SuiteError> {
-    let renamed = renames.renamed(frozen.cases.keys().map(String::as_str));
+    let renamed = renames.renamed(frozen.cases.keys().map(String::as_str), &frozen.suite);
     let renamed: BTreeMap<&str, &str> = renamed.iter().map(|(old, new)| (new.as_str(), *old)).collect();
     let paths: Vec<&str> = ids.iter().map(|id| CaseId::parse(id).path).collect();
     suite.find_each(&paths, &mut |case| {

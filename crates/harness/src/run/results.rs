@@ -252,7 +252,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
         }
         let mut result: CaseResult =
             serde_json::from_slice(&line).map_err(|error| ResultsError::Line { line: number, error })?;
-        result.id = Renames::embedded().current(&result.id).unwrap_or(result.id);
+        result.id = Renames::embedded().current(&result.id, Some(&read.header.suite)).unwrap_or(result.id);
         if let Some(first) = lines.insert(result.id.clone(), number) {
             return Err(ResultsError::Twice { id: result.id, first, second: number });
         }
