@@ -246,7 +246,8 @@ pub struct RuleRef {
 
 impl fmt::Display for RuleRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.id, self.says, self.place)
+        // A formula has several lines.
+        write!(f, "{}: {} ({})", self.id, self.says.lines().collect::<Vec<_>>().join("; "), self.place)
     }
 }
 

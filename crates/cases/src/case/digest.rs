@@ -140,18 +140,18 @@ fn hash_of(case: &Case, bounds: Bounds) -> [u8; 32] {
 /// A case at the last opset imports the newest opset of each domain. A case of another domain than ONNX's own imports the newest
 /// opset of that domain if its model has nodes of it.
 fn without_newest_opsets(id: CaseId<'_>, bytes: &Bytes) -> Bytes {
-    let is_of_default_domain = |import: &OperatorSetIdProto| canonical_domain(import.domain()) == DEFAULT_DOMAIN;
-    let is_of_other_domain = || id.version().is_some_and(|version| version.domain != DEFAULT_DOMAIN);
     let is_at_last_opset = id.is_at_last_opset();
-    if !is_at_last_opset && !is_of_other_domain() {
+    if !is_at_last_opset && id.version().is_none_or(|version| version.domain == DEFAULT_DOMAIN) {
         return bytes.clone();
     }
     let Ok(mut model) = decode::model(bytes.clone()) else { return bytes.clone() };
-    let is_newest = |import: &OperatorSetIdProto| is_at_last_opset || is_of_default_domain(import);
-    if !model.opset_import.iter().any(is_newest) {
+    let is_newest =
+        |import: &&mut OperatorSetIdProto| is_at_last_opset || canonical_domain(import.domain()) == DEFAULT_DOMAIN;
+    let mut newest = model.opset_import.iter_mut().filter(is_newest).peekable();
+    if newest.peek().is_none() {
         return bytes.clone();
     }
-    model.opset_import.iter_mut().filter(|import| is_newest(import)).for_each(|import| import.version = None);
+    newest.for_each(|import| import.version = None);
     model.ir_version = None;
     model.encode_to_vec().into()
 }
