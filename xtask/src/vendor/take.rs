@@ -52,6 +52,8 @@ pub(super) fn take(package: &Package) -> Result<Taken> {
         let interpreter = python::environment("vendor", &[])?;
         run(&interpreter, include_str!("files.py"), &[&wheel, &folder])?
     } else {
+        // Verified, too, though pip may install the wheel of another interpreter.
+        download(package)?;
         let onnx = package.requirement();
         let requirements: Vec<&str> =
             std::iter::once(onnx.as_str()).chain(package.run.iter().map(String::as_str)).collect();
