@@ -91,7 +91,7 @@ fn list() -> anyhow::Result<u8> {
 fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
     let version = op::version(operator)?;
     let catalog = OperatorCatalog::embedded();
-    let (file, _) = catalog.get(&version)?;
+    let file = catalog.get(&version)?;
     let Some((id, constraint)) = file.constraints.0.iter().find(|(id, _)| id == rule) else {
         let known: Vec<&str> = file.constraints.0.iter().map(|(id, _)| id.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

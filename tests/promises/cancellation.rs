@@ -31,7 +31,7 @@ fn the_bound_of_a_sum_follows_from_its_terms() {
 fn what_has_the_bound_of_a_sum_declares_that_it_adds_up() {
     let operators = OperatorCatalog::embedded();
     let undeclared = |version: &OperatorVersion| {
-        let (file, _) = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
+        let file = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
         is_sum(&file.accuracy) && !file.computes.contains(&Computation::Sums)
     };
     let of_specs = Specs::embedded().all().filter(|version| operators.has(version));

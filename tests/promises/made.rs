@@ -72,7 +72,7 @@ pub(crate) type Found = Vec<(String, usize, String)>;
 pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
     let declares = |file: &OperatorFile| file.computes.contains(&computation);
     let operators = OperatorCatalog::embedded();
-    let mut files = Specs::embedded().all().filter_map(|version| operators.get(&version).ok().map(|(file, _)| file));
+    let mut files = Specs::embedded().all().filter_map(|version| operators.get(&version).ok());
     assert!(files.any(declares), "no operator declares {computation:?}");
     over_cases(declares, rule)
 }
@@ -85,7 +85,7 @@ pub(crate) fn over_cases(
     let operators = OperatorCatalog::embedded();
     let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
     let of_version = |version: &OperatorVersion| {
-        let (file, _) = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
+        let file = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
         if !wanted(file) {
             return Vec::new();
         }

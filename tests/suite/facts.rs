@@ -169,7 +169,7 @@ fn every_operator_has_a_formula_and_rules_about_its_parameters() {
         if !names.insert((version.domain.clone(), version.name.clone())) {
             continue;
         }
-        let (file, _) = catalog.get(&version).unwrap();
+        let file = catalog.get(&version).unwrap();
         let specs: Vec<_> = Specs::embedded()
             .versions(&version.domain, &version.name)
             .map(|since| Specs::embedded().get(&OperatorVersion::new(&version.domain, &version.name, since)).unwrap())

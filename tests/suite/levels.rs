@@ -146,7 +146,7 @@ fn an_operator_with_a_body_is_exact_only_where_its_steps_are() {
     let operators = OperatorCatalog::embedded();
     let is_exact = |version: &OperatorVersion| {
         let spec = Specs::embedded().get(version).unwrap();
-        let (file, _) = operators.get(version).ok().filter(|_| spec.function.is_some())?;
+        let file = operators.get(version).ok().filter(|_| spec.function.is_some())?;
         let ask = file.accuracy.resolve(ElementType::Float, &BTreeMap::new()).unwrap();
         let is_listed = EXACT_BODIES.contains(&version.name.as_str());
         // Another rule judges random outputs.

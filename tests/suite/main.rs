@@ -101,7 +101,7 @@ static FOUND: LazyLock<Found> = LazyLock::new(|| {
     versions.retain(|_, versions| versions.iter().any(|version| is_meant(&version.qualified())));
     let make = |version: OperatorVersion| {
         let cases = cases(&operators, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
-        let (file, _) = operators.get(&version).unwrap_or_else(|error| panic!("{error}"));
+        let file = operators.get(&version).unwrap_or_else(|error| panic!("{error}"));
         Made { computes: file.computes.clone(), version, cases }
     };
     let of_operator =

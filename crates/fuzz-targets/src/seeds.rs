@@ -124,7 +124,7 @@ pub(crate) fn specs(random: &mut Random) -> Vec<u8> {
         let text = Specs::embedded().text(version).unwrap_or_default();
         format!("# {folder}/{}.yaml\n{text}", version.since)
     } else {
-        let text = OPERATORS.get(version).map_or("", |(_, text)| text);
+        let text = OPERATORS.text(version).unwrap_or_default();
         format!("# {folder}/op.yaml\n{text}")
     };
     text.into_bytes()

@@ -8,7 +8,6 @@ pub mod compare;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;
-mod example;
 pub mod groups;
 pub mod issue;
 pub mod junit;

@@ -39,7 +39,7 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
         |since: &u32| VersionTable::new(&OperatorVersion::new(&version.domain, &version.name, *since), columns);
     let tables: Vec<VersionTable> = sinces.iter().map(of_since).collect::<Result<_, LookupError>>()?;
     let catalog = OperatorCatalog::embedded();
-    let (file, _) = catalog.get(version)?;
+    let file = catalog.get(version)?;
     let mut text = head(version, file)?;
     if let Some(table) = tables.iter().find(|table| table.version.since == version.since) {
         parameters(&mut text, table.spec);

@@ -4,24 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use onnx_conformance_cases::case::{Level, TextLevel};
-use onnx_conformance_cases::generate::{ConstraintFile, OperatorCatalog, OperatorFile, RuleOf, ids};
+use onnx_conformance_cases::generate::{
+    CaseFile, ConstraintFile, OperatorCatalog, OperatorFile, RefusalFile, RuleOf, ids,
+};
 use onnx_conformance_cases::suite::recorded_cases;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, OperatorVersion, Specs};
 
 use crate::colours::{BOLD, DIM};
-use crate::example;
 use crate::operator::{DescribeError, changes, head, parameters};
 use crate::site::CaseName;
 
-/// Maximum number of examples of a rule.
-const EXAMPLES: usize = 2;
+/// Maximum length of an example in bytes.
+const MAX_LENGTH: usize = 240;
+
+/// Number of words of an example and its remark up to which the first example is better than a shorter one.
+const SHORT: usize = 30;
 
 /// Prints the page of a version in colour.
 pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
     let (spec, catalog) = (specs.get(version)?, OperatorCatalog::embedded());
-    let (file, source) = catalog.get(version)?;
+    let file = catalog.get(version)?;
     let mut text = head(version, file)?;
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
     definition(&mut text, version, file, sinces.last().copied().unwrap_or(version.since));
@@ -34,11 +38,13 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     let all = recorded.iter().map(|case| &case.id).chain(&planned);
     let names = all.map(|id| id.strip_prefix(&prefix).unwrap_or(id));
     let behaviours = names.map(|name| CaseName::parse(name, spec).behaviour);
-    let page = Page { version, file, source, behaviours: behaviours.collect() };
+    let page = Page { version, file, behaviours: behaviours.collect() };
+    let mut reasons = BTreeMap::new();
+    let _ = writeln!(text, "\n{BOLD}rules{BOLD:#}");
     for (parameter, rules) in page.groups(spec) {
-        let _ = writeln!(text, "\n{BOLD}rules about {parameter}{BOLD:#}");
-        for (id, rule) in rules {
-            page.rule(&mut text, id, rule);
+        let _ = writeln!(text, "  {parameter}");
+        for rule in rules {
+            page.rule(&mut text, rule, &mut reasons);
         }
     }
     let _ = writeln!(text, "\n{DIM}all cases: onnx-conformance list '{}/**'{DIM:#}", version.qualified());
@@ -93,13 +99,13 @@ fn paragraph(text: &mut String, title: &str, lines: &[String]) {
 struct Page<'a> {
     version: &'a OperatorVersion,
     file: &'a OperatorFile,
-    source: &'a str,
     /// Names of the version's cases, without types and alternatives.
     behaviours: BTreeSet<&'a str>,
 }
 
 /// A case or refusal of a rule.
-struct Named<'a> {
+struct Entry<'a> {
+    is_refusal: bool,
     name: &'a str,
     level: Level,
     /// The level that the texts of some releases give it.
@@ -108,6 +114,32 @@ struct Named<'a> {
     why: &'a str,
     /// The remark for readers.
     note: &'a str,
+    /// The case in one line, if it states its outputs.
+    example: Option<String>,
+    /// True if the case is about special values, or its model has other nodes too.
+    is_special: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn of_case(case: &'a CaseFile) -> Entry<'a> {
+        let CaseFile { name, level, why, note, .. } = case;
+        let (text_level, example) = (case.text_level(), case.example());
+        let is_special = case.edge || case.nodes.is_some();
+        Entry { is_refusal: false, name, level: *level, text_level, why, note, example, is_special }
+    }
+
+    fn of_refusal(refusal: &'a RefusalFile) -> Entry<'a> {
+        let RefusalFile { name, level, why, note, .. } = refusal;
+        let (text_level, example) = (refusal.text_level(), Some(refusal.example()));
+        Entry { is_refusal: true, name, level: *level, text_level, why, note, example, is_special: false }
+    }
+
+    /// Returns the rank as an example: required cases before others, plain before special ones, long ones by length.
+    fn rank(&self) -> (bool, bool, usize) {
+        let texts = [self.example.as_deref().unwrap_or_default(), self.why, self.note];
+        let words: usize = texts.iter().map(|text| text.split_whitespace().count()).sum();
+        (self.level != Level::Required, self.is_special, words.max(SHORT))
+    }
 }
 
 /// A rule and its id.
@@ -119,7 +151,7 @@ impl<'a> Page<'a> {
         let names = spec.inputs.iter().map(|formal| formal.name.as_str());
         let names = names.chain(spec.attributes.keys().map(String::as_str));
         let names = names.chain(spec.outputs.iter().map(|formal| formal.name.as_str())).chain(["types"]);
-        let mut groups: Vec<(&str, Vec<Rule<'_>>)> = vec![("all of it", Vec::new())];
+        let mut groups: Vec<(&str, Vec<Rule<'_>>)> = vec![("the operator", Vec::new())];
         groups.extend(names.map(|name| (name, Vec::new())));
         for (id, rule) in &self.file.constraints.0 {
             if !self.applies(id, rule, |name| groups.iter().any(|(group, _)| *group == name)) {
@@ -142,86 +174,71 @@ impl<'a> Page<'a> {
             Some(RuleOf::Before(since)) => return self.version.since < since,
             None => {}
         }
-        let is_own = |constraint: &Option<String>| constraint.as_deref() == Some(id);
-        let has_cases = self.file.cases.iter().any(|case| is_own(&case.constraint))
-            || self.file.refuse.iter().any(|case| is_own(&case.constraint));
-        if has_cases {
-            return !self.cases(id).is_empty() || !self.refusals(id).is_empty();
+        if self.of_rule(id).next().is_some() {
+            return self.of_rule(id).any(|entry| self.has(&entry));
         }
         rule.about.is_empty() || rule.about.iter().any(|name| has(name))
     }
 
-    /// Returns a rule's cases that the version has.
-    fn cases(&self, id: &str) -> Vec<Named<'a>> {
-        let cases = self.file.cases.iter().filter(|case| case.constraint.as_deref() == Some(id));
-        let is_there =
-            |name: &str| self.behaviours.contains(name) || self.behaviours.contains(format!("large/{name}").as_str());
-        let cases = cases.filter(|case| is_there(&case.name));
-        let named = cases.map(|case| Named {
-            name: &case.name,
-            level: case.level,
-            text_level: case.text_level(),
-            why: &case.why,
-            note: &case.note,
-        });
-        named.collect()
+    /// Returns the cases of a rule, then its refusals.
+    fn of_rule(&self, id: &str) -> impl Iterator<Item = Entry<'a>> {
+        let is_own = move |constraint: &Option<String>| constraint.as_deref() == Some(id);
+        let cases = self.file.cases.iter().filter(move |case| is_own(&case.constraint)).map(Entry::of_case);
+        let refusals = self.file.refuse.iter().filter(move |refusal| is_own(&refusal.constraint));
+        cases.chain(refusals.map(Entry::of_refusal))
     }
 
-    /// Returns a rule's refusals that the version has.
-    fn refusals(&self, id: &str) -> Vec<Named<'a>> {
-        let refusals = self.file.refuse.iter().filter(|case| case.constraint.as_deref() == Some(id));
-        let is_there = |name: &str| self.behaviours.contains(format!("refuse/{name}").as_str());
-        let refusals = refusals.filter(|case| is_there(&case.name));
-        let named = refusals.map(|case| Named {
-            name: &case.name,
-            level: case.level,
-            text_level: case.text_level(),
-            why: &case.why,
-            note: &case.note,
-        });
-        named.collect()
+    /// Returns true if the version has a case or refusal.
+    fn has(&self, entry: &Entry<'_>) -> bool {
+        let prefixes: &[&str] = if entry.is_refusal { &["refuse/"] } else { &["", "large/"] };
+        prefixes.iter().any(|prefix| self.behaviours.contains(format!("{prefix}{}", entry.name).as_str()))
     }
 
-    /// Adds a rule with examples. The formula is at the head of the page already.
-    fn rule(&self, text: &mut String, id: &str, rule: &ConstraintFile) {
-        let (cases, refusals) = (self.cases(id), self.refusals(id));
+    /// Adds a rule with an example of a case and one of a refusal. The formula is at the head of the page already.
+    /// `reasons` has the reasons above, each with its rule.
+    fn rule(&self, text: &mut String, (id, rule): Rule<'a>, reasons: &mut BTreeMap<&'a str, &'a str>) {
+        let entries = self.of_rule(id).filter(|entry| self.has(entry));
+        let (refusals, cases): (Vec<Entry<'_>>, Vec<Entry<'_>>) = entries.partition(|entry| entry.is_refusal);
         let mut decided: BTreeMap<TextLevel, Vec<&str>> = BTreeMap::new();
-        for case in cases.iter().chain(&refusals) {
-            if let Some(level) = case.text_level {
-                decided.entry(level).or_default().push(case.name);
+        for entry in cases.iter().chain(&refusals) {
+            if let Some(level) = entry.text_level {
+                decided.entry(level).or_default().push(entry.name);
             }
         }
         let says = if rule.says == self.file.formula { "" } else { rule.says.as_str() };
-        let _ = writeln!(text, "{}", format!("  {id}  {}", line(says)).trim_end());
-        if !rule.note.is_empty() {
-            let _ = writeln!(text, "      {}", line(&rule.note));
-        }
         let counts = [count(&cases, ["case", "cases"]), count(&refusals, ["refusal", "refusals"])];
-        let counts: Vec<String> = counts.into_iter().flatten().collect();
-        if !counts.is_empty() {
-            let _ = writeln!(text, "      {}", counts.join("; "));
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let counts = if counts.is_empty() { counts } else { format!(" ({counts})") };
+        let head = format!("    {id}  {}", line(says));
+        let _ = writeln!(text, "{}{counts}", head.trim_end());
+        if !rule.note.is_empty() {
+            let _ = writeln!(text, "        {}", line(&rule.note));
         }
         for (level, names) in decided {
-            let _ = writeln!(text, "      {level}: {}", line(&names.join(", ")));
+            let _ = writeln!(text, "        {level}: {}", line(&names.join(", ")));
         }
-        let required = cases.iter().filter(|case| case.level == Level::Required);
-        let examples = required.chain(cases.iter().filter(|case| case.level != Level::Required));
-        let examples = examples.filter_map(|case| Some((case, example::of_case(self.source, case.name)?)));
-        let refused = refusals.iter().filter_map(|case| Some((case, example::of_refusal(self.source, case.name)?)));
-        for (case, example) in examples.take(EXAMPLES).chain(refused.take(1)) {
-            let _ = writeln!(text, "      {DIM}{}: {}{DIM:#}", case.name, line(&example));
-            let level = (case.level != Level::Required).then(|| case.level.to_string());
-            let remarks = [level.as_deref().unwrap_or_default(), case.why, case.note];
+        for entries in [&cases, &refusals] {
+            let is_short = |text: &&str| text.len() <= MAX_LENGTH;
+            let examples = entries.iter().filter_map(|entry| Some((entry, entry.example.as_deref().filter(is_short)?)));
+            let Some((entry, example)) = examples.min_by_key(|(entry, _)| entry.rank()) else { continue };
+            let _ = writeln!(text, "        {DIM}{}: {}{DIM:#}", entry.name, line(example));
+            let level = (entry.level != Level::Required).then(|| entry.level.to_string());
+            let above = reasons.get(entry.why).map(|above| format!("as {above}"));
+            if !entry.why.is_empty() {
+                reasons.entry(entry.why).or_insert(id);
+            }
+            let why = above.as_deref().unwrap_or(entry.why);
+            let remarks = [level.as_deref().unwrap_or_default(), why, entry.note];
             let remarks: Vec<&str> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
             if !remarks.is_empty() {
-                let _ = writeln!(text, "        {DIM}{}{DIM:#}", line(&remarks.join(": ")));
+                let _ = writeln!(text, "          {DIM}{}{DIM:#}", line(&remarks.join(": ")));
             }
         }
     }
 }
 
 /// Counts cases, with the number of those below required by level: `7 cases, 2 recommended`.
-fn count(cases: &[Named<'_>], [one, many]: [&str; 2]) -> Option<String> {
+fn count(cases: &[Entry<'_>], [one, many]: [&str; 2]) -> Option<String> {
     let noun = if cases.len() == 1 { one } else { many };
     let first = cases.first()?.level;
     if first != Level::Required && cases.iter().all(|case| case.level == first) {
@@ -254,11 +271,11 @@ mod tests {
         for part in [
             "Before, element x of the output read x / scale.",
             "linear_of_equal_elements_without_coordinates: X",
-            "\n  C17  ",
+            "\n    C17  ",
         ] {
             assert!(oldest.contains(part), "no {part:?} in\n{oldest}");
         }
-        for part in ["cubic_coeff_a", "\n  C2  ", "\n  C13  ", "nearest_by_scales", "axis by axis"] {
+        for part in ["cubic_coeff_a", "\n    C2  ", "\n    C13  ", "nearest_by_scales", "axis by axis"] {
             assert!(!oldest.contains(part), "{part:?} in\n{oldest}");
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn about(catalog: &OperatorCatalog, change: &Change) -> Vec<String> {
         operators.entry(operator).or_default().extend(part.map(|(_, name)| name));
     }
     let lines = operators.iter().map(|(operator, parts)| match catalog.get(operator) {
-        Ok((file, _)) => line(operator, file, parts, change),
+        Ok(file) => line(operator, file, parts, change),
         Err(error) => error.to_string(),
     });
     lines.collect()

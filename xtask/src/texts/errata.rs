@@ -74,7 +74,7 @@ fn decided() -> Result<BTreeMap<TextRelease, DecidedCases>> {
     for (domain, name) in operators {
         let Some(since) = specs.versions(domain, name).last() else { continue };
         let version = OperatorVersion::new(domain, name, since);
-        let file = if catalog.has(&version) { catalog.get(&version)?.0 } else { continue };
+        let file = if catalog.has(&version) { catalog.get(&version)? } else { continue };
         let reason = |why: &str, constraint: Option<&str>, note: &str| {
             let of_rule = constraint.and_then(|id| file.constraints.get(id)).map_or("", |rule| rule.note.as_str());
             [why, of_rule, note].into_iter().find(|text| !text.is_empty()).unwrap_or_default().to_owned()

@@ -8,8 +8,8 @@ mod random;
 mod tests;
 
 pub use file::{
-    AccuracyError, AccuracyFile, Computation, ConstraintFile, ExpressionError, OperatorFile, RecipeError, RecipesFile,
-    ResolvedAccuracy, RuleOf, Since, TypeList, TypesFile, Words,
+    AccuracyError, AccuracyFile, CaseFile, Computation, ConstraintFile, ExpressionError, OperatorFile, RecipeError,
+    RecipesFile, RefusalFile, ResolvedAccuracy, RuleOf, Since, TypeList, TypesFile, Words,
 };
 pub use make::{IrFile, cases, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use plan::{GenerateError, OperatorCatalog, ids};

@@ -49,7 +49,7 @@ impl<'a> CoverageCollector<'a> {
             }
             let mut items = items(spec, *specs.released_opsets(&version)?.end());
             if operators.has(&version) && newest(specs, &version) == version {
-                items.extend(constraints(operators.get(&version)?.0));
+                items.extend(constraints(operators.get(&version)?));
             }
             by_version.insert(version, items);
         }

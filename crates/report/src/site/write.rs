@@ -213,7 +213,7 @@ impl Parts<'_> {
             tables.push(VersionTable::new(&OperatorVersion::new(domain, name, since), self.columns)?);
         }
         let version = OperatorVersion::new(domain, name, 1);
-        let (file, _) = self.catalog.get(&version)?;
+        let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);

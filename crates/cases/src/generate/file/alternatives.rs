@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::generate::file::ordered::Ordered;
 
@@ -33,8 +33,9 @@ pub enum AlternativeError {
 }
 
 /// One value, or alternatives that become separate cases. A plain list is always one value.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum OneOrEach<T> {
     /// Alternatives.
     Each(Each<T>),
@@ -43,15 +44,16 @@ pub enum OneOrEach<T> {
 }
 
 /// `{each: [...]}`, or `{each: {name: value, ...}}` if the values are too long to name a case.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, bound = "T: DeserializeOwned")]
+#[serde(deny_unknown_fields, bound(deserialize = "T: DeserializeOwned"))]
 pub struct Each<T> {
     each: Alternatives<T>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 enum Alternatives<T> {
     Listed(Vec<T>),
     Named(Ordered<T>),

@@ -1,9 +1,9 @@
 //! Checks of an output other than element by element.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A check of an output other than element by element.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
@@ -17,7 +17,7 @@ pub enum CheckFile {
 }
 
 /// A check without parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CheckName {
@@ -26,7 +26,7 @@ pub enum CheckName {
 }
 
 /// A check with parameters. Exactly one is given.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckRule {

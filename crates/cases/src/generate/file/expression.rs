@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Largest length of an expression in bytes.
 const LONGEST: usize = 256;
@@ -43,7 +43,7 @@ pub enum ExpressionError {
 }
 
 /// A number, or an expression over the names that `let:` defines.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "not a size; write a number, or an expression such as 2 * H")]
 pub enum Size {

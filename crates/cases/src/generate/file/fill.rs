@@ -1,12 +1,12 @@
 //! Fills of tensors: integers of a range, multiples of 1/8, positions, texts.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::generate::file::alternatives::Label;
 use crate::generate::file::expression::Size;
 
 /// Fill of a tensor.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
@@ -32,7 +32,7 @@ pub enum Fill {
 }
 
 /// A fill with a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NamedFill {
@@ -64,7 +64,7 @@ pub enum NamedFill {
 }
 
 /// `{range: [LOW, HIGH]}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -72,7 +72,7 @@ pub struct Range {
 }
 
 /// `{eighths: [LOW, HIGH]}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Eighths {
@@ -80,7 +80,7 @@ pub struct Eighths {
 }
 
 /// `{indices: SIZE}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Indices {
@@ -89,7 +89,7 @@ pub struct Indices {
 }
 
 /// `{addends: COUNT}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Addends {
@@ -98,7 +98,7 @@ pub struct Addends {
 }
 
 /// `{factors: COUNT}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
@@ -107,7 +107,7 @@ pub struct Factors {
 }
 
 /// `{texts: [LOW, HIGH]}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Texts {

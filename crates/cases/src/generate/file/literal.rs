@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::generate::file::alternatives::Label;
 
@@ -29,7 +29,7 @@ pub enum LiteralError {
 }
 
 /// A value, or a list of values. Nested lists give a shape.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "not a value; write a number, a truth value, a string, or a list of them")]
 pub enum Literal {

@@ -4,6 +4,7 @@ pub(crate) mod accuracy;
 pub(crate) mod alternatives;
 pub(crate) mod anchors;
 pub(crate) mod check;
+pub(crate) mod example;
 pub(crate) mod expression;
 pub(crate) mod fill;
 pub(crate) mod literal;
@@ -20,7 +21,7 @@ pub(crate) mod yaml_text;
 
 pub use accuracy::{AccuracyError, AccuracyFile, ResolvedAccuracy};
 pub use expression::ExpressionError;
-pub use op_file::{Computation, ConstraintFile, OperatorFile, RuleOf};
+pub use op_file::{CaseFile, Computation, ConstraintFile, OperatorFile, RefusalFile, RuleOf};
 pub use recipe::{RecipeError, RecipesFile};
 pub use since::Since;
 pub use type_list::{TypeList, TypesFile};

@@ -7,7 +7,7 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{AllowedValues, Changes, Draws, NeutralInputs};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::case::{Level, TextLevel, TextRange};
 use crate::generate::file::accuracy::AccuracyFile;
@@ -394,7 +394,7 @@ pub enum TypesRule {
 }
 
 /// The value of a parameter: written out, or with a type or a graph.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
@@ -412,7 +412,7 @@ pub enum Setting {
 }
 
 /// A parameter that is an attribute in some versions and an input in others, written differently.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Moved {
@@ -423,7 +423,7 @@ pub struct Moved {
 }
 
 /// A subgraph.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GraphFile {
@@ -432,7 +432,7 @@ pub struct GraphFile {
 }
 
 /// A tensor of a type, or only the type.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TypedFile {

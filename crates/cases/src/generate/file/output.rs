@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::generate::file::alternatives::{AlternativeAxis, AlternativeError, OneOrEach};
 use crate::generate::file::check::CheckFile;
@@ -12,10 +12,12 @@ use crate::generate::file::literal::Literal;
 use crate::generate::file::value_file::{MapFile, ShapeFile, ValueFile};
 
 /// An output derived by hand, or the known part of it.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutputFile {
+    /// The shape.
+    pub shape: Option<OneOrEach<ShapeFile>>,
     /// The elements. Nested lists give the shape, unless `shape` does. For an optional, those of the tensor in it.
     pub values: Option<OneOrEach<Literal>>,
     /// The value of every element.
@@ -36,8 +38,6 @@ pub struct OutputFile {
     /// True if only type and shape are fixed.
     #[serde(default)]
     pub unspecified: bool,
-    /// The shape.
-    pub shape: Option<OneOrEach<ShapeFile>>,
     /// True if zeros must have the sign of the expected ones. Only with `accuracy: exact`.
     #[serde(default)]
     pub zero_sign: bool,
@@ -46,8 +46,9 @@ pub struct OutputFile {
 }
 
 /// One of several outputs that are all correct: the elements of a tensor, or a value in the form of inputs.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Alternative {
     /// The elements.
     Literal(Literal),

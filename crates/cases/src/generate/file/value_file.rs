@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::generate::file::alternatives::{AlternativeAxis, Label, OneOrEach};
 use crate::generate::file::expression::Size;
@@ -12,8 +12,9 @@ use crate::generate::file::fill::Fill;
 use crate::generate::file::literal::Literal;
 
 /// An input: one value, or a list of values for a variadic input.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum InputFile {
     /// The values of a variadic input.
     Many(Vec<ValueFile>),
@@ -57,7 +58,7 @@ impl<'de> Visitor<'de> for InputVisitor {
 }
 
 /// A value: a tensor with a shape and a fill, or written out; or a container.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueFile {
@@ -103,7 +104,7 @@ impl ValueFile {
 }
 
 /// The entries of a map.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MapFile {
@@ -114,7 +115,7 @@ pub struct MapFile {
 }
 
 /// A shape.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ShapeFile(pub Vec<Size>);

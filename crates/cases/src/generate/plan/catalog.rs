@@ -82,6 +82,11 @@ impl OperatorEntry {
         OperatorEntry { text, parts: Vec::new(), file: OnceLock::new(), is_whole: OnceLock::new() }
     }
 
+    /// Returns the text with its parts, and the path of the file for errors.
+    fn source<'a>(&'a self, path: &'a str) -> YamlText<'a> {
+        YamlText { path, text: &self.text, parts: &self.parts }
+    }
+
     /// Adds a part, whose rules follow those of the file.
     fn add(&mut self, path: String, text: String) {
         let lines_before = self.text.lines().count();
@@ -145,20 +150,25 @@ impl OperatorCatalog {
         self.files.contains_key(&relative_path(version))
     }
 
-    /// Returns the op.yaml of an operator, with the cases of its recipes, and its text.
-    pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
+    /// Returns the op.yaml of an operator, with the cases of its recipes.
+    pub fn get(&self, version: &OperatorVersion) -> Result<&OperatorFile, GenerateError> {
         let entry = self.entry(version)?;
-        let file = entry.file.get_or_init(|| self.read(version, entry)).as_ref().map_err(GenerateError::clone)?;
-        Ok((file, &entry.text))
+        entry.file.get_or_init(|| self.read(version, entry)).as_ref().map_err(GenerateError::clone)
+    }
+
+    /// Returns the text of an operator's op.yaml, without reading it.
+    pub fn text(&self, version: &OperatorVersion) -> Result<&str, GenerateError> {
+        Ok(&self.entry(version)?.text)
     }
 
     /// Checks that every case of an operator is made in some version, with each of its alternatives, and that every
     /// change of meaning has a case that shows it. A type that cannot hold a literal value omits the case, so a mistake in
     /// the value could silently omit it everywhere.
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
+        let path = self.display(version);
         let check = || {
-            let (file, text) = self.get(version)?;
-            let source = YamlText { path: &self.display(version), text, parts: &self.entry(version)?.parts };
+            let (file, entry) = (self.get(version)?, self.entry(version)?);
+            let source = entry.source(&path);
             let newest_first = newest_first(version)?;
             check_alternatives(&Places { operators: self, source, file }, &newest_first)?;
             Ok(changes::check(source, file, &newest_first)?)
@@ -187,7 +197,8 @@ impl OperatorCatalog {
     }
 
     fn read(&self, version: &OperatorVersion, entry: &OperatorEntry) -> Result<OperatorFile, GenerateError> {
-        let source = YamlText { path: &self.display(version), text: &entry.text, parts: &entry.parts };
+        let path = self.display(version);
+        let source = entry.source(&path);
         let newest_first = newest_first(version)?;
         refuse_anchors(source)?;
         let mut file = expand_shorthands(source, read_operator(source)?, self.groups()?)?;
@@ -210,12 +221,9 @@ impl OperatorCatalog {
         message: String,
         help: Option<String>,
     ) -> GenerateError {
-        match self.get(version) {
-            Ok((file, text)) => {
-                let parts = self.entry(version).map_or(&[][..], |entry| &entry.parts);
-                let source = YamlText { path: &self.display(version), text, parts };
-                Places { operators: self, source, file }.at(name, message, help)
-            }
+        let path = self.display(version);
+        match self.get(version).and_then(|file| Ok((file, self.entry(version)?.source(&path)))) {
+            Ok((file, source)) => Places { operators: self, source, file }.at(name, message, help),
             Err(error) => error,
         }
     }

@@ -43,7 +43,7 @@ impl<'a> VersionContext<'a> {
         version: &OperatorVersion,
     ) -> Result<VersionContext<'a>, GenerateError> {
         let spec = Specs::embedded().get(version)?;
-        let (file, _) = operators.get(version)?;
+        let file = operators.get(version)?;
         Ok(VersionContext { spec, file, operators })
     }
 
