@@ -1,9 +1,10 @@
-//! The document of cases and the format: it explains every key and name of op.yaml.
+//! Documents and what they describe: the keys of op.yaml, and the totals of the specs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use onnx_conformance::reference::spec::{OperatorVersion, Specs};
 use serde_json::Value;
 
 /// Collects the keys of objects and the names of enumerations in a JSON Schema.
@@ -38,4 +39,22 @@ fn every_key_of_the_files_of_operators_is_explained() {
     assert!(all.len() > 60, "only {} words were read", all.len());
     let missing: Vec<&String> = all.iter().filter(|word| !known.contains(word.as_str())).collect();
     assert!(missing.is_empty(), "docs/cases.md does not explain {missing:?}");
+}
+
+#[test]
+fn the_readme_has_the_totals_of_the_specs() {
+    let specs = Specs::embedded();
+    let released: Vec<OperatorVersion> = specs.all().filter(|version| !Specs::is_next(version)).collect();
+    let operators: BTreeSet<_> = released.iter().map(|version| (&version.domain, &version.name)).collect();
+    let cells = |version| specs.get(version).unwrap().types.values().map(Vec::len).sum::<usize>();
+    let cells = released.iter().map(cells).sum::<usize>();
+    let totals = format!(
+        "{} operators in {} versions, and {},{:03} combinations",
+        operators.len(),
+        released.len(),
+        cells / 1000,
+        cells % 1000
+    );
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert!(page.contains(&totals), "write in README.md: {totals}");
 }

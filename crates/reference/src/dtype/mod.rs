@@ -1,4 +1,4 @@
-//! The 28 element types of ONNX 1.23.2, and conversion from wide values.
+//! The element types of ONNX, and conversion from wide values.
 //!
 //! An element is passed as its *bits*: a `u64` that holds the little-endian value of the bytes that a
 //! [`crate::tensor::Tensor`] stores for it. A sub-byte type uses the low bits of one byte, whose upper bits are zero

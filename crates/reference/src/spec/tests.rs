@@ -1,7 +1,6 @@
 //! The embedded specs as a whole, lookup, and error messages of broken files.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
@@ -44,24 +43,9 @@ fn mistake(from: &str, to: &str) -> String {
 #[test]
 fn every_embedded_version_reads() {
     let specs = Specs::embedded();
-    let versions: Vec<OperatorVersion> = specs.all().collect();
-    for version in &versions {
-        assert_eq!(specs.get(version).unwrap().version, *version);
+    for version in specs.all() {
+        assert_eq!(specs.get(&version).unwrap().version, version);
     }
-    let released: Vec<&OperatorVersion> = versions.iter().filter(|version| !Specs::is_next(version)).collect();
-    let operators: BTreeSet<_> = released.iter().map(|version| (&version.domain, &version.name)).collect();
-    assert_eq!((released.len(), operators.len(), specs.domains().count()), (659, 227, 4));
-}
-
-#[test]
-fn the_embedded_versions_have_8898_type_cells() {
-    let specs = Specs::embedded();
-    let cells = |deprecated: bool| -> usize {
-        let released = specs.all().filter(|version| !Specs::is_next(version));
-        let all = released.map(|version| specs.get(&version).unwrap());
-        all.filter(|spec| spec.deprecated || !deprecated).flat_map(|spec| spec.types.values().map(Vec::len)).sum()
-    };
-    assert_eq!((cells(false), cells(true)), (8898, 46));
 }
 
 #[test]
