@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use onnx_conformance_cases::case::{Case, Expected, Level};
 use onnx_conformance_cases::compare::Accuracy;
-use onnx_conformance_cases::generate::{Computation, OperatorCatalog};
+use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_cases::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
@@ -18,7 +18,7 @@ use onnx_conformance_reference::spec::{Draws, OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::{FOUND, Made, assert_none, is_everything_meant};
+use crate::{FOUND, Made, OPERATORS, assert_none, is_everything_meant};
 
 /// Returns the errors of required cases.
 fn required(made: &Made, is_wrong: impl Fn(&OpSpec, &Case) -> Option<String>) -> Vec<String> {
@@ -66,7 +66,7 @@ fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
 }
 
 pub(crate) fn integers_beyond_their_type(made: &Made) -> Vec<String> {
-    if !made.computes.contains(&Computation::Arithmetic) {
+    if !made.file.computes.contains(&Computation::Arithmetic) {
         return Vec::new();
     }
     // Such operators give the same results in double unless an integer overflows.
@@ -143,10 +143,9 @@ const EXACT_BODIES: &[&str] = &[
 
 #[test]
 fn an_operator_with_a_body_is_exact_only_where_its_steps_are() {
-    let operators = OperatorCatalog::embedded();
     let is_exact = |version: &OperatorVersion| {
         let spec = Specs::embedded().get(version).unwrap();
-        let file = operators.get(version).ok().filter(|_| spec.function.is_some())?;
+        let file = OPERATORS.get(version).ok().filter(|_| spec.function.is_some())?;
         let ask = file.accuracy.resolve(ElementType::Float, &BTreeMap::new()).unwrap();
         let is_listed = EXACT_BODIES.contains(&version.name.as_str());
         // Another rule judges random outputs.

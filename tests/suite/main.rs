@@ -7,23 +7,24 @@ mod check;
 mod facts;
 mod inference;
 mod levels;
+mod promises;
 mod records;
 mod refusals;
 mod sensitivity;
 mod silent;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use onnx_conformance_cases::case::Case;
-use onnx_conformance_cases::generate::{Computation, OperatorCatalog, cases};
+use onnx_conformance_cases::generate::{Computation, OperatorCatalog, OperatorFile, cases};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use rayon::prelude::*;
 
-/// An operator version with its computations and cases.
+/// An operator version with its op.yaml and cases.
 struct Made {
     version: OperatorVersion,
-    computes: BTreeSet<Computation>,
+    file: &'static OperatorFile,
     cases: Vec<Case>,
 }
 
@@ -53,6 +54,7 @@ struct Found {
     check: check::Totals,
     facts: facts::Totals,
     inference: inference::Totals,
+    promises: promises::Totals,
 }
 
 impl Found {
@@ -60,7 +62,7 @@ impl Found {
         let each = |check: fn(&Made) -> Vec<String>| versions.iter().flat_map(check).collect();
         Found {
             silent: versions.windows(2).flat_map(|pair| silent::check_pair(&pair[0], &pair[1])).collect(),
-            arithmetic: versions.iter().filter(|made| made.computes.contains(&Computation::Arithmetic)).count(),
+            arithmetic: versions.iter().filter(|made| made.file.computes.contains(&Computation::Arithmetic)).count(),
             integers: each(levels::integers_beyond_their_type),
             defaults: each(levels::defaults_of_later_texts),
             records: records::stale(versions).into_iter().collect(),
@@ -72,6 +74,7 @@ impl Found {
                 .iter()
                 .map(|made| inference::Totals::of(&made.operator(), made.runnable()))
                 .fold(inference::Totals::default(), inference::Totals::with),
+            promises: promises::Totals::of(versions),
         }
     }
 
@@ -86,23 +89,25 @@ impl Found {
             check: self.check.with(other.check),
             facts: self.facts.with(other.facts),
             inference: self.inference.with(other.inference),
+            promises: self.promises.with(other.promises),
             sensitivity: self.sensitivity.with(other.sensitivity),
             ..self
         }
     }
 }
 
+static OPERATORS: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::embedded);
+
 static FOUND: LazyLock<Found> = LazyLock::new(|| {
-    let operators = OperatorCatalog::embedded();
     let mut versions: BTreeMap<(String, String), Vec<OperatorVersion>> = BTreeMap::new();
-    for version in Specs::embedded().all().filter(|version| operators.has(version)) {
+    for version in Specs::embedded().all().filter(|version| OPERATORS.has(version)) {
         versions.entry((version.domain.clone(), version.name.clone())).or_default().push(version);
     }
     versions.retain(|_, versions| versions.iter().any(|version| is_meant(&version.qualified())));
     let make = |version: OperatorVersion| {
-        let cases = cases(&operators, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
-        let file = operators.get(&version).unwrap_or_else(|error| panic!("{error}"));
-        Made { computes: file.computes.clone(), version, cases }
+        let cases = cases(&OPERATORS, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
+        let file = OPERATORS.get(&version).unwrap_or_else(|error| panic!("{error}"));
+        Made { file, version, cases }
     };
     let of_operator =
         |versions: Vec<OperatorVersion>| Found::of(&versions.into_iter().map(make).collect::<Vec<Made>>());

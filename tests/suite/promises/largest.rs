@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 
 use onnx_conformance_cases::generate::Computation;
 
-use crate::made::{Found, Lanes, Made, assert_none, violations};
+use super::node_case::{Found, Lanes, NodeCase};
+use super::totals::Promise;
+
+pub(crate) const PROMISE: Promise =
+    Promise { name: "largest", covers: |file| file.computes.contains(&Computation::Searches), rule: equal_elements };
 
 #[test]
 fn no_filled_tensor_has_two_largest_elements() {
-    assert_none(&violations(Computation::Searches, equal_elements));
+    PROMISE.assert_kept();
 }
 
 /// Finds equal elements among those that are compared with each other.
-fn equal_elements(made: &Made<'_>) -> Found {
+fn equal_elements(made: &NodeCase<'_>) -> Found {
     let position = usize::from(made.operator == "NonMaxSuppression");
     let Some(tensor) = made.fill(position) else { return Found::new() };
     let along = |default| Lanes::Along(made.axis(default, tensor.rank()));

@@ -1,21 +1,18 @@
-//! Runnable cases of the operators that a promise covers, with their filled values.
+//! Single-node cases with their filled values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::case::{Case, Level};
-use onnx_conformance_cases::generate::{
-    AccuracyFile, Computation, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases,
-};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{AccuracyFile, OperatorFile, ResolvedAccuracy};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::normalize_axis;
-use rayon::prelude::*;
 
 /// A case and its node.
-pub(crate) struct Made<'a> {
+pub(crate) struct NodeCase<'a> {
     pub(crate) operator: &'a str,
     pub(crate) since: u32,
     pub(crate) case: &'a Case,
@@ -30,7 +27,7 @@ pub(crate) struct Made<'a> {
     sizes: BTreeMap<String, i64>,
 }
 
-impl Made<'_> {
+impl NodeCase<'_> {
     pub(crate) fn tensor(&self, position: usize) -> Option<&Tensor> {
         let name = self.names.get(position)?;
         self.case.data[0].inputs.iter().find(|input| input.name == *name)?.value.as_tensor()
@@ -68,44 +65,8 @@ impl Made<'_> {
 /// Violations of a rule: the operand, the position in it, and the problem.
 pub(crate) type Found = Vec<(String, usize, String)>;
 
-/// Returns every violation of a rule by the cases of the operators whose op.yaml declares a computation.
-pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
-    let declares = |file: &OperatorFile| file.computes.contains(&computation);
-    let operators = OperatorCatalog::embedded();
-    let mut files = Specs::embedded().all().filter_map(|version| operators.get(&version).ok());
-    assert!(files.any(declares), "no operator declares {computation:?}");
-    over_cases(declares, rule)
-}
-
-/// Returns every violation of a rule by judged single-node cases.
-pub(crate) fn over_cases(
-    wanted: impl Fn(&OperatorFile) -> bool + Sync,
-    rule: impl Fn(&Made<'_>) -> Found + Sync,
-) -> Vec<String> {
-    let operators = OperatorCatalog::embedded();
-    let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
-    let of_version = |version: &OperatorVersion| {
-        let file = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
-        if !wanted(file) {
-            return Vec::new();
-        }
-        let spec = Specs::embedded().get(version).unwrap_or_else(|error| panic!("{error}"));
-        let cases =
-            cases(&operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
-        let judged = cases.iter().filter(|case| case.level != Level::Open);
-        let found = judged.filter_map(|case| made(spec, file, case)).flat_map(|made| {
-            let line = |(operand, at, what)| format!("{} {operand}[{at}]: {what}", made.case.id);
-            rule(&made).into_iter().map(line).collect::<Vec<String>>()
-        });
-        found.collect()
-    };
-    let mut lines: Vec<String> = versions.par_iter().flat_map_iter(of_version).collect();
-    lines.sort();
-    lines
-}
-
 /// Returns the node of a case; `None` if there are several.
-fn made<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<Made<'a>> {
+pub(crate) fn node_case<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<NodeCase<'a>> {
     let rest = case.id.strip_prefix(&format!("{}/", spec.version.qualified()))?;
     let rest = rest.strip_prefix("large/").unwrap_or(rest);
     let is_named = |name: &str| {
@@ -132,7 +93,7 @@ fn made<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<
     }
     let graph = decode::model(case.model.clone()).ok()?.graph?;
     let NodeProto { input, output, attribute, .. } = graph.node.into_iter().next()?;
-    Some(Made {
+    Some(NodeCase {
         operator: &spec.version.name,
         since: spec.version.since,
         case,
@@ -143,10 +104,6 @@ fn made<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<
         accuracy: own.accuracy.as_ref().unwrap_or(&file.accuracy),
         sizes,
     })
-}
-
-pub(crate) fn assert_none(lines: &[String]) {
-    assert!(lines.is_empty(), "{} places, such as\n{}", lines.len(), lines[..lines.len().min(200)].join("\n"));
 }
 
 /// Returns the elements of an operand that satisfy a predicate.

@@ -5,14 +5,18 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::around_axis;
 
-use crate::made::{Found, Made, assert_none, places, violations};
+use super::node_case::{Found, NodeCase, places};
+use super::totals::Promise;
+
+pub(crate) const PROMISE: Promise =
+    Promise { name: "ties", covers: |file| file.computes.contains(&Computation::Rounds), rule: ties };
 
 #[test]
 fn no_filled_value_is_rounded_from_a_tie() {
-    assert_none(&violations(Computation::Rounds, ties));
+    PROMISE.assert_kept();
 }
 
-fn ties(made: &Made<'_>) -> Found {
+fn ties(made: &NodeCase<'_>) -> Found {
     let name = |position: usize| made.names[position].clone();
     match made.operator {
         "Round" => {
@@ -49,7 +53,7 @@ fn near_half(value: f64, margin: f64) -> bool {
 }
 
 /// Finds ties among the quotients that are quantized.
-fn quantized_ties(made: &Made<'_>) -> Found {
+fn quantized_ties(made: &NodeCase<'_>) -> Found {
     let (Some(x), Some(scale)) = (made.tensor(0), made.tensor(1)) else { return Found::new() };
     if made.fill(0).is_none() && made.fill(1).is_none() {
         return Found::new();
@@ -91,7 +95,7 @@ fn is_between(target: ElementType, value: f64) -> bool {
 }
 
 /// Finds values halfway between two values of the target type.
-fn cast_ties(made: &Made<'_>) -> Found {
+fn cast_ties(made: &NodeCase<'_>) -> Found {
     let target = match made.operator {
         "Cast" => i32::try_from(made.int("to", 0)).ok().and_then(ElementType::from_code),
         _ => made.tensor(1).map(Tensor::element_type),
@@ -108,7 +112,7 @@ fn cast_ties(made: &Made<'_>) -> Found {
 }
 
 /// Finds positions halfway between two pixels.
-fn grid_ties(made: &Made<'_>) -> Found {
+fn grid_ties(made: &NodeCase<'_>) -> Found {
     let (Some(x), Some(grid)) = (made.tensor(0), made.fill(1)) else { return Found::new() };
     let (dimensions, aligned) = (x.rank() - 2, made.int("align_corners", 0) != 0);
     let place = |(at, value): (usize, f64)| {
