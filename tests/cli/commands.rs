@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use onnx_conformance::reference::proto::{Message as _, OperatorSetIdProto};
 
 use crate::models::{Folder, identity};
-use crate::program::{call, command, finish};
+use crate::program::{Called, call, command, finish};
+use crate::site::SITE;
 
 /// Documents whose commands are run, below the project's folder. Folders stand for all their `.md` files.
 const DOCUMENTS: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs", "adapters", "examples"];
@@ -243,6 +244,12 @@ fn printed() -> BTreeMap<(Vec<String>, Vec<String>), Vec<Printed>> {
     found
 }
 
+/// Returns true for `report RESULTS... -o DIR`. It takes long, and the tests of the site run it.
+fn writes_site(arguments: &[String]) -> bool {
+    let [command, results @ .., option, _] = arguments else { return false };
+    command == "report" && option == "-o" && results.iter().all(|file| file.ends_with(".jsonl"))
+}
+
 /// Runs a command line in its own folder, and lists its selection. Returns the error, if any.
 fn fault(arguments: &[String], patterns: &[String], prepared: &Folder) -> Option<String> {
     if !patterns.is_empty() {
@@ -250,6 +257,10 @@ fn fault(arguments: &[String], patterns: &[String], prepared: &Folder) -> Option
         if listed.code != 0 {
             return Some(format!("{patterns:?} select nothing: {}", listed.err.trim()));
         }
+    }
+    if writes_site(arguments) {
+        let Called { code, err, .. } = &SITE.called;
+        return (*code != 0).then(|| format!("exit code {code}: {}", err.trim()));
     }
     let own = Folder::new();
     link(prepared, &own);

@@ -23,13 +23,13 @@ const OF_A_RULE: [&str; 3] = [
 ];
 
 /// The site, its results, and the output of the call that wrote it.
-struct Site {
+pub(crate) struct Site {
     folder: PathBuf,
     good: PathBuf,
-    called: Called,
+    pub(crate) called: Called,
 }
 
-static SITE: LazyLock<Site> = LazyLock::new(|| {
+pub(crate) static SITE: LazyLock<Site> = LazyLock::new(|| {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-site");
     let _ = fs::remove_dir_all(&home);
     fs::create_dir_all(&home).unwrap();
