@@ -88,7 +88,7 @@ pub struct OperatorFile {
     pub constraints: Ordered<ConstraintFile>,
 }
 
-/// Arithmetic of an operator. tests/promises and tests/suite check that its cases respect it.
+/// Arithmetic of an operator. tests/suite checks that its cases respect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
