@@ -247,7 +247,9 @@ fn printed() -> BTreeMap<(Vec<String>, Vec<String>), Vec<Printed>> {
 /// Returns true for `report RESULTS... -o DIR`. It takes long, and the tests of the site run it.
 fn writes_site(arguments: &[String]) -> bool {
     let [command, results @ .., option, _] = arguments else { return false };
-    command == "report" && option == "-o" && results.iter().all(|file| file.ends_with(".jsonl"))
+    command == "report"
+        && option == "-o"
+        && results.iter().all(|file| Path::new(file).extension().is_some_and(|it| it == "jsonl"))
 }
 
 /// Runs a command line in its own folder, and lists its selection. Returns the error, if any.

@@ -107,7 +107,7 @@ static FOUND: LazyLock<Found> = LazyLock::new(|| {
     let make = |version: OperatorVersion| {
         let cases = cases(&OPERATORS, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
         let file = OPERATORS.get(&version).unwrap_or_else(|error| panic!("{error}"));
-        Made { file, version, cases }
+        Made { version, file, cases }
     };
     let of_operator =
         |versions: Vec<OperatorVersion>| Found::of(&versions.into_iter().map(make).collect::<Vec<Made>>());
