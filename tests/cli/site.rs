@@ -18,7 +18,7 @@ const HOSTILE: &str = "</script><script>alert(1)</script><!-- \u{2028}";
 /// A case that shows a rule, the rule, and its location.
 const OF_A_RULE: [&str; 3] = [
     "ai.onnx/Resize-19/round_prefer_floor/T1=float,T2=float",
-    "C9: nearest_mode rounds down",
+    "C9: nearest_mode rounds halves down",
     "specs/ai.onnx/Resize/op.yaml:",
 ];
 
