@@ -136,12 +136,17 @@ impl Changes {
     }
 
     /// Returns the changed cases of a kind by behaviour: the operator version or folder with the name of the case, and their
-    /// number, the most frequent first. The earlier name of a renamed case precedes the later one: `a/A-1/x -> a/A-1/y`.
+    /// number, the most frequent first. The earlier name of a renamed case precedes the later one: `a/A-1/x -> a/A-1/y`. If only
+    /// the group of a case has another name, as for the tests of a new release, its cases are counted together.
     pub fn behaviours(&self, kind: Kind) -> Vec<(String, usize)> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for id in self.cases.get(&kind).into_iter().flatten() {
-            let new = self.renamed.get(id).map(|new| format!(" -> {}", behaviour(new)));
-            *counts.entry(format!("{}{}", behaviour(id), new.unwrap_or_default())).or_default() += 1;
+            let new = self.renamed.get(id);
+            let is_moved =
+                |new: &String| kind == Kind::Renamed && CaseId::parse(new).name() == CaseId::parse(id).name();
+            let shown: fn(&str) -> String = if new.is_some_and(is_moved) { group } else { behaviour };
+            let new = new.map(|new| format!(" -> {}", shown(new)));
+            *counts.entry(format!("{}{}", shown(id), new.unwrap_or_default())).or_default() += 1;
         }
         let mut all: Vec<(String, usize)> = counts.into_iter().collect();
         all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -153,6 +158,10 @@ impl Changes {
 fn behaviour(id: &str) -> String {
     let parsed = CaseId::parse(id);
     format!("{}/{}", parsed.group(), parsed.name().split('/').next().unwrap_or_default())
+}
+
+fn group(id: &str) -> String {
+    CaseId::parse(id).group().to_owned()
 }
 
 #[cfg(test)]
@@ -228,5 +237,23 @@ mod tests {
         assert_eq!(changes.renamed["ai.onnx/Abs-13/old/T=double"], "ai.onnx/Abs-13/name/T=double");
         let unrecorded = Changes::between(&from, &to, &Renames::default());
         assert_eq!((unrecorded.count(Kind::Gone), unrecorded.count(Kind::New)), (1, 1));
+    }
+
+    #[test]
+    fn tests_of_a_new_release_are_renamed_together() {
+        let lines = |release: &str, last: &str| {
+            let test =
+                |name: &str, digest: &str| format!("onnx-{release}/node/test_{name} required {digest} {digest} 0e0");
+            [test("a", "000001"), test("b", "000002"), test("c", last)]
+        };
+        let (old, new) = (lines("9.0.0", "000003"), lines("9.1.0", "000004"));
+        let from = profile("1.0.0", &old.each_ref().map(String::as_str));
+        let to = profile("1.1.0", &new.each_ref().map(String::as_str));
+        let renames = "- {since: 1.1.0, old: onnx-9.0.0/, new: onnx-9.1.0/}\n";
+        let changes = Changes::between(&from, &to, &Renames::parse("renames.yaml", renames).unwrap());
+        assert_eq!(changes.behaviours(Kind::Renamed), [("onnx-9.0.0/node -> onnx-9.1.0/node".to_owned(), 2)]);
+        let changed = "onnx-9.0.0/node/test_c -> onnx-9.1.0/node/test_c".to_owned();
+        assert_eq!(changes.behaviours(Kind::Changed), [(changed, 1)]);
+        assert_eq!((changes.count(Kind::Gone), changes.count(Kind::New)), (0, 0));
     }
 }
