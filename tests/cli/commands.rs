@@ -249,6 +249,7 @@ fn writes_site(arguments: &[String]) -> bool {
     let [command, results @ .., option, _] = arguments else { return false };
     command == "report"
         && option == "-o"
+        && !results.is_empty()
         && results.iter().all(|file| Path::new(file).extension().is_some_and(|it| it == "jsonl"))
 }
 
