@@ -65,21 +65,21 @@ const ROWS: &[Row] = &[
         error: TIMES_OUT,
     },
     Row {
-        what: "a convolution of 2.7e11 products",
-        body: "s = Constant <value_ints = [1, 2048, 256, 256]> () x = ConstantOfShape (s)
+        what: "a convolution of 6.9e10 products",
+        body: "s = Constant <value_ints = [1, 2048, 128, 128]> () x = ConstantOfShape (s)
                k = Constant <value_ints = [2048, 2048, 1, 1]> () w = ConstantOfShape (k) y = Conv (x, w)",
         bytes: 4 << 30,
         error: TIMES_OUT,
     },
     Row {
-        what: "a product of two matrices of 8192 by 8192",
-        body: "s = Constant <value_ints = [8192, 8192]> () x = ConstantOfShape (s) y = MatMul (x, x)",
+        what: "a product of two matrices of 4096 by 4096",
+        body: "s = Constant <value_ints = [4096, 4096]> () x = ConstantOfShape (s) y = MatMul (x, x)",
         bytes: 4 << 30,
         error: TIMES_OUT,
     },
     Row {
-        what: "attention of 8192 queries to as many keys",
-        body: "s = Constant <value_ints = [1, 1, 8192, 64]> () x = ConstantOfShape (s) y = Attention (x, x, x)",
+        what: "attention of 4096 queries to as many keys",
+        body: "s = Constant <value_ints = [1, 1, 4096, 512]> () x = ConstantOfShape (s) y = Attention (x, x, x)",
         bytes: 4 << 30,
         error: TIMES_OUT,
     },
