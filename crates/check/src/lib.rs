@@ -42,6 +42,7 @@ pub mod rules;
 pub mod scan;
 pub mod settings;
 mod shorten;
+pub mod used_domains;
 pub mod validity;
 
 pub use convert::{Conversion, Refusal, Target, convert};

@@ -20,6 +20,7 @@ use crate::facts::NodeFacts;
 use crate::infer::{Bodies, Inferred, NodePath, SubgraphStep, infer};
 use crate::limits::Limits;
 use crate::shorten::shorten;
+use crate::used_domains::UsedDomains;
 use crate::validity::ir_facts;
 
 /// Maximum number of characters of a name in a place.
@@ -140,7 +141,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     }
     model.functions = functions;
     if !model.training_info.is_empty() && !converter.edits.is_empty() {
-        converter.refuse("training_info", "training graphs are not converted");
+        converter.refuse("training_info", "training graphs are not converted; --strip training drops them");
     }
     converter.import_onnx(&mut model.opset_import);
     if ir != model.ir_version() {
@@ -150,7 +151,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
         });
         model.ir_version = Some(ir);
     }
-    converter.check_ir(&model, target);
+    converter.check_ir(&model, target, inferred.bodies.model.ir_version());
     if deadline.is_over() {
         let text = "the conversion ran out of time".to_owned();
         return Err(Refusal { reasons: vec![PlacedEdit { place: "model".to_owned(), text }] });
@@ -270,14 +271,19 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Checks that a requested IR version supports everything in the model.
-    fn check_ir(&mut self, model: &ModelProto, target: &Target) {
+    /// Checks that a requested IR version supports everything in the model. `declared` is the original version.
+    fn check_ir(&mut self, model: &ModelProto, target: &Target, declared: i64) {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
         if !facts.allows(ir) {
             let reason =
                 if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
-            self.refuse("model", format!("ir_version cannot be {ir}: {reason}"));
+            let hint = if facts.needs_only_training(ir) { "; --strip training drops it" } else { "" };
+            self.refuse("model", format!("ir_version cannot be {ir}: {reason}{hint}"));
+        }
+        for need in facts.skipped_at(ir).filter(|need| need.ir <= declared) {
+            let text = format!("keeps {}, which readers of IR version {ir} skip", need.what);
+            self.edits.push(PlacedEdit { place: "model".to_owned(), text });
         }
     }
 
@@ -403,7 +409,14 @@ impl<'a> Converter<'a> {
 
 /// The IR version of the model after the conversion.
 fn ir_version(model: &ModelProto, target: &Target) -> i64 {
-    let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+    // An import that no node uses requires nothing.
+    let used = UsedDomains::of_model(model);
+    let of_model = model.opset_import.iter().filter(|import| used.by_model(import.domain()));
+    let of_functions = model.functions.iter().enumerate().flat_map(|(index, function)| {
+        let is_used = |import: &&OperatorSetIdProto| used.by_function(index, import.domain());
+        function.opset_import.iter().filter(is_used).collect::<Vec<_>>()
+    });
+    let imports = of_model.chain(of_functions);
     let releases = Specs::embedded().releases().ok();
     let lowest = |import: &OperatorSetIdProto| {
         let domain = canonical_domain(import.domain());

@@ -8,6 +8,7 @@ use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
+use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::Tensor;
@@ -269,4 +270,33 @@ fn parameters_of_groups_must_be_vectors_of_their_number() {
         );
         assert_eq!(convert(&parse_model(&text).unwrap(), &target(21)).is_ok(), fits, "{shape}");
     }
+}
+
+#[test]
+fn an_import_that_no_node_uses_does_not_raise_the_ir_version() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.preview" : 1, "ai.onnx.ml" : 5]>
+        g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    let conversion = convert(&parse_model(text).unwrap(), &target(15)).unwrap();
+    assert_eq!(conversion.model.ir_version(), 8);
+    let used = text.replace("y = Neg (x)", "y = ai.onnx.ml.Binarizer (x)");
+    let conversion = convert(&parse_model(&used).unwrap(), &target(15)).unwrap();
+    let ir = Specs::embedded().releases().unwrap().lowest_ir("ai.onnx.ml", 5).map(i64::from);
+    assert_eq!(Some(conversion.model.ir_version()), ir);
+}
+
+#[test]
+fn metadata_stays_at_an_older_ir_version_and_training_does_not() {
+    let text = r#"<ir_version: 10, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    let mut model = parse_model(text).unwrap();
+    let entry = StringStringEntryProto { key: Some("a".to_owned()), value: Some("b".to_owned()) };
+    model.graph.as_mut().unwrap().node[0].metadata_props.push(entry);
+    let older = Target { ir: Some(6), ..Target::default() };
+    let conversion = convert(&model, &older).unwrap();
+    assert_eq!(conversion.model.graph.unwrap().node[0].metadata_props.len(), 1);
+    let edits: Vec<String> = conversion.edits.iter().map(ToString::to_string).collect();
+    let kept = "model: keeps metadata_props outside of the model, which readers of IR version 6 skip";
+    assert_eq!(edits, ["model: ir_version 10 becomes 6", kept]);
+    model.training_info.push(TrainingInfoProto::default());
+    let refusal = convert(&model, &older).unwrap_err().to_string();
+    assert!(refusal.ends_with("needs IR 7 or newer: training information; --strip training drops it"), "{refusal}");
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use onnx_conformance_reference::model::graph::plain_domain;
-use onnx_conformance_reference::proto::OperatorSetIdProto;
-use onnx_conformance_reference::spec::{LookupError, Specs, canonical_domain};
+use onnx_conformance_reference::proto::{ModelProto, OperatorSetIdProto};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs, canonical_domain};
 
 use crate::finding::{Finding, PathStep, Place};
 use crate::rules::RuleId;
+use crate::used_domains::UsedDomains;
 use crate::validity::context::{Context, Groups, more};
 
 /// Checks the imports of the model and of its functions, and the operators of all nodes against them.
@@ -19,10 +20,35 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
         let place = Place { path: vec![PathStep::Function(name)], ..Place::default() };
         check_list(context, &place, &function.opset_import);
     }
+    check_used(context);
     check_operators(context);
 }
 
+/// Returns the domains that the model imports and no node uses. ONNX's own domain is left out: almost every model imports it.
+pub(super) fn unused(model: &ModelProto) -> Vec<&str> {
+    let used = UsedDomains::of_model(model);
+    let domains = model.opset_import.iter().map(|import| canonical_domain(import.domain()));
+    let mut unused: Vec<&str> = domains.filter(|domain| *domain != DEFAULT_DOMAIN && !used.by_model(domain)).collect();
+    unused.sort_unstable();
+    unused.dedup();
+    unused
+}
+
+fn check_used(context: &mut Context<'_, '_>) {
+    let (message, edit) = match unused(context.bodies().model).as_slice() {
+        [] => return,
+        [domain] => (format!("no node uses the imported domain '{domain}'"), "remove the import"),
+        domains => (format!("no node uses the imported domains {}", domains.join(", ")), "remove the imports"),
+    };
+    context.model(RuleId::OpsetUnused, message, Some(edit.to_owned()));
+}
+
 fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetIdProto]) {
+    let (bodies, used) = (context.bodies(), UsedDomains::of_model(context.bodies().model));
+    // The nodes of a domain with functions are calls of these, which are checked.
+    let has_functions =
+        |domain: &str| bodies.model.functions.iter().any(|function| plain_domain(function.domain()) == domain);
+    let is_used = |domain: &str| used.by_model(domain) && !has_functions(domain);
     let mut push = |rule, message: String, edit: Option<String>| {
         context.push(Finding { edit, ..Finding::new(rule, place.clone(), message) });
     };
@@ -59,6 +85,7 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
                     push(RuleId::OpsetUnknown, message, Some(format!("import {newest} or an older version")));
                 }
                 Some(_) => {}
+                None if !is_used(domain) => {}
                 None => {
                     let message = format!("domain '{name}' is not one of ONNX's; its nodes are not checked");
                     push(RuleId::OpsetForeign, message, None);

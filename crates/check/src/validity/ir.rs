@@ -9,21 +9,28 @@ use serde::Serialize;
 
 use crate::infer::{Bodies, BodySource};
 use crate::rules::RuleId;
+use crate::used_domains::UsedDomains;
 use crate::validity::context::Context;
 
 /// The first IR version with operator set imports.
 const OLDEST: i64 = 3;
+
+/// Feature of models with training graphs.
+const TRAINING: &str = "training information";
 
 /// Facts that determine the IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IrFacts {
     /// The declared version.
     pub declared: Option<i64>,
-    /// The lowest version that supports everything in the file.
+    /// The lowest version that supports everything in the file, except for what older readers skip.
     pub lowest: i64,
     /// Features that older versions do not have, newest first; empty if the oldest version suffices.
     pub because: Vec<IrNeed>,
-    /// The IR version of the first release of ONNX that has all the imported opsets; `None` if one is unknown.
+    /// Features that readers of older versions skip, newest first. The model computes the same without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<IrNeed>,
+    /// The IR version of the first release of ONNX that has the opsets of all used imports; `None` if one is unknown.
     pub release: Option<IrNeed>,
     /// The newest published version.
     pub newest: i64,
@@ -44,6 +51,17 @@ impl IrFacts {
         (self.lowest..=self.newest).contains(&ir)
     }
 
+    /// True if training information is all in the file that this version does not support.
+    pub fn needs_only_training(&self, ir: i64) -> bool {
+        (OLDEST..=self.newest).contains(&ir)
+            && self.because.iter().filter(|need| need.ir > ir).all(|need| need.what == TRAINING)
+    }
+
+    /// The features that readers of this version skip.
+    pub fn skipped_at(&self, ir: i64) -> impl Iterator<Item = &IrNeed> {
+        self.skipped.iter().filter(move |need| need.ir > ir)
+    }
+
     /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are not inputs`.
     pub fn lowest_text(&self) -> String {
         match self.because.first() {
@@ -57,10 +75,18 @@ impl IrFacts {
 #[derive(Default)]
 struct Needs {
     needs: Vec<IrNeed>,
+    skipped: Vec<IrNeed>,
     features: HashSet<&'static str>,
 }
 
 impl Needs {
+    /// Adds a feature without effect on what the model computes. Decoders skip fields that they do not know.
+    fn skip(&mut self, ir: i64, what: &'static str, is_used: bool) {
+        if is_used && self.features.insert(what) {
+            self.skipped.push(IrNeed { ir, what: what.to_owned() });
+        }
+    }
+
     fn add(&mut self, ir: i64, what: &'static str, is_used: bool) {
         if is_used && self.features.insert(what) {
             self.needs.push(IrNeed { ir, what: what.to_owned() });
@@ -93,7 +119,7 @@ impl Needs {
 
     fn tensor(&mut self, tensor: &TensorProto) {
         self.element(tensor.data_type());
-        self.add(10, "metadata_props outside of the model", !tensor.metadata_props.is_empty());
+        self.skip(10, "metadata_props outside of the model", !tensor.metadata_props.is_empty());
     }
 
     fn graph(&mut self, graph: &GraphProto) {
@@ -101,23 +127,23 @@ impl Needs {
             graph.input.iter().map(onnx_conformance_reference::proto::ValueInfoProto::name).collect();
         let is_not_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
         self.add(4, "initializers that are not inputs", graph.initializer.iter().any(is_not_input));
-        self.add(5, "quantization annotations", !graph.quantization_annotation.is_empty());
+        self.skip(5, "quantization annotations", !graph.quantization_annotation.is_empty());
         self.add(6, "sparse initializers", !graph.sparse_initializer.is_empty());
-        self.add(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
+        self.skip(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
         graph.initializer.iter().for_each(|tensor| self.tensor(tensor));
         for sparse in &graph.sparse_initializer {
             sparse.values.iter().for_each(|values| self.tensor(values));
         }
         for info in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
             info.r#type.iter().for_each(|declared| self.value_type(declared));
-            self.add(10, "metadata_props outside of the model", !info.metadata_props.is_empty());
+            self.skip(10, "metadata_props outside of the model", !info.metadata_props.is_empty());
         }
     }
 
     fn node(&mut self, node: &NodeProto) {
         self.add(10, "overloads of functions", !node.overload().is_empty());
-        self.add(10, "metadata_props outside of the model", !node.metadata_props.is_empty());
-        self.add(11, "device configurations", !node.device_configurations.is_empty());
+        self.skip(10, "metadata_props outside of the model", !node.metadata_props.is_empty());
+        self.skip(11, "device configurations", !node.device_configurations.is_empty());
         for attribute in &node.attribute {
             attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
             for sparse in attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors) {
@@ -133,14 +159,14 @@ impl Needs {
 pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
     let model = bodies.model;
     let mut needs = Needs::default();
-    needs.add(7, "training information", !model.training_info.is_empty());
+    needs.add(7, TRAINING, !model.training_info.is_empty());
     needs.add(8, "functions", !model.functions.is_empty());
-    needs.add(11, "device configurations", !model.configuration.is_empty());
+    needs.skip(11, "device configurations", !model.configuration.is_empty());
     for function in &model.functions {
         needs.add(9, "default values of functions' attributes", !function.attribute_proto.is_empty());
         needs.add(10, "overloads of functions", !function.overload().is_empty());
-        needs.add(10, "value_info in functions", !function.value_info.is_empty());
-        needs.add(10, "metadata_props outside of the model", !function.metadata_props.is_empty());
+        needs.skip(10, "value_info in functions", !function.value_info.is_empty());
+        needs.skip(10, "metadata_props outside of the model", !function.metadata_props.is_empty());
     }
     for id in bodies.ids() {
         let body = bodies.body(id);
@@ -154,12 +180,14 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         }
         body.nodes().iter().for_each(|node| needs.node(node));
     }
-    let mut because = needs.needs;
+    let (mut because, mut skipped) = (needs.needs, needs.skipped);
     because.sort_by_key(|need| std::cmp::Reverse(need.ir));
+    skipped.sort_by_key(|need| std::cmp::Reverse(need.ir));
     IrFacts {
         declared: model.ir_version,
         lowest: because.first().map_or(OLDEST, |need| need.ir),
         because,
+        skipped,
         release: release(model),
         newest: newest(),
     }
@@ -170,13 +198,14 @@ fn newest() -> i64 {
     releases.and_then(|releases| releases.newest()).map_or(OLDEST, |release| i64::from(release.ir))
 }
 
-/// The import that needs the newest release, as far as releases determine the IR version.
+/// The used import that needs the newest release, as far as releases determine the IR version.
 fn release(model: &ModelProto) -> Option<IrNeed> {
     let releases = Specs::embedded().releases().ok()?;
+    let used = UsedDomains::of_model(model);
     let mut newest: Option<IrNeed> = None;
     for import in &model.opset_import {
         let domain = canonical_domain(import.domain());
-        if releases.newest_opset(domain).is_none() {
+        if releases.newest_opset(domain).is_none() || !used.by_model(domain) {
             continue;
         }
         let ir = i64::from(releases.lowest_ir(domain, u32::try_from(import.version()).ok()?)?);
@@ -216,6 +245,11 @@ pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
         let message =
             format!("IR version {} is required for {}, but the model declares {declared}", need.ir, need.what);
         context.model(rule, message, Some(format!("set ir_version to {}", facts.lowest)));
+    }
+    for need in facts.skipped_at(declared) {
+        let message =
+            format!("readers of IR version {declared} skip {}, which IR version {} introduced", need.what, need.ir);
+        context.model(RuleId::IrSkipped, message, Some(format!("set ir_version to {}", need.ir)));
     }
     if let Some(release) = facts.release.as_ref().filter(|release| release.ir > declared) {
         let message =

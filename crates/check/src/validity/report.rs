@@ -40,6 +40,9 @@ pub struct ModelFacts {
     pub ir: IrFacts,
     /// The opset of each imported domain; ONNX's own is `""`.
     pub opsets: BTreeMap<String, i64>,
+    /// Imported domains that no node uses, apart from ONNX's own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
     /// The number of nodes, including those of subgraphs and functions.
     pub nodes: usize,
     /// The number of nodes of each operator version or function.
@@ -104,6 +107,7 @@ fn facts(inferred: &Inferred<'_>) -> ModelFacts {
     ModelFacts {
         ir: ir::facts(bodies),
         opsets: bodies.imports_of_model().clone(),
+        unused: imports::unused(bodies.model).into_iter().map(str::to_owned).collect(),
         nodes: bodies.node_ids().count(),
         operators: operators(bodies),
         functions: bodies.model.functions.len(),

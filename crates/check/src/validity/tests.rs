@@ -67,7 +67,7 @@ const ROWS: &[(&str, &[&str])] = &[
     (
         "<ir_version: 10, opset_import: [\"\" : 21, \"l\" : 1]> g (int64 x) => (int64 y) { y = l.f (x) }
       <domain: \"l\", opset_import: [\"\" : 21]> f (a) => (b) { b = Ceil (a) }",
-        &["opset/foreign", "node/type"],
+        &["node/type"],
     ),
 ];
 
@@ -130,6 +130,13 @@ const CHANGES: &[(&str, Change)] = &[
     ),
     ("file/unknown-field", Change::Bytes(|bytes| bytes.extend(field(99, 1, b"a")))),
     ("model/no-graph", Change::Model(|model| model.graph = None)),
+    (
+        "ir/skipped",
+        Change::Model(|model| {
+            let entry = onnx::StringStringEntryProto { key: Some("a".to_owned()), value: Some("b".to_owned()) };
+            node(model).metadata_props.push(entry);
+        }),
+    ),
     ("opset/missing", Change::Model(|model| model.opset_import.clear())),
     ("graph/name", Change::Model(|model| model.graph.as_mut().unwrap().name = None)),
     (
@@ -322,4 +329,16 @@ fn the_lowest_ir_version_says_why() {
     let ir = report(&changed(|model| tensor(model).data_type = Some(21)));
     assert_eq!(ir.lowest_text(), "needs IR 10 or newer: uint4");
     assert_eq!(ir.release.map(|need| need.ir), Some(10));
+}
+
+#[test]
+fn an_import_that_no_node_uses_is_a_note_and_asks_for_no_ir_version() {
+    let text = |node: &str| {
+        let text = format!(
+            r#"<ir_version: 7, opset_import: ["" : 13, "ai.onnx.ml" : 5, "com.x" : 1]> g (float[2] x) => (float[2] y) {{ y = {node} (x) }}"#
+        );
+        rules(&parse_model(&text).unwrap().encode_to_vec())
+    };
+    assert_eq!(text("Neg"), ["opset/unused"]);
+    assert_eq!(text("ai.onnx.ml.Binarizer"), ["ir/opset", "opset/unused"]);
 }

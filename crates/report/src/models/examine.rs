@@ -247,6 +247,10 @@ fn target_verdict(target: &TargetReport) -> String {
         Answer::Edits => {
             format!("{}: {}", many(places(&target.edits), "edit"), first(&target.edits).unwrap_or_default())
         }
+        Answer::Cannot if target.reasons.iter().all(|(place, _)| place == MODEL) => {
+            let reasons: Vec<&str> = target.reasons.iter().map(|(_, reason)| reason.as_str()).collect();
+            format!("not possible: {}", reasons.join("; "))
+        }
         Answer::Cannot => {
             format!("{} cannot: {}", many(places(&target.reasons), "node"), first(&target.reasons).unwrap_or_default())
         }
@@ -268,7 +272,14 @@ fn ir_verdict(ir: &IrFacts, requested: i64) -> String {
             format!("needs IR {lowest} or newer{because}; IR {requested} is not enough (the file declares {declared})")
         }
         Some(declared) if requested < declared => {
-            format!("needs IR {lowest} or newer; set ir_version to {requested}: nothing in the file needs {declared}")
+            let skipped: Vec<&str> = ir.skipped_at(requested).map(|need| need.what.as_str()).collect();
+            let skipped = match skipped.join(", ") {
+                skipped if skipped.is_empty() => skipped,
+                skipped => format!("; readers of IR {requested} skip {skipped}"),
+            };
+            format!(
+                "needs IR {lowest} or newer; set ir_version to {requested}: nothing in the file needs {declared}{skipped}"
+            )
         }
         Some(declared) => {
             format!("IR {declared} is not newer than {requested}; the file needs {lowest} or newer{because}")

@@ -313,7 +313,9 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     facts.opsets.iter().find_map(|(domain, opset)| {
         let domain = canonical_domain(domain);
         let opsets = accepts.opsets.get(domain);
-        if !is_onnx(domain) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
+        // An import that no node uses is refused only by a runtime that knows the domain at other versions.
+        let is_unused = facts.unused.iter().any(|unused| unused == domain);
+        if !is_onnx(domain) || (is_unused && opsets.is_none()) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
             return None;
         }
         Some(match opsets {
