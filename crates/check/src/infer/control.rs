@@ -19,6 +19,8 @@ use onnx_conformance_reference::infer::rules;
 /// Number of inputs and outputs that a node requires of a subgraph.
 struct Expected {
     inputs: usize,
+    /// The inputs in order, if there is more to say about them: `: the iteration number, ...`.
+    roles: &'static str,
     /// The minimum, and the maximum if there is one.
     outputs: (usize, Option<usize>),
 }
@@ -95,7 +97,7 @@ impl<'m> Walk<'_, 'm> {
         for name in ["then_branch", "else_branch"] {
             let Some(subgraph) = self.subgraph(visit, name) else { continue };
             let outputs = self.body(subgraph.body, None, call);
-            self.check_counts(subgraph, &Expected { inputs: 0, outputs: (count, Some(count)) });
+            self.check_counts(subgraph, &Expected { inputs: 0, roles: "", outputs: (count, Some(count)) });
             known.push(outputs);
         }
         self.branches -= 1;
@@ -119,7 +121,6 @@ impl<'m> Walk<'_, 'm> {
         self.check_single(visit, 1, "the condition");
         let initial: Vec<ValueFact> =
             inputs_given(node).iter().skip(2).map(|name| self.fact_of(id.body, name)).collect();
-        self.check_first_trip(subgraph.body, &initial);
         let carried: Vec<ValueFact> = initial.iter().map(type_only).collect();
         let count = carried.len();
         let scalar =
@@ -128,11 +129,17 @@ impl<'m> Walk<'_, 'm> {
         given.extend(carried.iter().cloned());
         // Models also declare iteration number and condition as tensors of one element instead of scalars.
         given.iter_mut().take(2).for_each(|fact| fact.shape = None);
-        let outputs = self.body(subgraph.body, Some(given), call);
+        // With other numbers of inputs, no position shows which value an input receives.
+        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == given.len();
+        let outputs = self.body(subgraph.body, has_inputs.then_some(given), call);
         let scans = node.output.len().saturating_sub(count);
-        self.check_counts(subgraph, &Expected { inputs: 2 + count, outputs: (1 + count + scans, None) });
-        self.check_carried(subgraph, &carried, outputs.get(1..).unwrap_or_default());
-        self.check_condition(id, outputs.first());
+        let roles = ": the iteration number, the condition, and one for each carried value";
+        self.check_counts(subgraph, &Expected { inputs: 2 + count, roles, outputs: (1 + count + scans, None) });
+        if has_inputs {
+            self.check_first_trip(subgraph.body, &initial);
+            self.check_carried(subgraph, &carried, outputs.get(1..).unwrap_or_default());
+            self.check_condition(id, outputs.first());
+        }
         let mut facts: Vec<ValueFact> = outputs.iter().skip(1).take(count).map(type_only).collect();
         facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, 0)));
         // With zero iterations, the initial values become the outputs.
@@ -203,11 +210,15 @@ impl<'m> Walk<'_, 'm> {
         if batch == 0 {
             self.check_slices(visit, facts.get(states..).unwrap_or_default(), axes);
         }
-        let outputs = self.body(subgraph.body, Some(inner.clone()), call);
-        let expected = Expected { inputs: given, outputs: (node.output.len(), None) };
+        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == given;
+        let outputs = self.body(subgraph.body, has_inputs.then(|| inner.clone()), call);
+        let roles = ": one for each state and each scan input";
+        let expected = Expected { inputs: given, roles, outputs: (node.output.len(), None) };
         self.check_counts(subgraph, &expected);
-        self.check_carried(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
-        self.check_state_shapes(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
+        if has_inputs {
+            self.check_carried(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
+            self.check_state_shapes(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
+        }
         let mut results: Vec<ValueFact> = facts.iter().take(states).map(without_constant).collect();
         for (result, output) in results.iter_mut().zip(&outputs) {
             result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
@@ -296,9 +307,10 @@ impl<'m> Walk<'_, 'm> {
         };
         let given: Vec<ValueFact> = inputs_given(node).iter().map(|name| item(&self.fact_of(id.body, name))).collect();
         let inputs = given.len();
-        let outputs = self.body(subgraph.body, Some(given), call);
+        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == inputs;
+        let outputs = self.body(subgraph.body, has_inputs.then_some(given), call);
         let count = node.output.len();
-        self.check_counts(subgraph, &Expected { inputs, outputs: (count, Some(count)) });
+        self.check_counts(subgraph, &Expected { inputs, roles: "", outputs: (count, Some(count)) });
         let sequence = |fact: &ValueFact| ValueFact {
             value_type: fact.value_type.clone().map(|item| ValueType::Sequence(Box::new(item))),
             ..ValueFact::default()
@@ -315,7 +327,7 @@ impl<'m> Walk<'_, 'm> {
             self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message));
         };
         if inputs != expected.inputs {
-            push(format!("{attribute} has {inputs} inputs, but the node passes {}", expected.inputs));
+            push(format!("{attribute} has {inputs} inputs, but must have {}{}", expected.inputs, expected.roles));
         }
         if outputs < min || max.is_some_and(|max| outputs > max) {
             push(format!("{attribute} has {outputs} outputs, but the node requires {min}"));

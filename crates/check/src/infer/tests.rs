@@ -132,3 +132,21 @@ fn elements_that_do_not_fill_a_huge_shape_take_no_memory() {
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(messages[0].contains("4393486783229956"), "{messages:?}");
 }
+
+#[test]
+fn a_loop_body_without_its_condition_is_the_only_finding() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (int64 n, bool c, float[2] x) => (float[2] y) {
+            y = Loop (n, c, x) <body = b (int64 i, float[2] a) => (bool o, float[2] r) {
+                t = Constant <value_int = 1> ()
+                o = Cast <to = 9> (t)
+                r = Relu (a)
+            }>
+        }"#;
+    let model = parse_model(text).unwrap();
+    let inferred = infer(&model, &Limits::default());
+    let messages: Vec<&str> = inferred.findings.kept().iter().map(|finding| finding.message.as_str()).collect();
+    let expected =
+        "body has 2 inputs, but must have 3: the iteration number, the condition, and one for each carried value";
+    assert_eq!(messages, [expected]);
+}

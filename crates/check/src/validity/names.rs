@@ -1,6 +1,6 @@
 //! Names: every value that is read is defined earlier, exactly once, and every node is used.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;
@@ -26,6 +26,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
             return;
         }
         check_inputs(context, body);
+        check_node_names(context, body);
         check_nodes(context, body, &mut uses);
         check_outputs(context, body, &mut uses);
     }
@@ -66,6 +67,26 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
             let message =
                 format!("'{name}' is an input or initializer of the subgraph, and also a value of an enclosing graph");
             context.body(id, RuleId::ValueShadowed, message);
+        }
+    }
+}
+
+/// Checks that the nodes of a graph have distinct names, as far as they have any. A function is not a graph.
+fn check_node_names(context: &mut Context<'_, '_>, id: BodyId) {
+    let body = context.bodies().body(id);
+    if body.graph().is_none() {
+        return;
+    }
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (node, index) in body.nodes().iter().zip(0..) {
+        if node.name().is_empty() {
+            continue;
+        }
+        let first = *first.entry(node.name()).or_insert(index);
+        if first != index {
+            let message = format!("node {first} has the same name");
+            let edit = Some("rename the node".to_owned());
+            context.node(NodeId { body: id, index }, RuleId::NodeName, message, edit);
         }
     }
 }
