@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_cases::case::external_locations;
-use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert_within};
+use onnx_conformance_check::convert::{Conversion, ConvertedFile, PlacedEdit, Refusal, Target, convert_within};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
 use onnx_conformance_harness::escape::line;
@@ -17,8 +18,11 @@ use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{Proof, broken_rule};
 
+use crate::cli::external_data::{self, DataFiles, External};
 use crate::cli::limits::{Allowance, LimitOptions};
+use crate::cli::model_edits::EditOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
+use crate::cli::runtime_target::{RuntimeTarget, runtime_target};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Verification, verify};
@@ -32,6 +36,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
 
+    /// Use the opsets and IR version nearest to the model's that this measured runtime accepts, such as onnxruntime@1.20.1
+    #[arg(long, value_name = "NAME[@VERSION]", conflicts_with_all = ["opset", "ir", "release"])]
+    runtime: Option<String>,
+
+    #[command(flatten)]
+    edits: EditOptions,
+
     /// Number of generated inputs on which both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
@@ -40,9 +51,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 
+    /// Fail and write nothing if the outputs of both models were not compared
+    #[arg(long)]
+    require_proof: bool,
+
     /// Write the model to this file. Without it, only print the planned changes
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Treatment of external data. Without it, the data stays, so FILE must be in the folder of the model
+    #[arg(long, value_enum, value_name = "HOW", requires = "output")]
+    external: Option<External>,
 
     /// Overwrite an existing file
     #[arg(long)]
@@ -55,35 +74,51 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (name, allowance) = (arguments.model.display().to_string(), arguments.limits.start());
     let file = allowance.read(&arguments.model)?;
-    let model = scanned(&name, &file, &allowance)?.model;
-    let target = target(arguments, &model)?;
-    check_output(arguments, &model)?;
-    let conversion = match convert_within(&model, &target, &allowance.limits()) {
-        Ok(conversion) => conversion,
-        Err(_) if allowance.deadline().is_over() => {
-            return Err(allowance.limit_error(&format!("{name} was not converted")));
+    let original = scanned(&name, &file, &allowance)?.model;
+    let edited = arguments.edits.edits(&original)?.apply(&file)?;
+    let (model, plan) = match &edited {
+        Some(edited) => {
+            let bytes = edited.bytes(&file);
+            let model = scanned(&name, &bytes, &allowance)?.model;
+            let plan = planned(arguments, &model, &bytes, &allowance)?;
+            (model, plan)
         }
-        Err(refusal) => return refused(&refusal),
-    };
-    let converted = match conversion.file(&model, &file) {
-        Ok(converted) => converted,
-        Err(error) => {
-            print::line("the model cannot be converted")?;
-            print::line(&format!("  {}", line(&error.to_string())))?;
-            return Ok(exit::REGRESSION);
+        None => {
+            let plan = planned(arguments, &original, &file, &allowance)?;
+            (original, plan)
         }
     };
-    print_edits(&conversion)?;
+    let Planned { conversion, converted, reason, data } = match plan {
+        Ok(planned) => planned,
+        Err(code) => return Ok(code),
+    };
+    print_edits(edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
+    if let Some(reason) = reason {
+        print::line(&line(&reason))?;
+    }
+    let was_broken = broken_rule(&file, &allowance.limits());
+    if let Some(finding) = &was_broken {
+        print::line(&line(&format!("the model is not valid before the conversion: {finding}")))?;
+    }
     let verification = Verification {
         model: &arguments.model,
         count: arguments.verify,
         inputs: arguments.inputs.as_deref(),
         allowance,
     };
-    let was_valid = broken_rule(&file, &allowance.limits()).is_none();
-    let convert = |file: bytes::Bytes| converted.bytes(&file).into();
+    let convert = |file: Bytes| -> anyhow::Result<Bytes> {
+        let bytes = match &edited {
+            Some(edited) => converted.bytes(&edited.bytes(&file)),
+            None => converted.bytes(&file),
+        };
+        drop(file);
+        match arguments.external {
+            Some(External::Inline) => external_data::inline(bytes.into(), home(&arguments.model), allowance),
+            _ => Ok(bytes.into()),
+        }
+    };
     let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
-    if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_valid) {
+    if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_broken.is_none()) {
         if finding.rule == RuleId::FileLimit {
             return Err(
                 allowance.limit_error(&format!("{name} was not checked after its conversion, so nothing is written"))
@@ -93,6 +128,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::REGRESSION);
     }
     match proof {
+        Proof::NotVerified(text) if arguments.require_proof => {
+            print::line(&line(&format!("{text}; --require-proof is given, so the model is not written")))?;
+            return Ok(exit::REGRESSION);
+        }
         Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
         Proof::Differs(text) => {
             print::line(&line(&format!("the converted model computes other outputs, so it is not written: {text}")))?;
@@ -100,10 +139,49 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     }
     if let Some(output) = &arguments.output {
+        let created = data.create()?;
         write_whole(output, &converted).with_context(|| output.display().to_string())?;
+        created.keep();
         print::line(&line(&format!("wrote {}", output.display())))?;
     }
     Ok(exit::SUCCESS)
+}
+
+/// Planned conversion.
+struct Planned {
+    conversion: Conversion,
+    converted: ConvertedFile,
+    /// Facts that determine the target.
+    reason: Option<String>,
+    /// Data files to create.
+    data: DataFiles,
+}
+
+/// Plans the conversion of a model, or prints why there is none and returns the exit code.
+fn planned(
+    arguments: &Arguments,
+    model: &ModelProto,
+    file: &[u8],
+    allowance: &Allowance,
+) -> anyhow::Result<Result<Planned, u8>> {
+    let (target, reason) = target(arguments, model)?;
+    let data = check_output(arguments, model)?;
+    let conversion = match convert_within(model, &target, &allowance.limits()) {
+        Ok(conversion) => conversion,
+        Err(_) if allowance.deadline().is_over() => {
+            let name = arguments.model.display();
+            return Err(allowance.limit_error(&format!("{name} was not converted")));
+        }
+        Err(refusal) => return refused(&refusal).map(Err),
+    };
+    match conversion.file(model, file) {
+        Ok(converted) => Ok(Ok(Planned { conversion, converted, reason, data })),
+        Err(error) => {
+            print::line("the model cannot be converted")?;
+            print::line(&format!("  {}", line(&error.to_string())))?;
+            Ok(Err(exit::REGRESSION))
+        }
+    }
 }
 
 /// Scans the model in a file, without the elements of its large tensors.
@@ -121,25 +199,34 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
     }
 }
 
-/// Returns the conversion target of the arguments.
-fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
+/// Returns the conversion target of the arguments, and the reason for a runtime's.
+fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<(Target, Option<String>)> {
     let questions = arguments.target.questions()?;
-    if !questions.asks_for_conversion() {
-        bail!(Usage("the target is missing; use --opset, --ir or --release".to_owned()));
+    if let Some(runtime) = &arguments.runtime {
+        let RuntimeTarget { target, reason } = runtime_target(runtime, model)?;
+        return Ok((Target { relabel_only: questions.relabel_only, ..target }, Some(reason)));
+    }
+    if !questions.asks_for_conversion() && arguments.edits.is_empty() && arguments.external.is_none() {
+        bail!(Usage("the target is missing; use --opset, --ir, --release or --runtime".to_owned()));
     }
     let is_imported = |domain: &&String| model.opset_import.iter().any(|it| canonical_domain(it.domain()) == *domain);
     if let Some(domain) = questions.opsets.keys().find(|domain| !is_imported(domain)) {
         bail!(Usage(format!("the model does not import {domain}")));
     }
-    Ok(questions.target(model))
+    Ok((questions.target(model), None))
 }
 
-/// Fails if the output is the model itself or a file of its external data.
-fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()> {
-    let Some(output) = &arguments.output else { return Ok(()) };
+/// Returns the folder of a file.
+fn home(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Fails if the output is the model itself or a file of its external data. Returns the data files to create beside it.
+fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<DataFiles> {
+    let Some(output) = &arguments.output else { return Ok(DataFiles::default()) };
     let shown = output.display();
-    let home = arguments.model.parent().unwrap_or(Path::new(""));
-    let data: Vec<PathBuf> = external_locations(model).iter().map(|location| home.join(location)).collect();
+    let locations = external_locations(model);
+    let data: Vec<PathBuf> = locations.iter().map(|location| home(&arguments.model).join(location)).collect();
     OutputFiles::default()
         .reading("the model itself", [arguments.model.as_path()])
         .reading("an external data file of the model", data.iter().map(PathBuf::as_path))
@@ -147,27 +234,28 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
     if output.exists() && !arguments.force {
         bail!(Usage(format!("{shown} already exists; choose another file, or overwrite it with --force")));
     }
-    let folder = |path: &Path| {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::canonicalize(parent).ok()
-    };
-    if let Some(data) = external_locations(model).first()
-        && folder(output) != folder(&arguments.model)
-    {
-        bail!(Usage(format!(
-            "the model has external data in its folder, such as {data}; write {shown} to the same folder"
-        )));
+    let folder = |path: &Path| fs::canonicalize(home(path)).ok();
+    match (arguments.external, locations.first()) {
+        (Some(how @ (External::Copy | External::Link)), _) => {
+            DataFiles::plan(how, &locations, (home(&arguments.model), home(output)), arguments.force)
+        }
+        (None, Some(data)) if folder(output) != folder(&arguments.model) => bail!(Usage(format!(
+            "the model has external data in its folder, such as {data}; write {shown} to the same folder, or use --external \
+             copy, link or inline"
+        ))),
+        _ => Ok(DataFiles::default()),
     }
-    Ok(())
 }
 
 /// Prints a one-line summary of the conversion, followed by each edit.
-fn print_edits(conversion: &Conversion) -> anyhow::Result<()> {
-    let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.concerns_model());
+fn print_edits(of_file: &[PlacedEdit], conversion: &Conversion) -> anyhow::Result<()> {
+    let edits = of_file.iter().chain(&conversion.edits);
+    let (of_model, of_nodes): (Vec<_>, Vec<_>) = edits.partition(|edit| edit.concerns_model());
     let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
     print::line(&match places.len() {
         0 if of_model.is_empty() => "nothing to do: the model already has these versions".to_owned(),
-        0 => "only version numbers change".to_owned(),
+        0 if of_file.is_empty() => "only version numbers change".to_owned(),
+        0 => "no node changes".to_owned(),
         1 => "1 edit".to_owned(),
         count => format!("{count} edits"),
     })?;

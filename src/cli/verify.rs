@@ -7,9 +7,10 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
-use onnx_conformance_reference::value::Value;
-use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, generated_trial, inputs_to_give};
-use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
+use onnx_conformance_report::models::{
+    Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, inputs_to_give,
+};
+use onnx_conformance_subject::{Builtin, Ended};
 
 use crate::cli::limits::Allowance;
 
@@ -25,15 +26,15 @@ pub(crate) struct Verification<'a> {
     pub(crate) allowance: Allowance,
 }
 
-/// Runs the model in `file`, whose graph is `graph`, and the result of `convert` on the file, and compares the outputs. Returns
+/// Runs the model in `file` on inputs for `graph`, and the result of `convert` on the file, and compares the outputs. Returns
 /// the proof and the converted model.
 pub(crate) fn verify(
     verification: &Verification,
     graph: Option<&GraphProto>,
     file: Bytes,
-    convert: impl FnOnce(Bytes) -> Bytes,
+    convert: impl FnOnce(Bytes) -> anyhow::Result<Bytes>,
 ) -> anyhow::Result<(Proof, Bytes)> {
-    let Some(graph) = graph else { return Ok((Proof::not_verified("the model has no graph"), convert(file))) };
+    let Some(graph) = graph else { return Ok((Proof::not_verified("the model has no graph"), convert(file)?)) };
     let (wanted, limits) = (inputs_to_give(graph), verification.allowance.limits());
     let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
     let mut made = verification.count;
@@ -43,7 +44,7 @@ pub(crate) fn verify(
         match failure {
             RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
             RunFailure::Model(why) if folders.is_empty() => {
-                return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)));
+                return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)?));
             }
             RunFailure::Model(_) => made = 0,
         }
@@ -58,13 +59,10 @@ pub(crate) fn verify(
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let run = |model: &Bytes, inputs: &[Named], held: usize| {
-        let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
-        run(&request, verification.allowance, held)
-    };
-    let trials = Trials { count: folders.len() + made, inputs: &inputs, run: &run };
+    let load = |model: &Bytes| load(model, folder, verification.allowance);
+    let trials = Trials { count: folders.len() + made, inputs: &inputs, load: &load };
     let expected = trials.before(&file).map_err(|error| not_verified(verification, &error.0))?;
-    let converted = convert(file);
+    let converted = convert(file)?;
     let proof = trials.after(&expected, &converted).map_err(|error| not_verified(verification, &error.0))?;
     Ok((proof, converted))
 }
@@ -109,11 +107,16 @@ fn inputs_in_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result
     Ok((folder.display().to_string(), inputs))
 }
 
-/// Runs a model on the built-in executor while `held` other bytes are in use, and returns its outputs.
-fn run(request: &Request<'_>, allowance: Allowance, held: usize) -> Result<Vec<Value>, RunFailure> {
-    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory().saturating_sub(held));
-    builtin.run(request).ended.into_values().map_err(|ended| match ended {
+/// Loads a model on the built-in executor.
+fn load(model: &Bytes, folder: &Path, allowance: Allowance) -> Result<RunLoaded<'static>, RunFailure> {
+    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
+    let loaded = builtin.load(model, Some(folder)).map_err(failure)?;
+    Ok(Box::new(move |inputs, held| loaded.run(inputs, held).into_values().map_err(failure)))
+}
+
+fn failure(ended: Ended) -> RunFailure {
+    match ended {
         Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
         other => RunFailure::Model(other.message().to_owned()),
-    })
+    }
 }

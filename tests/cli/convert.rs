@@ -58,3 +58,89 @@ fn what_cannot_be_converted_is_named_and_nothing_is_written() {
     fs::write(&model, "no model").unwrap();
     call(&["--opset", "12"]).expect(4, "is not a model");
 }
+
+const DOCUMENTED: &str = r#"<ir_version: 8, opset_import: ["" : 13], doc_string: "about">
+    g (float[N, 2] x) => (float[N, 2] y) { y = Neg (x) }"#;
+
+#[test]
+fn parts_are_stripped_and_dimensions_get_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, out) = (written(folder.path(), DOCUMENTED), folder.path().join("out.onnx"));
+    let call = |more: &[&str]| call(&[&["convert", text(&model)], more].concat());
+    let told = call(&["--strip", "docs,metadata", "--dim", "N=3", "-o", text(&out)]).expect(0, "wrote");
+    let edits =
+        "no node changes\n  model: 1 doc_string removed\n  model: dimension N becomes 3 in 2 places\nverified: bit";
+    assert!(told.out.starts_with(edits), "{told:?}");
+    let plain = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[3, 2] x) => (float[3, 2] y) { y = Neg (x) }"#;
+    assert_eq!(decode::model(fs::read(&out).unwrap().into()).unwrap(), parse_model(plain).unwrap());
+    call(&["--dim", "M=3"]).expect(64, "the model has no dimension named 'M'; it has N");
+    call(&["--dim", "N"]).expect(64, "write the name of a dimension and its size, as in N=1");
+    call(&["--dim", "N=1", "--dim", "N=2"]).expect(64, "--dim gives two sizes of 'N'; give only one");
+    let sum = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[N, 3] x, float[M, 3] w) => (float[N, M] y) { t = Transpose (w) y = MatMul (x, t) }"#;
+    let contradiction = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[N, K] x, float[3, M] w) => (float[N, M] y) { y = MatMul (x, w) }"#;
+    fs::write(&model, parse_model(sum).unwrap().encode_to_vec()).unwrap();
+    call(&["--dim", "M=1"]).expect(0, "dimension M becomes 1 in 2 places");
+    fs::write(&model, parse_model(contradiction).unwrap().encode_to_vec()).unwrap();
+    call(&["--dim", "K=4"]).expect(1, "the converted model violates a rule, so it is not written: ");
+}
+
+#[test]
+fn a_runtime_chooses_the_opset_and_the_ir_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let newer = r#"<ir_version: 11, opset_import: ["" : 23]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    let model = written(folder.path(), newer);
+    let call = |runtime: &str| call(&["convert", text(&model), "--runtime", runtime]);
+    let told = call("onnxruntime@1.20.1").expect(0, "for onnxruntime 1.20.1 (measured ");
+    assert!(
+        told.out.contains("opset 23 of ai.onnx becomes 21") && told.out.contains("ir_version 11 becomes 10"),
+        "{told:?}"
+    );
+    call("onnxruntime@0.1").expect(64, "no such measurement; measured runtimes: ");
+}
+
+#[test]
+fn a_proof_can_be_required_and_an_invalid_model_is_said_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
+    let arguments = ["convert", text(&model), "--opset", "12", "--require-proof", "-o", text(&out)];
+    call(&[&arguments[..], &["--verify", "0"]].concat())
+        .expect(1, "--require-proof is given, so the model is not written");
+    assert!(!out.exists());
+    call(&arguments).expect(0, "wrote");
+    let unsorted = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x) => (float[2] y) { y = Neg (z) z = Neg (x) }"#;
+    fs::write(&model, parse_model(unsorted).unwrap().encode_to_vec()).unwrap();
+    let told = call(&["convert", text(&model), "--opset", "12"]).expect(0, "not verified: ");
+    assert!(told.out.contains("the model is not valid before the conversion: error value/unsorted"), "{told:?}");
+}
+
+/// A model whose weights are in `w.bin`.
+const EXTERNAL: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2] x) => (float[2] y) <float[2] w = ["location": "w.bin"]> { y = Add (x, w) }"#;
+
+#[test]
+fn external_data_is_copied_linked_or_moved_into_the_file() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let model = written(folder.path(), EXTERNAL);
+    let weights = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
+    fs::write(folder.path().join("w.bin"), &weights).unwrap();
+    let (out, data) = (other.path().join("out.onnx"), other.path().join("w.bin"));
+    let convert = |more: &[&str]| call(&[&["convert", text(&model), "--opset", "12", "-o", text(&out)], more].concat());
+    convert(&[]).expect(64, "write ");
+    convert(&["--external", "copy"]).expect(0, "wrote");
+    assert_eq!(fs::read(&data).unwrap(), weights);
+    convert(&["--external", "copy"]).expect(64, "already exists");
+    convert(&["--external", "link", "--force"]).expect(0, "wrote");
+    assert!(same_file::is_same_file(&data, folder.path().join("w.bin")).unwrap());
+    call(&["check", text(&out)]).expect(0, "valid");
+    fs::remove_file(&data).unwrap();
+    convert(&["--external", "inline", "--force"]).expect(0, "verified: bit-identical");
+    let inlined = decode::model(fs::read(&out).unwrap().into()).unwrap();
+    assert_eq!(inlined.graph.unwrap().initializer[0].raw_data.as_deref(), Some(weights.as_slice()));
+    assert!(!data.exists());
+    fs::remove_file(folder.path().join("w.bin")).unwrap();
+    convert(&["--external", "copy", "--force"])
+        .expect(4, "external data 'w.bin' is not a file in the folder of the model");
+}

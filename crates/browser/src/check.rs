@@ -13,8 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    CheckQuestions, NamedModel, Proof, RunFailure, RuntimeReport, Trials, broken_rule, examine_source, generated_trial,
-    inputs_to_give,
+    CheckQuestions, NamedModel, Proof, RunFailure, RunLoaded, RuntimeReport, Trials, broken_rule, examine_source,
+    generated_trial, inputs_to_give,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -145,13 +145,17 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
             return Ok(Proof::not_verified(&format!("{reason}; on the command line, `convert` accepts --inputs")));
         }
     }
-    let run = |model: &Bytes, values: &[onnx_conformance_cases::case::Named], _: usize| {
-        run_model(model, values, &limits.deadline).map_err(|error| {
-            let reason = error.to_string();
-            if limits.deadline.is_over() { RunFailure::Limit(reason) } else { RunFailure::Model(reason) }
-        })
+    let load = |model: &Bytes| {
+        let model = model.clone();
+        let run: RunLoaded<'_> = Box::new(move |values, _| {
+            run_model(&model, values, &limits.deadline).map_err(|error| {
+                let reason = error.to_string();
+                if limits.deadline.is_over() { RunFailure::Limit(reason) } else { RunFailure::Model(reason) }
+            })
+        });
+        Ok(run)
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| generated_trial(&wanted, number, limits), run: &run };
+    let trials = Trials { count: TRIALS, inputs: &|number| generated_trial(&wanted, number, limits), load: &load };
     let expected = trials.before(before).map_err(|error| RequestError::Limit(error.0))?;
     trials.after(&expected, after).map_err(|error| RequestError::Limit(error.0))
 }

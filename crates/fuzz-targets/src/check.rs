@@ -262,7 +262,7 @@ fn compare_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), Differ
         None => return Err(Difference::Load),
     };
     for (position, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
-        if let Err(difference) = compare(expected, actual, &proof_accuracy(expected).0) {
+        if let Err(difference) = compare(expected, actual, &proof_accuracy(expected)) {
             return Err(Difference::Output { position, message: difference.message });
         }
     }

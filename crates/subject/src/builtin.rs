@@ -1,20 +1,22 @@
 //! The built-in executor as a runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run};
 use onnx_conformance_reference::kernels::framework::budget::{ExecutionLimits, Observer};
 use onnx_conformance_reference::kernels::framework::error::KernelError;
-use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_reference::model::{LoadLimits, Model, ModelError, read_model};
 use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;
 
 use crate::folder_data::FolderData;
 use crate::in_process::catch_panics;
-use crate::{Declaration, Ended, Host, Ran, Request, Response, Stop};
+use crate::{Declaration, Ended, Host, Named, Ran, Request, Response, Stop};
 
 /// The built-in executor.
 #[derive(Debug, Clone)]
@@ -52,31 +54,63 @@ impl Builtin {
         Builtin { jobs, ..self }
     }
 
-    fn run_model(&self, request: &Request<'_>) -> Ended {
+    /// Loads a model for several runs, with the external data in a folder. The time of the executor is that of loading and all runs.
+    pub fn load(&self, model: &Bytes, folder: Option<&Path>) -> Result<LoadedModel, Ended> {
+        catch_panics(|| self.load_within(model, folder, 0)).flatten()
+    }
+
+    /// Loads a model while this many other bytes are in use.
+    fn load_within(&self, model: &Bytes, folder: Option<&Path>, held: usize) -> Result<LoadedModel, Ended> {
         let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
         let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
-        let external = FolderData::new(request.folder, deadline.clone());
+        let external = FolderData::new(folder, deadline.clone());
         // The model shares its weights with its file, which is counted here. Other files count when the model is
         // loaded.
-        let expected = request.outputs.iter().map(|output| usize::try_from(output.bytes).unwrap_or(usize::MAX));
-        let held = expected.fold(request.model.len(), usize::saturating_add);
+        let held = held.saturating_add(model.len());
         let Some(left) = self.memory.checked_sub(held) else {
             let memory = self.memory;
-            return Ended::OutOfMemory(format!(
+            return Err(Ended::OutOfMemory(format!(
                 "the model and the expected outputs have {held} bytes, over the limit of {memory} bytes"
-            ));
+            )));
         };
         let loading = LoadLimits { deadline: deadline.clone(), bytes: left };
-        let model = match read_model(request.model.clone(), &external, &loading) {
-            Ok(model) => model,
-            Err(error) => return refused(&error),
-        };
+        match read_model(model.clone(), &external, &loading) {
+            Ok(model) => Ok(LoadedModel { model, deadline, bytes: left }),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    fn run_model(&self, request: &Request<'_>) -> Ended {
+        let expected = request.outputs.iter().map(|output| usize::try_from(output.bytes).unwrap_or(usize::MAX));
+        match self.load_within(request.model, request.folder, expected.fold(0, usize::saturating_add)) {
+            Ok(model) => model.run_within(request.inputs, model.bytes),
+            Err(ended) => ended,
+        }
+    }
+}
+
+/// A model that the built-in executor has loaded.
+#[derive(Debug)]
+pub struct LoadedModel {
+    model: Model,
+    deadline: Deadline,
+    /// Memory that is left for a run.
+    bytes: usize,
+}
+
+impl LoadedModel {
+    /// Runs the model while this many other bytes are in use.
+    pub fn run(&self, inputs: &[Named], held: usize) -> Ended {
+        catch_panics(|| self.run_within(inputs, self.bytes.saturating_sub(held))).unwrap_or_else(|ended| ended)
+    }
+
+    fn run_within(&self, inputs: &[Named], bytes: usize) -> Ended {
         let inputs: BTreeMap<String, Value> =
-            request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+            inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
         let observer = Some(collect_cells(&cells));
-        let limits = ExecutionLimits { deadline, bytes: left, observer, ..ExecutionLimits::default() };
-        match run(&model, inputs, limits) {
+        let limits = ExecutionLimits { deadline: self.deadline.clone(), bytes, observer, ..ExecutionLimits::default() };
+        match run(&self.model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));
                 Ended::Answered(Response::Outputs { values, cells: cells.into_iter().collect() })
@@ -133,6 +167,6 @@ impl Host for Builtin {
     }
 
     fn run(&self, request: &Request<'_>) -> Ran {
-        catch_panics(|| self.run_model(request)).into()
+        catch_panics(|| self.run_model(request)).unwrap_or_else(|ended| ended).into()
     }
 }

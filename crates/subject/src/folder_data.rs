@@ -56,9 +56,10 @@ impl ExternalData for FolderData {
 
     fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, ExternalDataError> {
         let failed = |error| unreadable(location, error);
-        let (mut file, _) = self.open(location)?;
+        let (mut file, size) = self.open(location)?;
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;
-        let mut bytes = Vec::new();
+        // bounded: by the bytes of the file. A vector that grows takes up to twice the memory.
+        let mut bytes = Vec::with_capacity(usize::try_from(length.min(size)).unwrap_or(0));
         let mut left = length;
         while left > 0 {
             if self.deadline.is_over() {

@@ -16,7 +16,7 @@ impl<R: Runtime> Host for InProcess<R> {
     }
 
     fn run(&self, request: &Request<'_>) -> Ran {
-        catch_panics(|| Ended::Answered(self.0.run(request).checked(request))).into()
+        catch_panics(|| Ended::Answered(self.0.run(request).checked(request))).unwrap_or_else(|ended| ended).into()
     }
 
     fn jobs(&self) -> Option<usize> {
@@ -25,9 +25,8 @@ impl<R: Runtime> Host for InProcess<R> {
 }
 
 /// Runs a function and turns a panic into a crash.
-pub(super) fn catch_panics(run: impl FnOnce() -> Ended) -> Ended {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| Ended::Crash(format!("panicked: {}", panic_message(&*panic))))
+pub(super) fn catch_panics<T>(run: impl FnOnce() -> T) -> Result<T, Ended> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Ended::Crash(format!("panicked: {}", panic_message(&*panic))))
 }
 
 /// Returns the message of a panic.

@@ -80,7 +80,7 @@ pub use accepted::{accepted, probe_if_undeclared};
 #[doc(hidden)]
 pub use adapters::Adapters;
 #[doc(hidden)]
-pub use builtin::Builtin;
+pub use builtin::{Builtin, LoadedModel};
 #[doc(hidden)]
 pub use declaration::{name_problem, version_problem};
 #[doc(hidden)]

@@ -6,6 +6,7 @@
 mod answer;
 mod attributes;
 mod draft;
+mod file_edits;
 mod model;
 mod node;
 mod patch;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
 pub use draft::Names;
+pub use file_edits::{EditedFile, FileEdits, InlineError, Strip, dimension_names, inline_external};
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};
 pub use silent::{NodeFactsRef, holds};

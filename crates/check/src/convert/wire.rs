@@ -107,6 +107,60 @@ pub(crate) fn unknown_field(
     Ok(None)
 }
 
+/// Edit of a field of a message.
+#[derive(Debug)]
+pub(crate) enum FieldEdit {
+    /// The field stays as it is.
+    Keep,
+    /// The fields of the message in the field are edited one by one.
+    Enter,
+    /// The field is replaced by these fields; none removes it.
+    Replace(Rope),
+}
+
+/// Edits fields: given the kind of their message and the number of enclosing messages.
+pub(crate) type EditField<'a, E> = &'a mut dyn FnMut(Kind, usize, &WireField) -> Result<FieldEdit, E>;
+
+/// Rewrites the model in a file by an edit for each field; `None` if nothing changes.
+pub(crate) fn rewrite<E: From<BrokenEncoding>>(file: &[u8], edit: EditField<'_, E>) -> Result<Option<Rope>, E> {
+    rewrite_message(file, 0..file.len(), (Kind::Model, 0), edit)
+}
+
+fn rewrite_message<E: From<BrokenEncoding>>(
+    file: &[u8],
+    part: Range<usize>,
+    (kind, depth): (Kind, usize),
+    edit: EditField<'_, E>,
+) -> Result<Option<Rope>, E> {
+    let (mut rope, mut is_changed) = (Rope::default(), false);
+    for field in fields(file, part) {
+        let field = field?;
+        let new = match edit(kind, depth, &field)? {
+            FieldEdit::Keep => None,
+            FieldEdit::Replace(new) => Some(new),
+            FieldEdit::Enter => {
+                let child = kind.field(field.number);
+                let payload = field.payload.clone().filter(|_| child.is_message());
+                let inner = match payload {
+                    Some(payload) => rewrite_message(file, payload, (child, depth + 1), edit)?,
+                    None => None,
+                };
+                inner.map(|inner| {
+                    let mut new = Rope::default();
+                    new.nested(field.number, inner);
+                    new
+                })
+            }
+        };
+        is_changed |= new.is_some();
+        match new {
+            Some(new) => rope.append(new),
+            None => rope.copy(field.whole),
+        }
+    }
+    Ok(is_changed.then_some(rope))
+}
+
 /// Byte sequence assembled from parts of a file and new bytes, with its length.
 #[derive(Debug, Default)]
 pub(crate) struct Rope {

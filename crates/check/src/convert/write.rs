@@ -57,7 +57,7 @@ pub enum WriteError {
 /// Error: the model was not read from this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file is not the one that was converted: {0}")]
-pub struct BrokenFile(BrokenEncoding);
+pub struct BrokenFile(pub(super) BrokenEncoding);
 
 impl From<BrokenEncoding> for WriteError {
     fn from(error: BrokenEncoding) -> WriteError {

@@ -80,6 +80,16 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     result.map_err(|error| broken(&place, error.to_string()))
 }
 
+/// Reads the stored bytes of a tensor with external data.
+pub fn external_data(proto: &TensorProto, external: &dyn ExternalData) -> Result<Bytes, DecodeError> {
+    let place = format!("tensor '{}'", proto.name());
+    let code = proto.data_type.unwrap_or(0);
+    let element = ElementType::from_code(code)
+        .ok_or_else(|| broken(&place, format!("data_type {code} {}", no_element_type())))?;
+    let count = element_count(&dimensions(&place, &proto.dims)?).map_err(|error| broken(&place, error.to_string()))?;
+    external_bytes(&place, proto, packed_len(element, count), external)
+}
+
 /// Upper bound of the bytes of a tensor that are not shared with its message; 0 if there is no tensor.
 pub fn own_bytes(proto: &TensorProto) -> usize {
     let Some(element) = ElementType::from_code(proto.data_type.unwrap_or(0)) else { return 0 };

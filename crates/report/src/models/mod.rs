@@ -1,5 +1,6 @@
 //! Users' models: their files, and the results of checking them.
 
+mod closeness;
 mod examine;
 mod files;
 mod generated_inputs;
@@ -16,7 +17,7 @@ pub use files::{FilesError, ModelFile, ModelFolder, model_files};
 pub use generated_inputs::{InputFault, InputGenerationError, generate_inputs};
 pub use probe::RuntimeProbe;
 pub use proof::{
-    Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, generated_trial,
+    Expectation, LoadModel, OverLimit, Proof, RunFailure, RunLoaded, TrialInputs, Trials, broken_rule, generated_trial,
     inputs_to_give, proof_accuracy,
 };
 pub use questions::CheckQuestions;

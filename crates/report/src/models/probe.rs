@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::{Accuracy, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE, compare};
+use onnx_conformance_cases::compare::compare;
 use onnx_conformance_check::Limits;
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
-use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
+use crate::models::closeness::closeness;
 use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
 
 /// Number of generated inputs with random sizes to try before giving up on the built-in executor.
@@ -167,7 +166,7 @@ fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
         let difference = if is_random {
             differs_in_kind(expected, actual)
         } else {
-            match compare(expected, actual, &accuracy(expected)) {
+            match compare(expected, actual, &closeness(expected, ROUNDOFFS)) {
                 Ok(_) => None,
                 Err(_) if is_quantized && is_a_step_away(expected, actual) => None,
                 Err(difference) => Some(difference.message),
@@ -195,22 +194,6 @@ fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
     (!is_same).then(|| format!("expected {}, got {}", described(expected), described(actual)))
 }
 
-/// Tolerance of ONNX's own tests, widened for cancellation.
-fn accuracy(expected: &Value) -> Accuracy {
-    let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float());
-    let slack = tensor.map_or(0.0, |tensor| {
-        let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
-        ROUNDOFFS * roundoff * largest(tensor)
-    });
-    Accuracy::Close { relative: UPSTREAM_RELATIVE, absolute: slack.max(UPSTREAM_ABSOLUTE) }
-}
-
-/// Returns the largest finite magnitude of a float tensor.
-fn largest(tensor: &Tensor) -> f64 {
-    let finite = tensor.floats().into_iter().filter(|value| value.is_finite());
-    finite.fold(0.0, |largest, value| largest.max(value.abs()))
-}
-
 /// Returns true if integers differ by at most 1: rounding to a quantization step may go either way.
 fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
     let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return false };
@@ -223,6 +206,7 @@ fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::tensor::Tensor;
 
     use super::*;
     use onnx_conformance_subject::{Declaration, Ran};
