@@ -1,7 +1,7 @@
 //! `check`: checks if models are valid, and their behaviour at other opsets and IR versions.
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,18 +11,20 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::rules::Level;
+use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::{Measurement, Measurements};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
+use onnx_conformance_report::model_reports::{markdown_report, opsets_text, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    CheckQuestions, ModelReport, RuntimeProbe, Saving, Status, examine, model_files,
+    CheckQuestions, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, examine, model_files, opset_histogram,
 };
 use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
 
+use crate::cli::fixed_model::{Wanted, write_edited};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::RuntimeOptions;
 use crate::cli::target::TargetOptions;
@@ -61,6 +63,18 @@ pub(crate) struct Arguments {
     #[arg(long)]
     shapes: bool,
 
+    /// Show the parameters, their bytes, and the operations per operator. For several models, also count them by opset
+    #[arg(long)]
+    summary: bool,
+
+    /// Write the model with all safe edits of findings to the file of -o: the edits do not change what it computes
+    #[arg(long, requires = "output")]
+    fix: bool,
+
+    /// Write the model to the file of -o, with the inferred type and shape of each value of the main graph
+    #[arg(long, requires = "output")]
+    write_shapes: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -69,7 +83,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
     fail_on: FailOn,
 
-    /// Write the report to this file instead of standard output
+    /// Write the report to this file instead of standard output; with --fix or --write-shapes, write the model to it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -119,7 +133,7 @@ enum FailOn {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let files = model_files(&arguments.models)?;
+    let mut files = model_files(&arguments.models)?;
     arguments.check_output(&files)?;
     if files.len() > 1 || arguments.probe {
         pool::open()?;
@@ -127,6 +141,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         pool::use_current_thread()?;
     }
     let stop = stopped_by_interrupt();
+    if let Some(output) = arguments.edited_model() {
+        let [model] = files.as_slice() else {
+            bail!(Usage("--fix and --write-shapes edit one model; name one".to_owned()));
+        };
+        let wanted = Wanted { fix: arguments.fix, shapes: arguments.write_shapes };
+        let edited = write_edited(model, output, wanted, &arguments.limits(1, &stop))?;
+        for text in edited.lines {
+            match arguments.format {
+                Format::Text => print::line(&line(&text))?,
+                // The report is all that a program reads.
+                _ => print::note(&line(&text)),
+            }
+        }
+        files = vec![edited.file];
+    }
     let questions = arguments.questions(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
@@ -152,7 +181,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         check_saved(&reports, &arguments.node)?;
     }
     let text = arguments.render(&reports, &questions)?;
-    match &arguments.output {
+    match arguments.output.as_ref().filter(|_| arguments.edited_model().is_none()) {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
         None if arguments.format == Format::Text => print::styled(text.trim_end())?,
         None => print::line(text.trim_end())?,
@@ -260,6 +289,11 @@ impl Arguments {
         }
     }
 
+    /// Returns the file of the edited model, if one is requested.
+    fn edited_model(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|_| self.fix || self.write_shapes)
+    }
+
     /// Fails if the report would replace a model, or a file that is not such a report.
     fn check_output(&self, models: &[PathBuf]) -> anyhow::Result<()> {
         let kind = match self.format {
@@ -269,7 +303,7 @@ impl Arguments {
             Format::Markdown => Kind::CheckMarkdown,
             Format::Html => Kind::CheckHtml,
         };
-        let Some(output) = &self.output else { return Ok(()) };
+        let Some(output) = self.output.as_ref().filter(|_| self.edited_model().is_none()) else { return Ok(()) };
         Ok(OutputFiles::default().reading("a model", models.iter().map(PathBuf::as_path)).add(output, kind)?)
     }
 
@@ -284,7 +318,14 @@ impl Arguments {
         let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
         questions.save = self.save_node.as_ref().map(save);
         questions.shapes = self.shapes;
+        questions.summary = self.summary;
         Ok(questions)
+    }
+
+    /// Counts the models by opset, if a summary of several is requested.
+    fn opsets(&self, reports: &[ModelReport]) -> Option<OpsetHistogram> {
+        let facts = reports.iter().filter_map(|report| report.facts.as_ref());
+        (self.summary && reports.len() > 1).then(|| opset_histogram(facts.map(|facts| &facts.opsets)))
     }
 
     fn render(&self, reports: &[ModelReport], questions: &CheckQuestions) -> anyhow::Result<String> {
@@ -292,17 +333,23 @@ impl Arguments {
             Format::Text => {
                 let mut sorted: Vec<&ModelReport> = reports.iter().collect();
                 sorted.sort_by_key(|report| std::cmp::Reverse(report.status));
-                sorted.into_iter().map(text).collect::<Vec<_>>().join("\n")
+                let mut texts: Vec<String> = sorted.into_iter().map(text).collect();
+                texts.extend(self.opsets(reports).map(|opsets| opsets_text(&opsets)));
+                texts.join("\n")
             }
             Format::Table => table(reports),
             Format::Json => {
                 let label = Some(&questions.label).filter(|label| !label.is_empty());
-                serde_json::to_string_pretty(&serde_json::json!({
+                let mut report = serde_json::json!({
                     "format": 1,
                     "tool": env!("CARGO_PKG_VERSION"),
                     "asked": label,
                     "models": reports,
-                }))?
+                });
+                if let Some(opsets) = self.opsets(reports) {
+                    report["opsets"] = serde_json::json!(opsets);
+                }
+                serde_json::to_string_pretty(&report)?
             }
             Format::Sarif => serde_json::to_string_pretty(&sarif(reports))?,
             Format::Markdown => markdown_report(reports),

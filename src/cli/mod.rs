@@ -14,6 +14,7 @@ mod export;
 mod external_data;
 mod failures;
 mod finding;
+mod fixed_model;
 mod gate;
 mod init;
 mod json_reporter;

@@ -184,3 +184,47 @@ fn shapes_are_listed_with_formulas() {
     let report = report(&["--shapes", &model], 0);
     assert_eq!(report["models"][0]["values"][4]["shape"], serde_json::json!(["2*N", "6", "8", "8"]), "{report:#}");
 }
+
+const UNSORTED: &str = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
+    g (float[N, 3] x) => (float[N, 5] y) <float[3, 5] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}> {
+        y = MatMul (z, w)
+        z = Neg (x)
+    }"#;
+
+#[test]
+fn safe_edits_are_applied_to_a_new_file() {
+    let folder = Folder::new();
+    let bytes = parse_model(UNSORTED).unwrap().encode_to_vec();
+    let (model, fixed) = (folder.write("model.onnx", bytes), folder.file("fixed.onnx"));
+    let told = call(&["check", &model]).expect(1, "fix: sort the nodes topologically (--fix applies it)");
+    assert!(told.out.contains("fix: remove the import (--fix applies it)"), "{told:?}");
+    assert_eq!(report(&[&model], 1)["models"][0]["findings"][0]["fixable"], true);
+    let told = call(&["check", &model, "--fix", "-o", &fixed]).expect(0, "fixed.onnx: valid");
+    let edits = "2 edits\n  graph 'g', node 0 for 'y' (MatMul-13): the nodes are sorted\n  model: the unused imports of ai.onnx.ml are removed\nwrote ";
+    assert!(told.out.starts_with(edits), "{told:?}");
+    call(&["check", &fixed, "--fail-on", "note"]).expect(0, "valid");
+    call(&["check", &model, "--fix", "-o", &fixed]).expect(64, "already exists; choose another file");
+    let again = folder.file("again.onnx");
+    call(&["check", &fixed, "--fix", "-o", &again]).expect(0, "there is nothing to edit, so nothing is written");
+    call(&["check", &fixed, "--write-shapes", "-o", &again])
+        .expect(0, "1 value is declared with inferred type and shape");
+    let graph = onnx_conformance_reference::proto::decode::model(fs::read(&again).unwrap().into()).unwrap().graph;
+    assert_eq!(graph.unwrap().value_info[0].name(), "z");
+    call(&["check", &model, "--fix"]).expect(64, "--output");
+    call(&["check", EXPORTED, "--fix", "-o", &folder.file("all.onnx")]).expect(64, "name one");
+    let json = report(&[&model, "--fix", "-o", &folder.file("json.onnx")], 0);
+    assert!(json["models"][0]["findings"].as_array().unwrap().is_empty(), "{json:#}");
+}
+
+#[test]
+fn a_summary_counts_parameters_operations_and_opsets() {
+    let folder = Folder::new();
+    let bytes = parse_model(&UNSORTED.replace("[N,", "[2,")).unwrap().encode_to_vec();
+    let model = folder.write("model.onnx", bytes);
+    let told = call(&["check", &model, "--summary"]).expect(1, "15 parameters, 60 bytes");
+    assert!(told.out.contains("MatMul: 1 node, 30 MACs") && !told.out.contains("models by opset"), "{told:?}");
+    let all = report(&[&model, EXPORTED, "--summary"], 1);
+    assert_eq!(all["models"][0]["summary"]["macs"], 30, "{all:#}");
+    assert!(all["opsets"]["ai.onnx"].as_object().unwrap().len() > 1, "{all:#}");
+    call(&["check", EXPORTED, "--summary"]).expect(1, "models by opset:\n  ai.onnx: ");
+}

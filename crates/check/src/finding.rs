@@ -27,22 +27,61 @@ pub struct Finding {
     /// The edit that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<String>,
+    /// True if `check --fix` applies the edit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fixable: bool,
     /// The byte offset in the file, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
+/// Rules that have a safe edit of the file, outside of functions.
+const FIXABLE: &[RuleId] = &[
+    RuleId::IrMissing,
+    RuleId::IrUnknown,
+    RuleId::IrInitializer,
+    RuleId::IrFunction,
+    RuleId::IrFeature,
+    RuleId::IrOpset,
+    RuleId::OpsetRepeated,
+    RuleId::OpsetUnused,
+    RuleId::NodeDead,
+    RuleId::NodeName,
+    RuleId::ValueUnsorted,
+    RuleId::GraphName,
+    RuleId::GraphOutputType,
+];
+
 impl Finding {
     /// A finding of a rule, at the rule's level.
     pub fn new(rule: RuleId, place: Place, message: impl Into<String>) -> Finding {
         let (level, message) = (rule.level(), message.into());
-        Finding { rule, level, place, message, inputs: Vec::new(), origin: None, edit: None, offset: None }
+        Finding {
+            rule,
+            level,
+            place,
+            message,
+            inputs: Vec::new(),
+            origin: None,
+            edit: None,
+            fixable: false,
+            offset: None,
+        }
     }
 
     /// Adds the edit that fixes it.
     #[must_use]
     pub fn with_edit(self, edit: impl Into<String>) -> Finding {
         Finding { edit: Some(edit.into()), ..self }
+    }
+
+    /// Marks the finding if a safe edit of the file, which keeps what the model computes, fixes it.
+    pub(crate) fn with_fixability(self) -> Finding {
+        let is_in_graphs =
+            self.place.path.iter().all(|step| matches!(step, PathStep::Graph(_) | PathStep::Subgraph { .. }));
+        // The type of an output must be known.
+        let is_known = self.rule != RuleId::GraphOutputType || self.edit.is_some();
+        Finding { fixable: FIXABLE.contains(&self.rule) && is_in_graphs && is_known, ..self }
     }
 
     /// Adds the source of the offending type or value.

@@ -69,7 +69,7 @@ impl Findings {
         if self.drops(finding.level) {
             return;
         }
-        let finding = with_limited_texts(finding);
+        let finding = with_limited_texts(finding).with_fixability();
         let bytes = size(&finding);
         let usage = self.usage_mut(finding.level);
         usage.count += 1;

@@ -5,8 +5,11 @@
 
 mod answer;
 mod attributes;
+mod declare;
 mod draft;
 mod file_edits;
+mod fix;
+mod graph_edits;
 mod model;
 mod node;
 mod patch;
@@ -24,8 +27,11 @@ mod kept;
 mod tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
+pub use declare::missing_declarations;
 pub use draft::Names;
 pub use file_edits::{EditedFile, FileEdits, InlineError, Strip, dimension_names, inline_external};
+pub use fix::{Fixed, fix};
+pub use graph_edits::{GraphEdits, GraphPath, ModelEdits};
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};
 pub use silent::{NodeFactsRef, holds};

@@ -8,4 +8,4 @@ mod text;
 pub use html::page;
 pub use markdown::markdown_report;
 pub use sarif::sarif;
-pub use text::{table, text};
+pub use text::{opsets_text, table, text};

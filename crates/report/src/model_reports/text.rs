@@ -12,7 +12,9 @@ use onnx_conformance_harness::measure::NodeVerdict;
 use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::colours::{BAD, BOLD, DIM, GOOD, MISSING, NOTE, UNSURE};
-use crate::models::{KindReport, ModelReport, RuntimeReport, SavedNode, Status, TargetReport};
+use crate::models::{
+    KindReport, ModelReport, ModelSummary, OpsetHistogram, RuntimeReport, SavedNode, Status, TargetReport,
+};
 
 /// Maximum number of findings to show per rule and operator. Further ones are counted.
 const SHOWN: usize = 5;
@@ -56,8 +58,21 @@ pub fn text(report: &ModelReport) -> String {
     for value in report.values.iter().flatten() {
         let _ = writeln!(text, "  {}", escape::line(&value.to_string()));
     }
+    for line in report.summary.iter().flat_map(ModelSummary::lines) {
+        let _ = writeln!(text, "  {}", escape::line(&line));
+    }
     for line in facts(report) {
         let _ = writeln!(text, "  {DIM}{}{DIM:#}", escape::line(&line));
+    }
+    text
+}
+
+/// Formats the numbers of models by opset, a line for each domain.
+pub fn opsets_text(opsets: &OpsetHistogram) -> String {
+    let mut text = format!("{BOLD}models by opset{BOLD:#}:\n");
+    for (domain, counts) in opsets {
+        let counts: Vec<String> = counts.iter().map(|(opset, count)| format!("{opset} ({count})")).collect();
+        let _ = writeln!(text, "  {}: {}", escape::line(domain), counts.join(", "));
     }
     text
 }
@@ -155,7 +170,8 @@ fn push_finding(text: &mut String, finding: &Finding) {
         let _ = writeln!(text, "      {DIM}from:{DIM:#} {}", escape::line(&origin.to_string()));
     }
     if let Some(edit) = &finding.edit {
-        let _ = writeln!(text, "      {DIM}fix:{DIM:#} {}", escape::line(edit));
+        let by = if finding.fixable { " (--fix applies it)" } else { "" };
+        let _ = writeln!(text, "      {DIM}fix:{DIM:#} {}{by}", escape::line(edit));
     }
 }
 

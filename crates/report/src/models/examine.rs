@@ -18,6 +18,7 @@ use crate::models::questions::CheckQuestions;
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
 use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVerdict};
 use crate::models::single_node::Origin;
+use crate::models::summary::ModelSummary;
 
 /// Maximum number of nodes of a model that is tried at every opset.
 const MAX_TRIED: usize = 20_000;
@@ -89,13 +90,15 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         runtimes: Vec::new(),
         saved: None,
         values: None,
+        summary: None,
         facts: None,
         target,
     };
     let asks_about_runtimes = questions.asks_about_runtimes() && !has_errors;
-    if asks_about_runtimes || questions.save.is_some() || questions.shapes {
+    if asks_about_runtimes || questions.save.is_some() || questions.shapes || questions.summary {
         let inferred = infer_facts(&scan.model, limits);
         all.values = questions.shapes.then(|| values(&inferred, &scan.model));
+        all.summary = questions.summary.then(|| ModelSummary::new(&inferred));
         let origin = Origin { scan: &scan, inferred: &inferred, file: bytes };
         if asks_about_runtimes {
             all.runtimes = on_runtimes(&origin, &facts, questions);
@@ -136,6 +139,7 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
         runtimes: Vec::new(),
         saved: None,
         values: None,
+        summary: None,
     }
 }
 

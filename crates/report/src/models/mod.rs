@@ -11,6 +11,7 @@ mod report;
 mod runtimes;
 mod saved;
 mod single_node;
+mod summary;
 
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
@@ -24,3 +25,4 @@ pub use questions::CheckQuestions;
 pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
+pub use summary::{ModelSummary, OperatorSummary, OpsetHistogram, opset_histogram};

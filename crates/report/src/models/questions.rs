@@ -31,6 +31,8 @@ pub struct CheckQuestions {
     pub save: Option<Saving>,
     /// True if the type and shape of every value of the main graph are requested.
     pub shapes: bool,
+    /// True if parameters, bytes and operations are requested.
+    pub summary: bool,
 }
 
 impl CheckQuestions {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
 use crate::models::saved::SavedNode;
+use crate::models::summary::ModelSummary;
 
 /// Report on a model file.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +46,9 @@ pub struct ModelReport {
     /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Described>>,
+    /// Parameters, bytes and operations; `None` if not requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ModelSummary>,
 }
 
 /// Status of a model file.
