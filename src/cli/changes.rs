@@ -41,7 +41,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let changes = Changes::between(&from, &to, Renames::embedded());
     match arguments.format {
         Form::Text => print::styled(text(&changes, arguments.all).trim_end())?,
-        Form::Json => print::line(&serde_json::to_string_pretty(&changes)?)?,
+        Form::Json => print::json(&changes)?,
     }
     Ok(exit::SUCCESS)
 }

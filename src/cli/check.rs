@@ -17,6 +17,7 @@ use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::{Measurement, Measurements};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_report::json_format::versioned_json;
 use onnx_conformance_report::model_reports::{markdown_report, opsets_text, page, sarif, table, text};
 use onnx_conformance_report::models::{
     CheckQuestions, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, examine, model_files, opset_histogram,
@@ -33,7 +34,7 @@ use crate::cli::{options, pool, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Model files, or folders with .onnx files
+    /// Model files, folders with .onnx files, or - for standard input
     #[arg(value_name = "MODEL|DIR", required = true)]
     models: Vec<PathBuf>,
 
@@ -184,6 +185,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     match arguments.output.as_ref().filter(|_| arguments.edited_model().is_none()) {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
         None if arguments.format == Format::Text => print::styled(text.trim_end())?,
+        None if matches!(arguments.format, Format::Json | Format::Sarif) => print::json_text(&text)?,
         None => print::line(text.trim_end())?,
     }
     let level = match arguments.fail_on {
@@ -341,7 +343,6 @@ impl Arguments {
             Format::Json => {
                 let label = Some(&questions.label).filter(|label| !label.is_empty());
                 let mut report = serde_json::json!({
-                    "format": 1,
                     "tool": env!("CARGO_PKG_VERSION"),
                     "asked": label,
                     "models": reports,
@@ -349,7 +350,7 @@ impl Arguments {
                 if let Some(opsets) = self.opsets(reports) {
                     report["opsets"] = serde_json::json!(opsets);
                 }
-                serde_json::to_string_pretty(&report)?
+                versioned_json(&report)?
             }
             Format::Sarif => serde_json::to_string_pretty(&sarif(reports))?,
             Format::Markdown => markdown_report(reports),

@@ -1,6 +1,5 @@
 //! `convert`: converts a model to another opset or IR version, and verifies it on the built-in executor before writing.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,29 +7,29 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_cases::case::external_locations;
-use onnx_conformance_check::convert::{Conversion, ConvertedFile, PlacedEdit, Refusal, Target, convert_within};
+use onnx_conformance_check::convert::{Conversion, ConvertedFile, Target, convert_within};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
-use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
-use onnx_conformance_report::models::{Proof, broken_rule};
+use onnx_conformance_report::models::{Proof, broken_rule, model_name};
 
+use crate::cli::conversion_report::{ConversionReport, Ended};
 use crate::cli::external_data::{self, DataFiles, External};
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::model_edits::EditOptions;
+use crate::cli::options::{self, Form};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime_target::{RuntimeTarget, runtime_target};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Verification, verify};
-use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The model
+    /// The model, or - for standard input
     model: PathBuf,
 
     #[command(flatten)]
@@ -67,12 +66,30 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
+    /// Output format. `docs/schema/convert.json` describes the JSON
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
+
     #[command(flatten)]
     limits: LimitOptions,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let (name, allowance) = (arguments.model.display().to_string(), arguments.limits.start());
+    let mut report = ConversionReport::new(&model_name(&arguments.model), arguments.format);
+    let code = match convert(arguments, &mut report) {
+        Err(error) if error.is::<NotAModel>() && arguments.format == Form::Json => {
+            report.end(Ended::Unreadable, &error.to_string())?;
+            exit::HARNESS
+        }
+        done => done?,
+    };
+    report.finish()?;
+    Ok(code)
+}
+
+/// Converts the model, and reports each step.
+fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Result<u8> {
+    let (name, allowance) = (model_name(&arguments.model), arguments.limits.start());
     let file = allowance.read(&arguments.model)?;
     let original = scanned(&name, &file, &allowance)?.model;
     let edited = arguments.edits.edits(&original)?.apply(&file)?;
@@ -80,25 +97,22 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Some(edited) => {
             let bytes = edited.bytes(&file);
             let model = scanned(&name, &bytes, &allowance)?.model;
-            let plan = planned(arguments, &model, &bytes, &allowance)?;
+            let plan = planned(arguments, &model, &bytes, &allowance, report)?;
             (model, plan)
         }
         None => {
-            let plan = planned(arguments, &original, &file, &allowance)?;
+            let plan = planned(arguments, &original, &file, &allowance, report)?;
             (original, plan)
         }
     };
-    let Planned { conversion, converted, reason, data } = match plan {
-        Ok(planned) => planned,
-        Err(code) => return Ok(code),
-    };
-    print_edits(edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
+    let Some(Planned { conversion, converted, reason, data }) = plan else { return Ok(exit::REGRESSION) };
+    report.edits(edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
     if let Some(reason) = reason {
-        print::line(&line(&reason))?;
+        report.remark(&reason)?;
     }
     let was_broken = broken_rule(&file, &allowance.limits());
     if let Some(finding) = &was_broken {
-        print::line(&line(&format!("the model is not valid before the conversion: {finding}")))?;
+        report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
     }
     let verification = Verification {
         model: &arguments.model,
@@ -124,17 +138,23 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
                 allowance.limit_error(&format!("{name} was not checked after its conversion, so nothing is written"))
             );
         }
-        print::line(&line(&format!("the converted model violates a rule, so it is not written: {finding}")))?;
+        report.end(Ended::Invalid, &format!("the converted model violates a rule, so it is not written: {finding}"))?;
         return Ok(exit::REGRESSION);
     }
     match proof {
         Proof::NotVerified(text) if arguments.require_proof => {
-            print::line(&line(&format!("{text}; --require-proof is given, so the model is not written")))?;
+            report.verified(false, &text)?;
+            report
+                .end(Ended::Unverified, "the outputs were not compared, so with --require-proof nothing is written")?;
             return Ok(exit::REGRESSION);
         }
-        Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
+        Proof::Same(text) => report.verified(true, &text)?,
+        Proof::NotVerified(text) => report.verified(false, &text)?,
         Proof::Differs(text) => {
-            print::line(&line(&format!("the converted model computes other outputs, so it is not written: {text}")))?;
+            report.end(
+                Ended::Differs,
+                &format!("the converted model computes other outputs, so it is not written: {text}"),
+            )?;
             return Ok(exit::REGRESSION);
         }
     }
@@ -142,10 +162,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let created = data.create()?;
         write_whole(output, &converted).with_context(|| output.display().to_string())?;
         created.keep();
-        print::line(&line(&format!("wrote {}", output.display())))?;
+        report.wrote(output)?;
     }
     Ok(exit::SUCCESS)
 }
+
+/// A file without a model.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotAModel(String);
 
 /// Planned conversion.
 struct Planned {
@@ -157,29 +182,33 @@ struct Planned {
     data: DataFiles,
 }
 
-/// Plans the conversion of a model, or prints why there is none and returns the exit code.
+/// Plans the conversion of a model, or reports why there is none.
 fn planned(
     arguments: &Arguments,
     model: &ModelProto,
     file: &[u8],
     allowance: &Allowance,
-) -> anyhow::Result<Result<Planned, u8>> {
+    report: &mut ConversionReport,
+) -> anyhow::Result<Option<Planned>> {
     let (target, reason) = target(arguments, model)?;
     let data = check_output(arguments, model)?;
     let conversion = match convert_within(model, &target, &allowance.limits()) {
         Ok(conversion) => conversion,
         Err(_) if allowance.deadline().is_over() => {
-            let name = arguments.model.display();
+            let name = model_name(&arguments.model);
             return Err(allowance.limit_error(&format!("{name} was not converted")));
         }
-        Err(refusal) => return refused(&refusal).map(Err),
+        Err(refusal) => {
+            report.refused(&refusal)?;
+            return Ok(None);
+        }
     };
     match conversion.file(model, file) {
-        Ok(converted) => Ok(Ok(Planned { conversion, converted, reason, data })),
+        Ok(converted) => Ok(Some(Planned { conversion, converted, reason, data })),
         Err(error) => {
-            print::line("the model cannot be converted")?;
-            print::line(&format!("  {}", line(&error.to_string())))?;
-            Ok(Err(exit::REGRESSION))
+            report.end(Ended::Refused, "the model cannot be converted")?;
+            report.reason("", &error.to_string())?;
+            Ok(None)
         }
     }
 }
@@ -191,10 +220,10 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
         Err(finding) if finding.rule == RuleId::FileLimit => {
             return Err(allowance.limit_error(&format!("{name} was not read ({})", finding.message)));
         }
-        Err(finding) => bail!("{name} is not a model: {}", finding.message),
+        Err(finding) => bail!(NotAModel(format!("{name} is not a model: {}", finding.message))),
     };
     match scan.findings.kept().iter().find(|finding| finding.level == Level::Error) {
-        Some(finding) => bail!("{name} is not a model: {}", finding.message),
+        Some(finding) => bail!(NotAModel(format!("{name} is not a model: {}", finding.message))),
         None => Ok(scan),
     }
 }
@@ -245,35 +274,4 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Dat
         ))),
         _ => Ok(DataFiles::default()),
     }
-}
-
-/// Prints a one-line summary of the conversion, followed by each edit.
-fn print_edits(of_file: &[PlacedEdit], conversion: &Conversion) -> anyhow::Result<()> {
-    let edits = of_file.iter().chain(&conversion.edits);
-    let (of_model, of_nodes): (Vec<_>, Vec<_>) = edits.partition(|edit| edit.concerns_model());
-    let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
-    print::line(&match places.len() {
-        0 if of_model.is_empty() => "nothing to do: the model already has these versions".to_owned(),
-        0 if of_file.is_empty() => "only version numbers change".to_owned(),
-        0 => "no node changes".to_owned(),
-        1 => "1 edit".to_owned(),
-        count => format!("{count} edits"),
-    })?;
-    for edit in of_model.iter().chain(&of_nodes) {
-        print::line(&format!("  {}", line(&edit.to_string())))?;
-    }
-    Ok(())
-}
-
-fn refused(refusal: &Refusal) -> anyhow::Result<u8> {
-    let count = refusal.reasons.iter().map(|reason| reason.place.as_str()).collect::<BTreeSet<_>>().len();
-    print::line(&if count == 1 {
-        "1 place cannot be converted".to_owned()
-    } else {
-        format!("{count} places cannot be converted")
-    })?;
-    for reason in &refusal.reasons {
-        print::line(&format!("  {}", line(&reason.to_string())))?;
-    }
-    Ok(exit::REGRESSION)
 }

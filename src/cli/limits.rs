@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
-use onnx_conformance_cases::case::{MAX_BINARY, read_file};
+use onnx_conformance_cases::case::{MAX_BINARY, read_file, read_stdin};
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_report::models::{is_stdin, model_name};
 
 use crate::cli::options;
 use crate::cli::runtime::seconds;
@@ -62,9 +63,13 @@ impl Allowance {
         Limits { bytes: self.memory, deadline: self.deadline(), ..Limits::default() }
     }
 
-    /// Reads a file that fits into the memory limit.
+    /// Reads a file that fits into the memory limit, or standard input.
     pub(crate) fn read(&self, path: &Path) -> anyhow::Result<Bytes> {
-        let context = || path.display().to_string();
+        let context = || model_name(path);
+        if is_stdin(path) {
+            let most = u64::try_from(self.memory).unwrap_or(u64::MAX).min(MAX_BINARY);
+            return Ok(read_stdin(most).with_context(context)?.into());
+        }
         let size = std::fs::metadata(path).with_context(context)?.len();
         if usize::try_from(size).is_ok_and(|size| size > self.memory) && size <= MAX_BINARY {
             bail!("{}: {}", path.display(), self.limit_error(&format!("the file alone has {size} bytes")));

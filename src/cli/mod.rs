@@ -6,6 +6,7 @@ mod changes;
 mod check;
 mod command;
 mod compare;
+mod conversion_report;
 mod convert;
 pub mod coverage;
 mod diff;

@@ -15,6 +15,7 @@ use onnx_conformance_cases::suite::SuiteError;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::ExpectationError;
 pub(crate) use onnx_conformance_harness::note::note;
+use onnx_conformance_report::json_format::versioned_json;
 
 /// Prints text to standard output. A reader that closed the pipe, as in `run | head`, has no effect on written files and the exit
 /// code.
@@ -22,9 +23,14 @@ pub(crate) fn line(text: &str) -> anyhow::Result<()> {
     plain(&escape::lines(text))
 }
 
-/// Prints a value as JSON to standard output.
+/// Prints a value as JSON to standard output. An object begins with the version of its format.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    plain(&escape::json(&serde_json::to_string_pretty(value)?))
+    json_text(&versioned_json(value)?)
+}
+
+/// Prints JSON to standard output. Characters that a terminal acts on are escaped as JSON escapes them.
+pub(crate) fn json_text(text: &str) -> anyhow::Result<()> {
+    plain(&escape::json(text))
 }
 
 /// Prints text with our own colours to standard output. All other text in it must be escaped already. The colours are removed if

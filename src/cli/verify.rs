@@ -8,7 +8,7 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_report::models::{
-    Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, inputs_to_give,
+    Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, inputs_to_give, model_name,
 };
 use onnx_conformance_subject::{Builtin, Ended};
 
@@ -68,7 +68,7 @@ pub(crate) fn verify(
 }
 
 fn not_verified(verification: &Verification, why: &str) -> anyhow::Error {
-    let name = verification.model.display();
+    let name = model_name(verification.model);
     verification
         .allowance
         .limit_error(&format!("{name} was not verified, so nothing is written ({why})"))

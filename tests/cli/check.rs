@@ -7,8 +7,8 @@ use onnx_conformance_reference::proto::Message as _;
 use onnx_conformance_reference::spec::Specs;
 use serde_json::Value;
 
-use crate::models::Folder;
-use crate::program::call;
+use crate::models::{Folder, identity};
+use crate::program::{call, command, finish};
 
 const EXPORTED: &str = "testdata/exporters";
 const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
@@ -44,6 +44,43 @@ fn a_folder_is_a_line_a_model_worst_first() {
     let lines: Vec<&str> = called.out.lines().collect();
     assert!(lines.len() > 20 && lines[0].starts_with("findings") && lines[0].contains("logistic_double"), "{lines:#?}");
     assert!(lines[1..].iter().all(|line| line.starts_with("valid")), "{lines:#?}");
+}
+
+#[test]
+fn json_is_json_whatever_a_model_is_called() {
+    let folder = Folder::new();
+    let mut model = identity();
+    model.graph.as_mut().unwrap().node[0].op_type = Some("Re\u{202e}lu\u{1b}".to_owned());
+    let path = folder.write("model.onnx", model.encode_to_vec());
+    let findings = report(&[&path], 1)["models"][0]["findings"].clone();
+    assert!(findings[0]["message"].as_str().unwrap().contains("'Re\u{202e}lu\u{1b}'"), "{findings:#}");
+    let sarif = call(&["check", &path, "--format", "sarif"]).expect(1, "2.1.0").out;
+    serde_json::from_str::<Value>(&sarif).unwrap();
+    assert!(!sarif.contains(['\u{202e}', '\u{1b}']));
+}
+
+#[test]
+fn a_model_may_come_on_standard_input() {
+    let folder = Folder::new();
+    let model = folder.write("model.onnx", identity().encode_to_vec());
+    let piped = |arguments: &[&str], file: &str| {
+        let mut command = command(arguments);
+        command.stdin(fs::File::open(file).unwrap());
+        finish(command)
+    };
+    piped(&["check", "-"], &model).expect(0, "<stdin>: valid");
+    let both = piped(&["check", "-", &model, "--format", "table"], &model).expect(0, "<stdin>").out;
+    assert_eq!(both.lines().filter(|line| line.starts_with("valid")).count(), 2, "{both}");
+    let text = folder.write("text.onnx", "no model");
+    piped(&["check", "-"], &text).expect(4, "<stdin>: not an ONNX model: the file is a text file");
+    let zeros = folder.write("zeros.onnx", vec![0; 2_000_001]);
+    let limit = "is larger than the limit of 2000000 bytes; name a file instead";
+    piped(&["check", "-", "--memory", "2"], &zeros).expect(4, limit);
+    piped(&["convert", "-", "--opset", "13", "--memory", "2"], &zeros).expect(4, limit);
+    let out = folder.file("out.onnx");
+    piped(&["convert", "-", "--opset", "14", "-o", &out], &model).expect(0, "wrote ");
+    call(&["check", &out]).expect(0, "opsets ai.onnx 14");
+    piped(&["convert", "-", "--opset", "14"], &text).expect(4, "<stdin> is not a model");
 }
 
 #[test]

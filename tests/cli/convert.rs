@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message as _, decode};
 use onnx_conformance_reference::spec::Specs;
+use serde_json::{Value, json};
 
 use crate::program::call;
 
@@ -40,6 +41,38 @@ fn a_model_is_converted_proved_and_written() {
     call(&["-o", text(&out)]).expect(64, "choose another file, or overwrite it with --force");
     call(&["-o", text(&out), "--force"]).expect(0, "wrote ");
     call(&["-o", text(&model), "--force"]).expect(64, "is the model itself");
+}
+
+#[test]
+fn the_json_says_how_a_conversion_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
+    let schema = fs::read_to_string("docs/schema/convert.json").unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let json = |code: i32, more: &[&str]| {
+        let called = call(&[&["convert", text(&model), "--format", "json"], more].concat()).expect(code, "\"status\"");
+        let value: Value = serde_json::from_str(&called.out).unwrap();
+        assert!(validator.is_valid(&value) && called.err.is_empty(), "{value:#} {}", called.err);
+        assert!(called.out.starts_with("{\n  \"format\": 1,"), "{}", called.out);
+        value
+    };
+    let converted = json(0, &["--opset", "12", "-o", text(&out)]);
+    assert_eq!((&converted["status"], &converted["summary"]), (&"converted".into(), &"1 edit".into()));
+    assert_eq!(converted["edits"][0]["text"], "opset 13 of ai.onnx becomes 12");
+    assert_eq!((&converted["edits"][1]["place"], &converted["reasons"]), (&"node 0 (ReduceSum)".into(), &json!([])));
+    assert_eq!((&converted["verification"]["verified"], &converted["written"]), (&true.into(), &text(&out).into()));
+    assert!(out.exists());
+    let unverified = json(0, &["--opset", "12", "--verify", "0"]);
+    assert_eq!((&unverified["verification"]["verified"], &unverified["written"]), (&false.into(), &Value::Null));
+    let refused = json(1, &["--opset", "12", "--relabel-only"]);
+    assert_eq!(
+        (&refused["status"], &refused["reasons"][0]["place"]),
+        (&"refused".into(), &"node 0 (ReduceSum)".into())
+    );
+    fs::write(&model, "no model").unwrap();
+    let unreadable = json(4, &["--opset", "12"]);
+    assert_eq!(unreadable["status"], "unreadable");
+    assert!(unreadable["summary"].as_str().unwrap().contains("is not a model"), "{unreadable:#}");
 }
 
 #[test]
@@ -106,7 +139,7 @@ fn a_proof_can_be_required_and_an_invalid_model_is_said_to_be_so() {
     let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
     let arguments = ["convert", text(&model), "--opset", "12", "--require-proof", "-o", text(&out)];
     call(&[&arguments[..], &["--verify", "0"]].concat())
-        .expect(1, "--require-proof is given, so the model is not written");
+        .expect(1, "the outputs were not compared, so with --require-proof nothing is written");
     assert!(!out.exists());
     call(&arguments).expect(0, "wrote");
     let unsorted = r#"<ir_version: 8, opset_import: ["" : 13]>

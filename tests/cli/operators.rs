@@ -83,4 +83,9 @@ fn programs_get_json() {
     assert_eq!((ran["conclusion"].as_str(), ran["outcomes"]["pass"].as_u64()), (Some("as-expected"), Some(1)), "{ran}");
     let covered = json(&["coverage", "ai.onnx/Abs-13/**", "--format", "json"]);
     assert!(covered["totals"].is_object() && covered["missing"].is_array(), "{covered}");
+    let differs = json(&["diff", "Softmax", "11", "13", "--format", "json"]);
+    let changed = json(&["changes", "0.1.0", "--format", "json"]);
+    for object in [shown, ran, covered, differs, changed] {
+        assert_eq!(object.as_object().unwrap().iter().next(), Some((&"format".to_owned(), &1.into())), "{object}");
+    }
 }

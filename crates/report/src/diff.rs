@@ -7,6 +7,8 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::Serialize;
 use similar::TextDiff;
 
+use crate::json_format::versioned_json;
+
 /// Output format of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -123,7 +125,7 @@ fn join(parts: &[String]) -> String {
 }
 
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+    versioned_json(value).unwrap_or_default() + "\n"
 }
 
 #[derive(Serialize)]
@@ -216,6 +218,7 @@ Size-1 (opsets 1 to 12) -> Size-13 (opsets 13 to 18)
     fn json_has_the_kinds_and_the_sentences() {
         let value: serde_json::Value = serde_json::from_str(&show("Shape", 13, 15, Format::Json)).unwrap();
         assert_eq!((&value["from"], &value["to"]), (&"ai.onnx/Shape-13".into(), &"ai.onnx/Shape-15".into()));
+        assert_eq!(value["format"], 1);
         let start = serde_json::json!({
             "change": "attribute_added", "name": "start", "kind": "int", "required": false, "default": 0,
             "sentence": "attribute start added (int, default 0)",

@@ -10,6 +10,7 @@ pub mod describe_case;
 pub mod diff;
 pub mod groups;
 pub mod issue;
+pub mod json_format;
 pub mod junit;
 pub mod model_reports;
 pub mod models;

@@ -17,14 +17,24 @@ const MAX_LINE: u64 = 4 << 20;
 /// Reads a file of at most `most` bytes.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
-    let too_large = || Error::new(ErrorKind::FileTooLarge, format!("is larger than the limit of {most} bytes"));
-    if size > most {
-        return Err(too_large());
-    }
+    // The file may grow after its size was read.
+    if size > most { Err(too_large(most, "")) } else { read_limited(file, most, "") }
+}
+
+/// Reads standard input, of at most `most` bytes, to its end.
+pub fn read_stdin(most: u64) -> Result<Vec<u8>> {
+    read_limited(std::io::stdin().lock(), most, "; name a file instead")
+}
+
+/// Reads a stream of at most `most` bytes to its end. `hint` ends the message about a larger one.
+fn read_limited(stream: impl Read, most: u64, hint: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The file may have grown since its size was read.
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    stream.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large(most, hint)) } else { Ok(bytes) }
+}
+
+fn too_large(most: u64, hint: &str) -> Error {
+    Error::new(ErrorKind::FileTooLarge, format!("is larger than the limit of {most} bytes{hint}"))
 }
 
 /// Reads a text in UTF-8 of at most 64 MiB.
@@ -86,6 +96,9 @@ mod tests {
         assert_eq!(read_file(&path, 5).unwrap(), b"12345");
         assert_eq!(read_file(&path, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(read_file(folder.path(), 5).unwrap_err().to_string(), "is not a regular file");
+        assert_eq!(read_limited(b"12345".as_slice(), 5, "").unwrap(), b"12345");
+        let error = read_limited(std::io::repeat(0), 4, "; stop").unwrap_err();
+        assert_eq!(error.to_string(), "is larger than the limit of 4 bytes; stop");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text(&path).unwrap_err().to_string(), "is not UTF-8");
     }

@@ -24,7 +24,9 @@ pub use external::external_locations;
 pub use folder::{CaseError, Feed, FolderInMemory, read_files, read_folder};
 pub use frozen::{CaseChange, FrozenCase};
 pub use level::{Level, TextLevel};
-pub use onnx_conformance_subject::files::{MAX_BINARY, lines, open_regular, read_file, read_lines, read_text};
+pub use onnx_conformance_subject::files::{
+    MAX_BINARY, lines, open_regular, read_file, read_lines, read_stdin, read_text,
+};
 pub use onnx_conformance_subject::{CaseId, CaseOpset, FolderData, Named, OPSET, Variant, folders, type_in_id};
 pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};

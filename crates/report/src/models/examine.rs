@@ -1,9 +1,11 @@
 //! Checks a model file, including its behaviour at other opsets and on runtimes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
+use onnx_conformance_cases::case::{MAX_BINARY, read_stdin};
 use onnx_conformance_check::convert::{Target, convert_inferred, convert_within};
 use onnx_conformance_check::finding::Described;
 use onnx_conformance_check::infer::{BodyId, Inferred, infer_facts};
@@ -13,7 +15,7 @@ use onnx_conformance_check::{Folder, Limits, Source, check};
 use onnx_conformance_reference::proto::{ModelProto, ValueInfoProto};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
-use crate::models::files::{ModelFile, ModelFolder};
+use crate::models::files::{ModelFile, ModelFolder, is_stdin, model_name};
 use crate::models::questions::CheckQuestions;
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
 use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVerdict};
@@ -23,10 +25,10 @@ use crate::models::summary::ModelSummary;
 /// Maximum number of nodes of a model that is tried at every opset.
 const MAX_TRIED: usize = 20_000;
 
-/// Checks a model file. Always returns a report, even if the file cannot be read or the program panics on it, so that other files
-/// are still checked.
+/// Checks a model file, or the model on standard input. Always returns a report, even if the file cannot be read or the program
+/// panics on it, so that other files are still checked.
 pub fn examine(path: &Path, questions: &CheckQuestions, limits: &Limits) -> ModelReport {
-    let file = path.display().to_string();
+    let file = model_name(path);
     catching(&file, || examine_file(path, questions, limits))
 }
 
@@ -46,12 +48,18 @@ fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
 }
 
 fn examine_file(path: &Path, questions: &CheckQuestions, limits: &Limits) -> ModelReport {
-    let file = path.display().to_string();
-    let source = match ModelFile::open(path) {
+    let file = model_name(path);
+    let source: io::Result<Box<dyn Source>> = if is_stdin(path) {
+        let most = u64::try_from(limits.bytes).unwrap_or(u64::MAX).min(MAX_BINARY);
+        read_stdin(most).map(|bytes| Box::new(bytes) as Box<dyn Source>)
+    } else {
+        ModelFile::open(path).map(|file| Box::new(file) as Box<dyn Source>)
+    };
+    let source = match source {
         Ok(source) => source,
         Err(error) => return unreadable(file, format!("cannot be read: {error}")),
     };
-    let model = NamedModel { name: &file, bytes: &source, folder: Some(&ModelFolder::for_model(path)) };
+    let model = NamedModel { name: &file, bytes: source.as_ref(), folder: Some(&ModelFolder::for_model(path)) };
     examine_source(&model, questions, limits)
 }
 

@@ -63,6 +63,19 @@ impl Folder for ModelFolder {
     }
 }
 
+/// Name of standard input among the paths of models.
+const STDIN: &str = "-";
+
+/// Returns true if a path is the name of standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STDIN)
+}
+
+/// Returns the name of a model in messages.
+pub fn model_name(path: &Path) -> String {
+    if is_stdin(path) { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
 /// A path without a model.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
@@ -79,11 +92,16 @@ pub enum FilesError {
     Nothing(String),
 }
 
-/// Returns the model files in these paths: a path to a file as it is, and all files below a folder that end in `.onnx`.
+/// Returns the model files in these paths: a path to a file as it is, and all files below a folder that end in `.onnx`. `-` is
+/// standard input.
 pub fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
     let mut files = Vec::new();
     for path in paths {
         let place = || path.display().to_string();
+        if is_stdin(path) {
+            files.push(path.clone());
+            continue;
+        }
         if !path.is_dir() {
             std::fs::metadata(path)
                 .map_err(|error| FilesError::Unreadable { path: place(), error: error.to_string() })?;
@@ -125,6 +143,7 @@ mod tests {
         let error = model_files(&[folder.path().join("empty")]).unwrap_err().to_string();
         assert!(error.contains("has no .onnx file"), "{error}");
         assert!(model_files(&[folder.path().join("gone.onnx")]).is_err());
+        assert_eq!(model_files(&["-".into()]).unwrap(), [Path::new("-")]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod single_node;
 mod summary;
 
 pub use examine::{NamedModel, examine, examine_source};
-pub use files::{FilesError, ModelFile, ModelFolder, model_files};
+pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
 pub use generated_inputs::{InputFault, InputGenerationError, generate_inputs};
 pub use probe::RuntimeProbe;
 pub use proof::{
