@@ -161,7 +161,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     if let Some(output) = &arguments.output {
         let created = data.create()?;
         write_whole(output, &converted).with_context(|| output.display().to_string())?;
-        created.keep();
+        created.retain();
         report.wrote(output)?;
     }
     Ok(exit::SUCCESS)

@@ -101,8 +101,8 @@ pub(crate) struct CreatedFiles {
 }
 
 impl CreatedFiles {
-    /// Keeps the files: the model that refers to them is written.
-    pub(crate) fn keep(mut self) {
+    /// Retains the files: the model that refers to them is written.
+    pub(crate) fn retain(mut self) {
         self.paths.clear();
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
     pub(crate) shapes: bool,
 }
 
-/// What became of a model.
+/// Result of the edits of a model.
 pub(crate) struct EditedModel {
     /// The file to report on: the new one, or the original if nothing was written.
     pub(crate) file: PathBuf,

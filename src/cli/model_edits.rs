@@ -33,7 +33,7 @@ enum Part {
 }
 
 impl EditOptions {
-    /// Returns true if edits are requested.
+    /// Returns true if no edits are requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.strip.is_empty() && self.dim.is_empty()
     }

@@ -265,3 +265,23 @@ fn a_summary_counts_parameters_operations_and_opsets() {
     assert!(all["opsets"]["ai.onnx"].as_object().unwrap().len() > 1, "{all:#}");
     call(&["check", EXPORTED, "--summary"]).expect(1, "models by opset:\n  ai.onnx: ");
 }
+
+#[test]
+fn an_import_that_no_node_uses_does_not_keep_a_runtime_from_loading() {
+    let folder = Folder::new();
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.preview" : 1]>
+        g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    // onnxruntime 1.20.1 does not know the domain.
+    let unknown = folder.write("unknown.onnx", parse_model(text).unwrap().encode_to_vec());
+    call(&["check", &unknown, "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1: runs");
+    call(&["check", &unknown, "--fail-on", "note"]).expect(1, "no node uses the imported domain 'ai.onnx.preview'");
+}
+
+#[test]
+fn an_obstacle_of_the_model_is_not_said_of_a_node() {
+    let folder = Folder::new();
+    let text = r#"<ir_version: 10, opset_import: ["" : 21]> g (int4[2] x) => (int4[2] y) { y = Identity (x) }"#;
+    let model = folder.write("model.onnx", parse_model(text).unwrap().encode_to_vec());
+    let expected = "opset 21, IR 8: not possible: ir_version cannot be 8: needs IR 10 or newer: int4";
+    call(&["check", &model, "--opset", "21", "--ir", "8"]).expect(1, expected);
+}

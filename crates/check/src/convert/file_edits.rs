@@ -175,7 +175,9 @@ pub fn dimension_names(model: &ModelProto) -> BTreeSet<&str> {
             Some(dimension::Value::DimParam(name)) if !name.is_empty() => Some(name.as_str()),
             _ => None,
         }));
-        inner.into_iter().for_each(|inner| add(inner, names));
+        if let Some(inner) = inner {
+            add(inner, names);
+        }
     }
     let mut names = BTreeSet::new();
     let graphs = model.graph.iter();

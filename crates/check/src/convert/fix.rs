@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use onnx_conformance_reference::spec::canonical_domain;
 
 use super::declare::declaration;
@@ -140,7 +140,7 @@ impl Round {
                     })
                 };
                 let Some(index) = (0..graph.output.len()).find(undeclared) else { return };
-                let name = graph.output.get(index).map_or("", |output| output.name());
+                let name = graph.output.get(index).map_or("", ValueInfoProto::name);
                 let fact = inferred.value(BodyId::MAIN, name).cloned().unwrap_or_default();
                 let Some(declared) = declaration(&fact, &super::file_edits::dimension_names(model)) else { return };
                 edits.output_types.insert(index, declared);
@@ -148,8 +148,8 @@ impl Round {
             }
             _ => return,
         };
-        let is_repeated = |edit: &&PlacedEdit| finding.rule == RuleId::ValueUnsorted && edit.text == text;
-        if !self.texts.iter().any(|edit| is_repeated(&edit)) {
+        let is_repeated = |edit: &PlacedEdit| finding.rule == RuleId::ValueUnsorted && edit.text == text;
+        if !self.texts.iter().any(is_repeated) {
             self.add(finding, text);
         }
     }
@@ -183,10 +183,11 @@ fn graph_at<'m>(model: &'m ModelProto, path: &GraphPath) -> Option<&'m GraphProt
 
 /// Returns a name for a node that no node of its graph has.
 fn unused_name(graph: &GraphProto, node: usize, renamed: &BTreeMap<usize, String>) -> String {
-    let stem = graph.node.get(node).map_or("", |node| node.name());
+    let stem = graph.node.get(node).map_or("", NodeProto::name);
     let taken: HashSet<&str> =
         graph.node.iter().map(NodeProto::name).chain(renamed.values().map(String::as_str)).collect();
-    (1..).map(|number| format!("{stem}_{number}")).find(|name| !taken.contains(name.as_str())).unwrap_or_default()
+    let mut names = (1..=taken.len() + 1).map(|number| format!("{stem}_{number}"));
+    names.find(|name| !taken.contains(name.as_str())).unwrap_or_default()
 }
 
 /// Sorts nodes of a graph topologically. The first possible node in file order is next. The nodes must not form a cycle.
@@ -232,7 +233,7 @@ fn sorted(graph: &GraphProto, kept: &[usize]) -> Vec<usize> {
 fn add_reads<'m>(node: &'m NodeProto, names: &mut HashSet<&'m str>) {
     names.extend(node.input.iter().map(String::as_str));
     for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
-        names.extend(graph.output.iter().map(|output| output.name()));
+        names.extend(graph.output.iter().map(ValueInfoProto::name));
         graph.node.iter().for_each(|node| add_reads(node, names));
     }
 }

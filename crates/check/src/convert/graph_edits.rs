@@ -71,7 +71,9 @@ impl Writer<'_> {
             let field = field?;
             match (field.number, field.payload.clone()) {
                 (MODEL_IR_VERSION, None) if self.edits.ir.is_some() => {
-                    ir.take().into_iter().for_each(|ir| rope.number(MODEL_IR_VERSION, ir));
+                    if let Some(ir) = ir.take() {
+                        rope.number(MODEL_IR_VERSION, ir);
+                    }
                 }
                 (MODEL_OPSET_IMPORT, Some(_)) => {
                     if !self.edits.removed_imports.contains(&import) {
@@ -83,7 +85,9 @@ impl Writer<'_> {
                 _ => rope.copy(field.whole),
             }
         }
-        ir.into_iter().for_each(|ir| rope.number(MODEL_IR_VERSION, ir));
+        if let Some(ir) = ir {
+            rope.number(MODEL_IR_VERSION, ir);
+        }
         Ok(rope)
     }
 
@@ -93,8 +97,8 @@ impl Writer<'_> {
     }
 
     fn graph(&self, part: Range<usize>, path: &GraphPath) -> Result<Rope, BrokenEncoding> {
-        let none = GraphEdits::default();
-        let edits = self.edits.graphs.get(path).unwrap_or(&none);
+        let unedited = GraphEdits::default();
+        let edits = self.edits.graphs.get(path).unwrap_or(&unedited);
         let all: Vec<WireField> = fields(self.file, part).collect::<Result<_, _>>()?;
         let nodes: Vec<&WireField> = all.iter().filter(|field| field.number == GRAPH_NODE).collect();
         let mut order = Some(edits.nodes.clone().unwrap_or_else(|| (0..nodes.len()).collect()));
@@ -111,7 +115,9 @@ impl Writer<'_> {
                     }
                 }
                 (GRAPH_NAME, _) if edits.name.is_some() => {
-                    name.take().into_iter().for_each(|name| rope.bytes(GRAPH_NAME, name.as_bytes()));
+                    if let Some(name) = name.take() {
+                        rope.bytes(GRAPH_NAME, name.as_bytes());
+                    }
                 }
                 (GRAPH_OUTPUT, Some(payload)) => {
                     match edits.output_types.get(&output) {
@@ -127,7 +133,9 @@ impl Writer<'_> {
                 _ => rope.copy(field.whole.clone()),
             }
         }
-        name.into_iter().for_each(|name| rope.bytes(GRAPH_NAME, name.as_bytes()));
+        if let Some(name) = name {
+            rope.bytes(GRAPH_NAME, name.as_bytes());
+        }
         edits.values.iter().for_each(|info| rope.message(GRAPH_VALUE_INFO, info));
         Ok(rope)
     }
@@ -165,7 +173,9 @@ impl Writer<'_> {
                 _ => node.copy(field.whole),
             }
         }
-        name.into_iter().for_each(|name| node.bytes(NODE_NAME, name.as_bytes()));
+        if let Some(name) = name {
+            node.bytes(NODE_NAME, name.as_bytes());
+        }
         rope.nested(GRAPH_NODE, node);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Imports: the opset of each domain, and the operators of all nodes in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{ModelProto, OperatorSetIdProto};
@@ -14,11 +14,12 @@ use crate::validity::context::{Context, Groups, more};
 /// Checks the imports of the model and of its functions, and the operators of all nodes against them.
 pub(super) fn check(context: &mut Context<'_, '_>) {
     let model = context.bodies().model;
-    check_list(context, &Place::default(), &model.opset_import);
+    let unchecked = unchecked(model);
+    check_list(context, &Place::default(), &model.opset_import, &unchecked);
     for function in &model.functions {
         let name = crate::infer::function_name(function);
         let place = Place { path: vec![PathStep::Function(name)], ..Place::default() };
-        check_list(context, &place, &function.opset_import);
+        check_list(context, &place, &function.opset_import, &unchecked);
     }
     check_used(context);
     check_operators(context);
@@ -43,12 +44,16 @@ fn check_used(context: &mut Context<'_, '_>) {
     context.model(RuleId::OpsetUnused, message, Some(edit.to_owned()));
 }
 
-fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetIdProto]) {
-    let (bodies, used) = (context.bodies(), UsedDomains::of_model(context.bodies().model));
-    // The nodes of a domain with functions are calls of these, which are checked.
-    let has_functions =
-        |domain: &str| bodies.model.functions.iter().any(|function| plain_domain(function.domain()) == domain);
-    let is_used = |domain: &str| used.by_model(domain) && !has_functions(domain);
+/// Returns the domains of nodes that are not calls of the model's functions, which are checked.
+fn unchecked(model: &ModelProto) -> BTreeSet<&str> {
+    let used = UsedDomains::of_model(model);
+    let of_functions: HashSet<&str> = model.functions.iter().map(|function| plain_domain(function.domain())).collect();
+    let lists = model.functions.iter().map(|function| &function.opset_import).chain([&model.opset_import]);
+    let domains = lists.flatten().map(|import| plain_domain(import.domain()));
+    domains.filter(|domain| used.by_model(domain) && !of_functions.contains(domain)).collect()
+}
+
+fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetIdProto], unchecked: &BTreeSet<&str>) {
     let mut push = |rule, message: String, edit: Option<String>| {
         context.push(Finding { edit, ..Finding::new(rule, place.clone(), message) });
     };
@@ -85,7 +90,7 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
                     push(RuleId::OpsetUnknown, message, Some(format!("import {newest} or an older version")));
                 }
                 Some(_) => {}
-                None if !is_used(domain) => {}
+                None if !unchecked.contains(domain) => {}
                 None => {
                     let message = format!("domain '{name}' is not one of ONNX's; its nodes are not checked");
                     push(RuleId::OpsetForeign, message, None);

@@ -74,7 +74,7 @@ impl IrFacts {
 /// Features that need newer versions, by version.
 #[derive(Default)]
 struct Needs {
-    needs: Vec<IrNeed>,
+    required: Vec<IrNeed>,
     skipped: Vec<IrNeed>,
     features: HashSet<&'static str>,
 }
@@ -89,7 +89,7 @@ impl Needs {
 
     fn add(&mut self, ir: i64, what: &'static str, is_used: bool) {
         if is_used && self.features.insert(what) {
-            self.needs.push(IrNeed { ir, what: what.to_owned() });
+            self.required.push(IrNeed { ir, what: what.to_owned() });
         }
     }
 
@@ -180,7 +180,7 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         }
         body.nodes().iter().for_each(|node| needs.node(node));
     }
-    let (mut because, mut skipped) = (needs.needs, needs.skipped);
+    let (mut because, mut skipped) = (needs.required, needs.skipped);
     because.sort_by_key(|need| std::cmp::Reverse(need.ir));
     skipped.sort_by_key(|need| std::cmp::Reverse(need.ir));
     IrFacts {

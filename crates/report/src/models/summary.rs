@@ -18,8 +18,8 @@ pub struct ModelSummary {
     pub parameter_bytes: u64,
     /// Nodes by operator, in all graphs and functions.
     pub operators: BTreeMap<String, OperatorSummary>,
-    /// Multiplications with an addition (MACs) of one run, of all counted nodes. Each body of a loop or branch and each function counts
-    /// once.
+    /// Multiplications with an addition (MACs) of one run, of all counted nodes, where unknown sizes count as 1. Each body of a loop or
+    /// branch and each function counts once.
     pub macs: u64,
 }
 
@@ -28,10 +28,13 @@ pub struct ModelSummary {
 pub struct OperatorSummary {
     /// Number of nodes.
     pub nodes: usize,
-    /// MACs of the counted nodes; `None` if the operator's are not counted.
+    /// MACs of the counted nodes, where unknown sizes count as 1; `None` if the operator's are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
-    /// Number of nodes whose sizes are not all known, so that they are not counted.
+    /// Number of counted nodes with unknown sizes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub assumed: usize,
+    /// Number of nodes with an unknown rank, which are not counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub uncounted: usize,
 }
@@ -45,9 +48,10 @@ fn is_zero(count: &usize) -> bool {
 enum Macs {
     /// The operator's are not counted.
     Never,
-    /// A size is not known.
+    /// A rank is not known.
     Unknown,
-    Count(u64),
+    /// The number, and true if unknown sizes count as 1 in it.
+    Count(u64, bool),
 }
 
 impl ModelSummary {
@@ -79,7 +83,8 @@ impl ModelSummary {
                     operator.uncounted += 1;
                     operator.macs.get_or_insert(0);
                 }
-                Macs::Count(count) => {
+                Macs::Count(count, is_assumed) => {
+                    operator.assumed += usize::from(is_assumed);
                     let total = operator.macs.get_or_insert(0);
                     *total = total.saturating_add(count);
                     summary.macs = summary.macs.saturating_add(count);
@@ -101,23 +106,27 @@ impl ModelSummary {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!("{} parameters, {} bytes", grouped(self.parameters), grouped(self.parameter_bytes)),
-            format!("{} MACs in the counted nodes", grouped(self.macs)),
+            format!("{} MACs in the counted nodes{}", grouped(self.macs), assumption(self.operators.values())),
         ];
         let mut operators: Vec<(&String, &OperatorSummary)> = self.operators.iter().collect();
         operators.sort_by_key(|(_, operator)| std::cmp::Reverse((operator.macs, operator.nodes)));
-        lines.extend(operators.into_iter().map(|(name, OperatorSummary { nodes, macs, uncounted })| {
-            let nodes = if *nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
-            let macs = match (macs, uncounted) {
+        lines.extend(operators.into_iter().map(|(name, operator)| {
+            let nodes = if operator.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", operator.nodes) };
+            let macs = match (operator.macs, operator.uncounted) {
                 (None, _) => "not counted".to_owned(),
-                (Some(macs), 0) => format!("{} MACs", grouped(*macs)),
-                (Some(macs), uncounted) => {
-                    format!("{} MACs, without {uncounted} of unknown size; `convert --dim` sets sizes", grouped(*macs))
-                }
+                (Some(macs), 0) => format!("{} MACs", grouped(macs)),
+                (Some(macs), uncounted) => format!("{} MACs, without {uncounted} of unknown rank", grouped(macs)),
             };
             format!("{name}: {nodes}, {macs}")
         }));
         lines
     }
+}
+
+/// Describes the unknown sizes of counted nodes, if there are any.
+fn assumption<'a>(operators: impl Iterator<Item = &'a OperatorSummary>) -> &'static str {
+    let mut assumed = operators.map(|operator| operator.assumed);
+    if assumed.any(|nodes| nodes > 0) { ", with unknown sizes taken as 1; `convert --dim` sets sizes" } else { "" }
 }
 
 /// Formats a number with a comma between groups of three digits.
@@ -146,11 +155,15 @@ fn macs(facts: &NodeFacts<'_>) -> Macs {
         "RNN" => recurrence(facts, 1),
         _ => return Macs::Never,
     };
-    count.map_or(Macs::Unknown, Macs::Count)
+    let mut shapes = facts.inputs.iter().chain(&facts.outputs).flatten().filter_map(|fact| fact.shape.as_ref());
+    let is_assumed = shapes.any(|shape| shape.iter().any(|dim| dim.size().is_none()));
+    count.map_or(Macs::Unknown, |count| Macs::Count(count, is_assumed))
 }
 
-fn sizes(fact: Option<&Option<ValueFact>>) -> Option<Vec<u64>> {
-    fact?.as_ref()?.sizes()?.into_iter().map(|size| u64::try_from(size).ok()).collect()
+/// Returns the sizes of an input or output, with 1 for those that are not known.
+fn sizes(facts: &[Option<ValueFact>], at: usize) -> Option<Vec<u64>> {
+    let shape = facts.get(at)?.as_ref()?.shape.as_ref()?;
+    shape.iter().map(|dim| u64::try_from(dim.size().unwrap_or(1)).ok()).collect()
 }
 
 fn multiplied(sizes: &[u64]) -> u64 {
@@ -159,12 +172,12 @@ fn multiplied(sizes: &[u64]) -> u64 {
 
 /// A matrix product: each element of the output sums over the last axis of the first factor.
 fn product(facts: &NodeFacts<'_>, factor: usize) -> Option<u64> {
-    let (first, output) = (sizes(facts.inputs.get(factor))?, sizes(facts.outputs.first())?);
+    let (first, output) = (sizes(&facts.inputs, factor)?, sizes(&facts.outputs, 0)?);
     Some(multiplied(&output).saturating_mul(*first.last()?))
 }
 
 fn gemm(facts: &NodeFacts<'_>) -> Option<u64> {
-    let (first, output) = (sizes(facts.inputs.first())?, sizes(facts.outputs.first())?);
+    let (first, output) = (sizes(&facts.inputs, 0)?, sizes(&facts.outputs, 0)?);
     let is_transposed =
         facts.node.attribute.iter().find(|attribute| attribute.name() == "transA").is_some_and(|it| it.i() != 0);
     Some(multiplied(&output).saturating_mul(*first.get(usize::from(!is_transposed))?))
@@ -173,19 +186,19 @@ fn gemm(facts: &NodeFacts<'_>) -> Option<u64> {
 /// A convolution: each element of the output sums over a window of the channels of its group, which are the axes of the weights
 /// after the first.
 fn convolution(facts: &NodeFacts<'_>, weights: usize) -> Option<u64> {
-    let (weights, output) = (sizes(facts.inputs.get(weights))?, sizes(facts.outputs.first())?);
+    let (weights, output) = (sizes(&facts.inputs, weights)?, sizes(&facts.outputs, 0)?);
     Some(multiplied(&output).saturating_mul(multiplied(weights.get(1..)?)))
 }
 
 /// A transposed convolution: each element of the input contributes to a window of the channels of its group.
 fn transposed(facts: &NodeFacts<'_>) -> Option<u64> {
-    let (input, weights) = (sizes(facts.inputs.first())?, sizes(facts.inputs.get(1))?);
+    let (input, weights) = (sizes(&facts.inputs, 0)?, sizes(&facts.inputs, 1)?);
     Some(multiplied(&input).saturating_mul(multiplied(weights.get(1..)?)))
 }
 
 /// A recurrent network: for each step, sequence and direction, the gates multiply the input and the state by weights.
 fn recurrence(facts: &NodeFacts<'_>, gates: u64) -> Option<u64> {
-    let (input, weights) = (sizes(facts.inputs.first())?, sizes(facts.inputs.get(2))?);
+    let (input, weights) = (sizes(&facts.inputs, 0)?, sizes(&facts.inputs, 2)?);
     let ([one, two, features], [directions, _, hidden]) = (input.as_slice(), weights.as_slice()) else { return None };
     let steps = one.saturating_mul(*two);
     let per_step = gates.saturating_mul(*hidden).saturating_mul(features.saturating_add(*hidden));
@@ -244,13 +257,14 @@ mod tests {
                 y = Relu (t)
             }"#;
         let summary = summary(text);
-        assert_eq!((summary.parameters, summary.parameter_bytes, summary.macs), (17, 64, 0));
+        assert_eq!((summary.parameters, summary.parameter_bytes, summary.macs), (17, 64, 15));
         let product = &summary.operators["MatMul"];
-        assert_eq!((product.nodes, product.macs, product.uncounted), (1, Some(0), 1));
+        assert_eq!((product.nodes, product.macs, product.assumed, product.uncounted), (1, Some(15), 1, 0));
         assert_eq!(summary.operators["Relu"].macs, None);
         let lines = summary.lines();
         assert_eq!(lines[0], "17 parameters, 64 bytes");
-        assert!(lines[2].starts_with("MatMul: 1 node, 0 MACs, without 1 of unknown size"), "{lines:?}");
+        assert_eq!(lines[1], "15 MACs in the counted nodes, with unknown sizes taken as 1; `convert --dim` sets sizes");
+        assert_eq!(lines[2], "MatMul: 1 node, 15 MACs");
     }
 
     #[test]
