@@ -18,6 +18,7 @@ mod finding;
 mod fixed_model;
 mod gate;
 mod init;
+mod input_files;
 mod json_reporter;
 mod last_failures;
 mod limits;

@@ -1,17 +1,13 @@
 //! Runs that verify a conversion, on inputs from a folder and on generated inputs.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use onnx_conformance_cases::case::{MAX_BINARY, Named, read_file};
-use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
-use onnx_conformance_report::models::{
-    Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, inputs_to_give, model_name,
-};
-use onnx_conformance_subject::{Builtin, Ended};
+use onnx_conformance_reference::proto::GraphProto;
+use onnx_conformance_report::models::{InputPlan, Proof, RunFailure, RunLoaded, Trials, generated_trial, model_name};
+use onnx_conformance_subject::{Builtin, Ended, Phase, Response};
 
+use crate::cli::input_files::{folders_of_inputs, inputs_in_folder};
 use crate::cli::limits::Allowance;
 
 /// Settings of the runs.
@@ -35,32 +31,35 @@ pub(crate) fn verify(
     convert: impl FnOnce(Bytes) -> anyhow::Result<Bytes>,
 ) -> anyhow::Result<(Proof, Bytes)> {
     let Some(graph) = graph else { return Ok((Proof::not_verified("the model has no graph"), convert(file)?)) };
-    let (wanted, limits) = (inputs_to_give(graph), verification.allowance.limits());
+    let (plan, limits) = (InputPlan::new(graph), verification.allowance.limits());
     let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
     let mut made = verification.count;
     if made > 0
-        && let Err(failure) = generated_trial(&wanted, 0, &limits)
+        && let Err(failure) = generated_trial(&plan, 0, 0, &limits)
     {
         match failure {
             RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
-            RunFailure::Model(why) if folders.is_empty() => {
+            RunFailure::Model(why) | RunFailure::Never(why) if folders.is_empty() => {
                 return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)?));
             }
-            RunFailure::Model(_) => made = 0,
+            RunFailure::Model(_) | RunFailure::Never(_) => made = 0,
         }
     }
     // Unreadable inputs are an error before anything runs.
     for folder in &folders {
-        inputs_in_folder(folder, &wanted)?;
+        inputs_in_folder(folder, plan.wanted())?;
     }
-    let inputs = |number: usize| match folders.get(number) {
-        Some(folder) => inputs_in_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
-        None => generated_trial(&wanted, number - folders.len(), &limits),
+    let inputs = |number: usize, way: usize| match folders.get(number) {
+        Some(folder) => {
+            inputs_in_folder(folder, plan.wanted()).map_err(|error| RunFailure::Model(format!("{error:#}")))
+        }
+        None => generated_trial(&plan, way, number - folders.len(), &limits),
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let load = |model: &Bytes| load(model, folder, verification.allowance);
-    let trials = Trials { count: folders.len() + made, inputs: &inputs, load: &load };
+    let ways = |number: usize| if number < folders.len() { 1 } else { plan.ways() };
+    let trials = Trials { count: folders.len() + made, ways: &ways, inputs: &inputs, load: &load };
     let expected = trials.before(&file).map_err(|error| not_verified(verification, &error.0))?;
     let converted = convert(file)?;
     let proof = trials.after(&expected, &converted).map_err(|error| not_verified(verification, &error.0))?;
@@ -75,38 +74,6 @@ fn not_verified(verification: &Verification, why: &str) -> anyhow::Error {
         .context("the verification did not finish; --verify 0 skips it")
 }
 
-/// Returns the folder and its subfolders, as far as they contain inputs.
-fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        folders.push(entry.with_context(|| folder.display().to_string())?.path());
-    }
-    folders.retain(|folder| folder.join("input_0.pb").is_file());
-    folders.sort();
-    if folders.is_empty() {
-        bail!("{}: no input_0.pb in the folder or its subfolders", folder.display());
-    }
-    Ok(folders)
-}
-
-/// Reads the inputs in a folder.
-fn inputs_in_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
-    let mut inputs = Vec::new();
-    for (position, input) in wanted.iter().enumerate() {
-        let path = folder.join(format!("input_{position}.pb"));
-        let context = || path.display().to_string();
-        let declared = input
-            .r#type
-            .as_ref()
-            .context("an input has no type")
-            .and_then(|declared| Ok(decode::value_type(declared)?));
-        let bytes = read_file(&path, MAX_BINARY).with_context(context)?;
-        let value = decode::value(bytes.into(), &declared.with_context(context)?).with_context(context)?;
-        inputs.push(Named { name: input.name().to_owned(), value });
-    }
-    Ok((folder.display().to_string(), inputs))
-}
-
 /// Loads a model on the built-in executor.
 fn load(model: &Bytes, folder: &Path, allowance: Allowance) -> Result<RunLoaded<'static>, RunFailure> {
     let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
@@ -117,6 +84,9 @@ fn load(model: &Bytes, folder: &Path, allowance: Allowance) -> Result<RunLoaded<
 fn failure(ended: Ended) -> RunFailure {
     match ended {
         Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
+        Ended::Answered(Response::Unsupported { message, .. } | Response::Error { phase: Phase::Load, message }) => {
+            RunFailure::Never(message)
+        }
         other => RunFailure::Model(other.message().to_owned()),
     }
 }

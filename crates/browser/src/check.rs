@@ -13,8 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    CheckQuestions, NamedModel, Proof, RunFailure, RunLoaded, RuntimeReport, Trials, broken_rule, examine_source,
-    generated_trial, inputs_to_give,
+    CheckQuestions, InputPlan, NamedModel, Proof, RunFailure, RunLoaded, RuntimeReport, Trials, broken_rule,
+    examine_source, generated_trial,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -137,11 +137,11 @@ pub(crate) fn convert(
 
 fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, RequestError> {
     let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
-    let wanted = inputs_to_give(graph);
-    match generated_trial(&wanted, 0, limits) {
+    let plan = InputPlan::new(graph);
+    match generated_trial(&plan, 0, 0, limits) {
         Ok(_) => {}
         Err(RunFailure::Limit(reason)) => return Err(RequestError::Limit(reason)),
-        Err(RunFailure::Model(reason)) => {
+        Err(RunFailure::Model(reason) | RunFailure::Never(reason)) => {
             return Ok(Proof::not_verified(&format!("{reason}; on the command line, `convert` accepts --inputs")));
         }
     }
@@ -155,7 +155,8 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
         });
         Ok(run)
     };
-    let trials = Trials { count: TRIALS, inputs: &|number| generated_trial(&wanted, number, limits), load: &load };
+    let inputs = |number: usize, way: usize| generated_trial(&plan, way, number, limits);
+    let trials = Trials { count: TRIALS, ways: &|_| plan.ways(), inputs: &inputs, load: &load };
     let expected = trials.before(before).map_err(|error| RequestError::Limit(error.0))?;
     trials.after(&expected, after).map_err(|error| RequestError::Limit(error.0))
 }

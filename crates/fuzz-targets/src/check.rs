@@ -29,7 +29,7 @@ use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    CheckQuestions, ModelReport, NamedModel, Saving, examine_source, generated_trial, inputs_to_give, proof_accuracy,
+    CheckQuestions, InputPlan, ModelReport, NamedModel, Saving, examine_source, generated_trial, proof_accuracy,
 };
 
 use crate::{Bug, Difference};
@@ -142,7 +142,7 @@ fn compare_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(),
     let limits = limits();
     let inferred = infer(&undeclared, &limits);
     let Some(graph) = &model.graph else { return Ok(()) };
-    let Some((_, inputs)) = generated_trial(&inputs_to_give(graph), 0, &limits).ok() else { return Ok(()) };
+    let Some((_, inputs)) = generated_trial(&InputPlan::new(graph), 0, 0, &limits).ok() else { return Ok(()) };
     let sizes = named_sizes(graph, &inputs);
     let first_bug = Mutex::new(None);
     let step = |step: &Step<'_>| {
@@ -253,7 +253,7 @@ fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
 
 fn compare_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), Difference> {
     let Some(graph) = &before.graph else { return Ok(()) };
-    let Some((_, inputs)) = generated_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
+    let Some((_, inputs)) = generated_trial(&InputPlan::new(graph), 0, 0, &limits()).ok() else { return Ok(()) };
     let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
     let actual = match run_on(after, &inputs, &|_| ()) {
         Some(Ok(actual)) => actual,

@@ -5,12 +5,13 @@ use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-/// Tolerance of ONNX's own tests, widened for cancellation by this many unit roundoffs of the type relative to the largest element.
-pub(super) fn closeness(expected: &Value, roundoffs: f64) -> Accuracy {
+/// Returns the tolerance of ONNX's own tests, widened by a share of the largest element. `share` computes it from the unit roundoff
+/// of the type.
+pub(super) fn closeness(expected: &Value, share: impl FnOnce(f64) -> f64) -> Accuracy {
     let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float());
     let slack = tensor.map_or(0.0, |tensor| {
         let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
-        roundoffs * roundoff * largest(tensor)
+        share(roundoff) * largest(tensor)
     });
     Accuracy::Close { relative: UPSTREAM_RELATIVE, absolute: slack.max(UPSTREAM_ABSOLUTE) }
 }

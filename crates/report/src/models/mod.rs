@@ -1,9 +1,11 @@
 //! Users' models: their files, and the results of checking them.
 
 mod closeness;
+mod comparison;
 mod examine;
 mod files;
 mod generated_inputs;
+mod input_hints;
 mod probe;
 mod proof;
 mod questions;
@@ -15,11 +17,11 @@ mod summary;
 
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
-pub use generated_inputs::{InputFault, InputGenerationError, generate_inputs};
+pub use generated_inputs::{InputFault, InputGenerationError, InputPlan};
 pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, LoadModel, OverLimit, Proof, RunFailure, RunLoaded, TrialInputs, Trials, broken_rule, generated_trial,
-    inputs_to_give, proof_accuracy,
+    proof_accuracy,
 };
 pub use questions::CheckQuestions;
 pub use report::{Answer, ModelReport, Status, TargetReport};

@@ -1,36 +1,22 @@
 //! Probing: runs a node that no measurement covers on the runtime itself, and compares it with the built-in executor.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::compare::compare;
 use onnx_conformance_check::Limits;
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
-use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
-use onnx_conformance_reference::proto::onnx::type_proto;
-use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
-use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
-use crate::models::closeness::closeness;
-use crate::models::generated_inputs::{InputGenerationError, generate_inputs};
-
-/// Number of generated inputs with random sizes to try before giving up on the built-in executor.
-const TRIALS: usize = 8;
-
-/// Maximum number of known sizes to use for more trials.
-const MAX_SIZES: usize = 16;
+use crate::models::comparison::{Steps, difference, differs_in_kind, draws, requested_output};
+use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 
 /// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
-const ROUNDOFFS: f64 = 32.0;
 
 /// A started runtime and its measurement.
 #[derive(Clone)]
@@ -76,7 +62,7 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
         Err(error) => return Probed::NotProbed(error.to_string()),
     };
     let outputs: Vec<Output> =
-        graph.output.iter().zip(&expected).map(|(info, value)| requested_output(info, value)).collect();
+        graph.output.iter().zip(&expected).map(|(info, value)| requested_output(info.name(), value)).collect();
     let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
     if let Some(message) = ran.flaky {
         return Probed::Verdict(NodeVerdict::Crashes, Some(format!("in one of two runs: {message}")));
@@ -95,112 +81,32 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
 
 /// Returns inputs that the built-in executor accepts, and its outputs for them.
 fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), TrialError> {
-    let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
-    let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
-    // The first trials give every unknown dimension its own size. Later ones give all of them one size known from the node.
-    let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
-    let mut message = String::new();
-    for (number, size) in sizes.enumerate() {
-        let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
-        let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = generate_inputs(&wanted, number, &Limits::default())?;
+    let plan = InputPlan::new(graph);
+    let mut message = None;
+    for way in 0..plan.ways() {
+        let inputs = plan.inputs(way, 0, &Limits::default())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),
-            Err(ended) => ended.message().clone_into(&mut message),
-        }
-        if declared.is_empty() {
-            break;
+            // The first way is the most likely one.
+            Err(ended) => drop(message.get_or_insert_with(|| ended.message().to_owned())),
         }
     }
-    Err(TrialError::Executor(message))
-}
-
-/// Returns the distinct sizes of the dimensions of inputs and initializers.
-fn known_sizes(graph: &GraphProto) -> BTreeSet<i64> {
-    let of_inputs = graph.input.iter().flat_map(|input| {
-        let dims = tensor_dims(input).unwrap_or_default();
-        dims.iter().filter_map(|dim| match &dim.value {
-            Some(dimension::Value::DimValue(size)) => Some(*size),
-            _ => None,
-        })
-    });
-    of_inputs.chain(graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied())).take(MAX_SIZES).collect()
-}
-
-fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
-    match &info.r#type.as_ref()?.value {
-        Some(type_proto::Value::TensorType(tensor)) => Some(&tensor.shape.as_ref()?.dim),
-        _ => None,
-    }
-}
-
-/// Sets each unknown dimension of a declaration to this size, if there is one.
-fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
-    let mut info = info.clone();
-    if let (Some(size), Some(type_proto::Value::TensorType(tensor))) =
-        (size, info.r#type.as_mut().and_then(|declared| declared.value.as_mut()))
-    {
-        for dim in tensor.shape.iter_mut().flat_map(|shape| &mut shape.dim) {
-            if !matches!(dim.value, Some(dimension::Value::DimValue(_))) {
-                dim.value = Some(dimension::Value::DimValue(size));
-            }
-        }
-    }
-    info
-}
-
-fn requested_output(info: &ValueInfoProto, value: &Value) -> Output {
-    let bytes = value.as_tensor().map_or(1 << 20, |tensor| {
-        let elements = u64::try_from(tensor.len()).unwrap_or(u64::MAX);
-        elements.saturating_mul(16)
-    });
-    Output::new(info.name(), value.value_type(), bytes)
+    Err(TrialError::Executor(message.unwrap_or_default()))
 }
 
 fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
-    let is_random = graph.node.iter().any(is_random);
-    let is_quantized =
-        graph.node.iter().any(|node| node.op_type().contains("Quantize") || node.op_type().contains("QLinear"));
+    let is_random = graph.node.iter().any(draws);
+    let steps = Steps::of_nodes(graph.node.iter());
     for ((info, expected), actual) in graph.output.iter().zip(expected).zip(actual) {
-        let difference = if is_random {
-            differs_in_kind(expected, actual)
-        } else {
-            match compare(expected, actual, &closeness(expected, ROUNDOFFS)) {
-                Ok(_) => None,
-                Err(_) if is_quantized && is_a_step_away(expected, actual) => None,
-                Err(difference) => Some(difference.message),
-            }
-        };
+        let difference =
+            if is_random { differs_in_kind(expected, actual) } else { difference(expected, actual, steps) };
         if let Some(difference) = difference {
             return Probed::Verdict(NodeVerdict::Wrong, Some(format!("output '{}': {difference}", info.name())));
         }
     }
     let note = is_random.then(|| "the outputs are random, so only types and shapes were compared".to_owned());
     Probed::Verdict(NodeVerdict::Runs, note)
-}
-
-/// Returns true if the outputs of a node, or of a node in its subgraphs, may be random.
-fn is_random(node: &NodeProto) -> bool {
-    let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-    Specs::embedded().draws(node.domain(), node.op_type()).is_possible()
-        || graphs.any(|graph| graph.node.iter().any(is_random))
-}
-
-fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
-    let shape = |value: &Value| value.as_tensor().map(|tensor| tensor.shape().to_vec());
-    let is_same = expected.value_type() == actual.value_type() && shape(expected) == shape(actual);
-    let described = |value: &Value| format!("{} of shape {:?}", value.value_type(), shape(value).unwrap_or_default());
-    (!is_same).then(|| format!("expected {}, got {}", described(expected), described(actual)))
-}
-
-/// Returns true if integers differ by at most 1: rounding to a quantization step may go either way.
-fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
-    let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return false };
-    let is_same_kind = expected.element_type() == actual.element_type() && expected.shape() == actual.shape();
-    is_same_kind
-        && expected.element_type().is_integer()
-        && expected.indices().into_iter().zip(actual.indices()).all(|(one, other)| one.abs_diff(other) <= 1)
 }
 
 #[cfg(test)]
