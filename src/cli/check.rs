@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
 
-    /// Start the runtime, and run each node without a measurement on it as a separate model. --runtime is then the name
-    /// or command line of an adapter, as for `run`
+    /// Start the runtime, run the model on it, and compare the outputs. If that gives no answer, run nodes as separate
+    /// models. --runtime is then the name or command line of an adapter, as for `run`
     #[arg(long, requires = "runtime")]
     probe: bool,
 

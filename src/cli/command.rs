@@ -66,7 +66,7 @@ enum Command {
     Show(show::Arguments),
     /// Run a few small models to check an adapter, and report its errors.
     Smoke(smoke::Arguments),
-    /// Print the value of every node of a case on the built-in executor.
+    /// Print the value of every node of a case or a model, or find the first node that a runtime computes differently.
     Trace(trace::Arguments),
 }
 

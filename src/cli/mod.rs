@@ -2,6 +2,7 @@
 
 mod actual;
 mod body;
+mod case_folder;
 mod changes;
 mod check;
 mod command;
@@ -49,6 +50,7 @@ mod suggest;
 mod target;
 mod terminal;
 mod trace;
+mod trace_model;
 mod usage;
 mod verify;
 

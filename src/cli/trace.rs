@@ -1,5 +1,6 @@
-//! `trace`: the value of every node of a case on the built-in executor.
+//! `trace`: the value of every node of a case or a model on the built-in executor.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, bail};
@@ -17,13 +18,18 @@ use onnx_conformance_report::describe_case::{describe_expected, shown};
 use crate::cli::body::function_body;
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::show::find;
+use crate::cli::trace_model::{SearchOptions, first_inputs, home, search};
+use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the case
-    #[arg(value_name = "CASE")]
+    /// Id of the case, or a model file
+    #[arg(value_name = "CASE|MODEL")]
     case: String,
+
+    #[command(flatten)]
+    search: SearchOptions,
 
     /// Replace the operator with the function body that defines it, as in the vendored cases
     #[arg(long)]
@@ -38,6 +44,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let allowance = arguments.limits.start();
+    if let Some(model) = model_file(&arguments.case) {
+        if arguments.body || arguments.sources.suite.is_some() || arguments.sources.specs.is_some() {
+            bail!(Usage("--body, --suite and --specs are about cases, but a model file is given".to_owned()));
+        }
+        if arguments.search.runtime.is_some() {
+            return search(model, &arguments.search, allowance);
+        }
+        return trace_file(model, &arguments.search, &allowance);
+    }
+    if arguments.search.is_given() {
+        bail!(Usage(format!(
+            "--runtime, --against, --inputs and -o need a model file, and there is no file {}; `run --runtime` runs a case",
+            arguments.case
+        )));
+    }
     let case = find(&arguments.sources, TextRelease::newest(), &arguments.case)?;
     print::line(&format!("case {}", line(&case.id)))?;
     if let Some(rule) = &case.rule {
@@ -58,6 +79,26 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             print::line(&describe_expected(data))?;
         }
     }
+    Ok(exit::SUCCESS)
+}
+
+/// Returns the path if the argument is one of a model: a file, or a name that ends in `.onnx`.
+fn model_file(argument: &str) -> Option<&Path> {
+    let path = Path::new(argument);
+    let is_model = path.is_file() || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+    is_model.then_some(path)
+}
+
+/// Prints the value of every node of a model file.
+fn trace_file(path: &Path, options: &SearchOptions, allowance: &Allowance) -> anyhow::Result<u8> {
+    if options.output.is_some() || options.has_reference() {
+        bail!(Usage("-o and --against need --runtime, the runtime to compare".to_owned()));
+    }
+    let model = allowance.read(path)?;
+    let (source, inputs) = first_inputs(path, &model, options, allowance)?;
+    print::line(&format!("model {}, {}", line(&path.display().to_string()), line(&source)))?;
+    let case = Case { folder: Some(home(path).to_owned()), ..Case::without_data(&path.display().to_string()) };
+    trace(&case, &model, &inputs, allowance)?;
     Ok(exit::SUCCESS)
 }
 

@@ -43,7 +43,7 @@ const PLACEHOLDERS: [(&str, &[&str]); 21] = [
 ];
 
 /// Option values that differ from their placeholder: command, option, and value.
-const VALUES: [(&str, &str, &str); 10] = [
+const VALUES: [(&str, &str, &str); 13] = [
     ("run", "--runtime", "builtin"),
     ("smoke", "--runtime", "builtin"),
     ("init", "--runtime", "builtin"),
@@ -54,6 +54,9 @@ const VALUES: [(&str, &str, &str); 10] = [
     ("run", "--expectations", "file.yaml"),
     ("init", "--from", "r.jsonl"),
     ("report", "-o", "made"),
+    ("trace", "--runtime", "builtin"),
+    ("trace", "--against", "builtin"),
+    ("trace", "--inputs", "given"),
 ];
 
 /// Sample selection for commands that run, measure or write cases.
@@ -192,6 +195,7 @@ fn folder() -> Folder {
     let folder = Folder::new();
     let mut model = identity();
     model.opset_import.push(OperatorSetIdProto { domain: Some("ai.onnx.ml".to_owned()), version: Some(3) });
+    folder.add("given", &model.encode_to_vec());
     let model = folder.write("model.onnx", model.encode_to_vec());
     fs::create_dir(folder.path().join("models")).unwrap();
     fs::copy(model, folder.path().join("models/model.onnx")).unwrap();

@@ -142,7 +142,7 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
     let folder = Folder::new();
     let model = written(&folder, "two.onnx", TWO);
     let told = call(&["check", "--probe", "--runtime", "builtin", &model]).expect(0, "builtin ");
-    assert!(told.out.contains(": runs") && told.out.contains("2 nodes run"), "{}", told.out);
+    assert!(told.out.contains(": runs (tried)") && told.out.contains("2 nodes run"), "{}", told.out);
     let json =
         call(&["check", "--probe", "--runtime", "builtin", &model, "--format", "json"]).expect(0, "\"probed\": true");
     validate(&serde_json::from_str(&json.out).unwrap());
@@ -175,20 +175,85 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     let model = written(&folder, "two.onnx", TWO);
     let declines = r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#;
     let runtime = shell(&folder, declines);
-    let told =
-        call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "not supported (probed): not today");
-    assert!(told.out.contains("shell 1: will not load: "), "{}", told.out);
+    let told = call(&["check", "--probe", "--runtime", &runtime, &model])
+        .expect(1, "shell 1: will not load (tried): not today");
+    assert!(told.out.contains("`trace MODEL --runtime NAME`"), "{}", told.out);
     let runtime = shell(&folder, "kill -9 $$");
-    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "crashes (probed): ");
+    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "shell 1: wrong somewhere (tried): ");
     // Always a single float, whatever was requested.
     let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
   printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
     let runtime = shell(&folder, one);
-    let told = call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "wrong (probed): output ");
-    assert!(told.out.contains("shell 1: wrong somewhere: "), "{}", told.out);
+    call(&["check", "--probe", "--runtime", &runtime, &model])
+        .expect(1, "shell 1: wrong somewhere (tried): output 'y': ");
+    let no_rank = TWO.replace("float[N, 3] x", "float[] x");
+    let model = written(&folder, "no_rank.onnx", &no_rank);
+    let told = call(&["check", "--probe", "--runtime", &runtime, &model, "--format", "json"]).expect_verdict("");
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    validate(&json);
+    let why = json["models"][0]["runtimes"][0]["not_tried"].as_str().unwrap();
+    assert!(why.contains("no declared rank"), "{why}");
     let runtime = shell(&folder, "exit 3");
     fs::write(folder.path().join("adapter.sh"), "exit 3").unwrap();
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot start");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_of_a_model_finds_the_first_node_that_differs() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    call(&["trace", &model, "--runtime", "builtin"]).expect(0, "the same: 1 output within the bounds");
+    let values = call(&["trace", &model]).expect(0, "h = MatMul(x, w)");
+    assert!(values.out.contains("two.onnx, generated input 0"), "{}", values.out);
+
+    // Always a single float, whatever was requested.
+    let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
+  printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
+    let runtime = shell(&folder, one);
+    let out = folder.file("out/case");
+    let told = call(&["trace", &model, "--runtime", &runtime, "-o", &out])
+        .expect(1, "first difference: node 'product' (MatMul-13): output 'h': ");
+    assert!(told.out.contains("the fault is the node's"), "{}", told.out);
+    let case = folder.path().join("out/case");
+    let issue = fs::read_to_string(case.join("issue.md")).unwrap();
+    assert!(issue.starts_with("# shell 1: node 'product' (MatMul-13)\n"), "{issue}");
+    let node = saved(&folder, "out/case/model.onnx").graph.unwrap();
+    assert_eq!((node.node.len(), names(&node.input), names(&node.output)), (1, vec!["x"], vec!["h"]));
+    // The written case is one that the built-in executor passes, and that shows the difference again.
+    call(&["run", "--suite", &out]).expect(0, "1 pass");
+    let again =
+        ["trace", &format!("{out}/model.onnx"), "--runtime", &runtime, "--inputs", &format!("{out}/test_data_set_0")];
+    call(&again).expect(1, "the fault is the node's");
+    call(&["trace", &model, "--runtime", &runtime, "-o", &out]).expect(64, "is not empty; choose another folder");
+
+    let refuses = r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#;
+    let runtime = shell(&folder, refuses);
+    call(&["trace", &model, "--runtime", &runtime]).expect(1, "no node is to blame: ");
+}
+
+#[test]
+fn what_cannot_be_traced_has_a_reason() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    let case = "ai.onnx/Relu-14/known_values/T=float";
+    call(&["trace", case, "--runtime", "builtin"]).expect(64, "need a model file");
+    call(&["trace", &model, "-o", &folder.file("out")]).expect(64, "-o and --against need --runtime");
+    call(&["trace", &model, "--body"]).expect(64, "--body, --suite and --specs are about cases");
+    call(&["trace", &folder.file("none.onnx"), "--runtime", "builtin"]).expect(4, "none.onnx");
+    call(&["trace", &folder.write("text.onnx", "text"), "--runtime", "builtin"]).expect(4, "text.onnx is not a model");
+    call(&["trace", &model, "--runtime", "no-such-runtime"]).expect(4, "cannot start no-such-runtime");
+    call(&["trace", &model, "--runtime", "builtin", "--inputs", &folder.argument()]).expect(4, "no input_0.pb");
+    let foreign =
+        r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]> g (float[3] x) => (float[3] y) { y = local.F (x) }"#;
+    let foreign = written(&folder, "foreign.onnx", foreign);
+    call(&["trace", &foreign, "--runtime", "builtin"])
+        .expect(4, "does not run the model, so there are no values to compare with");
+    let endless = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[3] x) => (float[3] y) <bool yes = {1}> {
+        y = Loop <body = b (int64 i, bool c, float[3] a) => (bool d, float[3] e) { d = Identity (c) e = Neg (a) }> (, yes, x)
+    }"#;
+    let endless = written(&folder, "endless.onnx", endless);
+    call(&["trace", &endless, "--runtime", "builtin", "--timeout", "1"]).expect(4, "the time limit of 1 s is exceeded");
 }
 
 /// A program in somebody else's folder runs only if its path is named.

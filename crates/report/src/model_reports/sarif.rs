@@ -8,7 +8,7 @@ use onnx_conformance_harness::escape;
 use onnx_conformance_harness::measure::NodeVerdict;
 use serde_json::{Value, json};
 
-use crate::models::ModelReport;
+use crate::models::{ModelReport, TriedResult};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -66,6 +66,15 @@ fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
     report.runtimes.iter().flat_map(move |runtime| {
         let kinds = runtime.kinds.iter().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
         let refused = runtime.refused.iter().map(|reason| ("runtime/will-not-load", "error", reason.clone(), "model"));
+        let tried = runtime.tried.iter().filter_map(|tried| {
+            let rule = match tried.result {
+                TriedResult::Wrong | TriedResult::Crashes => "runtime/wrong",
+                TriedResult::Fails => "runtime/fails",
+                TriedResult::WillNotLoad => "runtime/will-not-load",
+                TriedResult::Runs | TriedResult::RunsUncompared | TriedResult::Loads => return None,
+            };
+            Some((rule, "error", tried.message.clone().unwrap_or_default(), "model"))
+        });
         let kinds = kinds.map(|kind| {
             let (rule, level) = match kind.answer.verdict {
                 NodeVerdict::Wrong | NodeVerdict::Crashes => ("runtime/wrong", "error"),
@@ -76,7 +85,7 @@ fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
             };
             (rule, level, format!("{}: {}", kind.kind, kind.says()), kind.first.as_str())
         });
-        refused.chain(kinds).map(move |(rule, level, text, place)| {
+        refused.chain(tried).chain(kinds).map(move |(rule, level, text, place)| {
             let text = format!("{} {}: {text}", runtime.runtime, runtime.version);
             json!({
                 "ruleId": rule,

@@ -107,9 +107,10 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         let inferred = infer_facts(&scan.model, limits);
         all.values = questions.shapes.then(|| values(&inferred, &scan.model));
         all.summary = questions.summary.then(|| ModelSummary::new(&inferred));
-        let origin = Origin { scan: &scan, inferred: &inferred, file: bytes };
+        let home = folder.and_then(|_| Path::new(file).parent());
+        let origin = Origin { scan: &scan, inferred: &inferred, file: bytes, home };
         if asks_about_runtimes {
-            all.runtimes = on_runtimes(&origin, &facts, questions);
+            all.runtimes = on_runtimes(&origin, &facts, questions, limits);
         }
         all.saved =
             questions.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, &all.runtimes));
@@ -152,11 +153,16 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
 }
 
 /// Reports what the requested runtimes do with a valid model.
-fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, questions: &CheckQuestions) -> Vec<RuntimeReport> {
+fn on_runtimes(
+    origin: &Origin<'_>,
+    facts: &ModelFacts,
+    questions: &CheckQuestions,
+    limits: &Limits,
+) -> Vec<RuntimeReport> {
     let nodes = NodeKinds::from_inferred(origin.inferred);
     let measured = questions.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
     let runtimes = measured.chain(questions.probes.iter().map(AskedRuntime::Started));
-    runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin)).collect()
+    runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin, limits)).collect()
 }
 
 fn target_of(model: &ModelProto, questions: &CheckQuestions, limits: &Limits) -> TargetReport {

@@ -14,6 +14,7 @@ mod runtimes;
 mod saved;
 mod single_node;
 mod summary;
+mod trace;
 
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
@@ -28,3 +29,7 @@ pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
 pub use summary::{ModelSummary, OperatorSummary, OpsetHistogram, opset_histogram};
+pub use trace::{
+    CaseFiles, Fault, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, Traced, TriedModel, TriedResult,
+    trace_model,
+};

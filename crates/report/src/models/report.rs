@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
 use crate::models::saved::SavedNode;
 use crate::models::summary::ModelSummary;
+use crate::models::trace::TriedResult;
 
 /// Report on a model file.
 #[derive(Clone, Debug, Serialize)]
@@ -109,7 +110,14 @@ impl ModelReport {
 
     /// Returns true if the result of some node on some runtime is unknown.
     pub fn has_unknown(&self) -> bool {
-        let kinds = self.runtimes.iter().flat_map(|runtime| &runtime.kinds);
+        // A whole model that was tried says more than its nodes.
+        let is_open = |runtime: &&RuntimeReport| {
+            runtime
+                .tried
+                .as_ref()
+                .is_none_or(|tried| matches!(tried.result, TriedResult::Loads | TriedResult::RunsUncompared))
+        };
+        let kinds = self.runtimes.iter().filter(is_open).flat_map(|runtime| &runtime.kinds);
         kinds.into_iter().any(|kind| kind.answer.verdict == NodeVerdict::Unknown)
     }
 

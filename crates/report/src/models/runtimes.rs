@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
+use onnx_conformance_check::Limits;
 use onnx_conformance_check::finding::{PathStep, Place};
 use onnx_conformance_check::infer::{Inferred, NodeId};
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use onnx_conformance_subject::Host;
 use serde::Serialize;
 
 use crate::models::probe::{Probed, RuntimeProbe, probe};
 use crate::models::single_node::Origin;
+use crate::models::trace::{TriedModel, TriedResult, try_model};
 
 /// Results of a model on a measured runtime.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +36,12 @@ pub struct RuntimeReport {
     pub started: Option<String>,
     /// Overall verdict.
     pub verdict: RuntimeVerdict,
+    /// Result of trying the whole model on the started version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<TriedModel>,
+    /// Reason why the whole model could not be tried on the started version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_tried: Option<String>,
     /// Reason why the runtime does not accept the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -47,6 +57,8 @@ pub enum RuntimeVerdict {
     Runs,
     /// Like `Runs`, although for some nodes no case has all settings.
     LikelyRuns,
+    /// The runtime loaded the model, but its result is unknown.
+    Loads,
     /// Some nodes are unknown.
     Unknown,
     /// Some cases similar to a node are declined or fail, others pass.
@@ -64,6 +76,7 @@ impl fmt::Display for RuntimeVerdict {
         f.pad(match self {
             RuntimeVerdict::Runs => "runs",
             RuntimeVerdict::LikelyRuns => "likely runs",
+            RuntimeVerdict::Loads => "loads",
             RuntimeVerdict::Unknown => "unknown",
             RuntimeVerdict::MayFail => "may fail",
             RuntimeVerdict::WrongSomewhere => "wrong somewhere",
@@ -157,27 +170,30 @@ impl<'a> AskedRuntime<'a> {
         }
     }
 
-    /// Returns the answer for a kind of node: measured, or else probed with its first node.
-    fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>) -> NodeAnswer {
+    /// Returns the answer for a kind of node: measured, or else probed with its first node if `probes`.
+    fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>, probes: bool) -> NodeAnswer {
         let measured = self.measurement().map_or_else(NodeAnswer::unknown, |measurement| measurement.answer(kind));
         match self {
             AskedRuntime::Started(runtime)
-                if matches!(measured.verdict, NodeVerdict::Unknown | NodeVerdict::LikelyRuns) =>
+                if probes && !matches!(measured.verdict, NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues) =>
             {
-                let probed = match origin.single_node(first) {
+                let outcome = match origin.single_node(first) {
                     Ok(model) => probe(&*runtime.host, &model),
                     Err(error) => Probed::NotProbed(error.to_string()),
                 };
-                match probed {
-                    Probed::Verdict(verdict, reason) => {
-                        NodeAnswer { verdict, reason, is_probed: true, ..NodeAnswer::unknown() }
-                    }
+                match outcome {
+                    Probed::Verdict(verdict, reason) => probed(verdict, reason),
                     Probed::NotProbed(why) => NodeAnswer { reason: Some(format!("not probed: {why}")), ..measured },
                 }
             }
             _ => measured,
         }
     }
+}
+
+/// Answer of a node that ran on the runtime itself.
+fn probed(verdict: NodeVerdict, reason: Option<String>) -> NodeAnswer {
+    NodeAnswer { verdict, reason, is_probed: true, ..NodeAnswer::unknown() }
 }
 
 /// Formats the place of a node, without the main graph.
@@ -195,10 +211,23 @@ impl RuntimeReport {
         facts: &ModelFacts,
         nodes: &NodeKinds,
         origin: &Origin<'_>,
+        limits: &Limits,
     ) -> RuntimeReport {
         let measurement = runtime.measurement();
+        let (tried, why_not) = match runtime {
+            AskedRuntime::Measured(_) => (None, None),
+            AskedRuntime::Started(probe) => match try_file(&*probe.host, origin, limits) {
+                Ok(tried) => (Some(tried), None),
+                Err(why) => (None, Some(why)),
+            },
+        };
+        // A whole model that was tried says more than its nodes.
+        let probes = tried.as_ref().is_none_or(|tried| tried.result == TriedResult::Loads);
         let kind = |(kind, group): (&NodeKind, &NodeGroup)| {
-            let answer = runtime.answer(kind, group.id, origin);
+            let answer = match &tried {
+                Some(tried) if tried.result == TriedResult::Runs => probed(NodeVerdict::Runs, None),
+                _ => runtime.answer(kind, group.id, origin, probes),
+            };
             KindReport {
                 kind: kind.to_string(),
                 settings: kind.settings.to_string(),
@@ -234,20 +263,35 @@ impl RuntimeReport {
             date: measurement.and_then(Measurement::date).map(str::to_owned),
             platform: measurement.and_then(Measurement::platform).map(str::to_owned),
             started,
-            verdict: if refused.is_some() { RuntimeVerdict::WillNotLoad } else { worst },
-            refused,
+            verdict: match &tried {
+                Some(tried) => tried_verdict(tried.result, worst),
+                None if refused.is_some() => RuntimeVerdict::WillNotLoad,
+                None => worst,
+            },
+            refused: refused.filter(|_| tried.is_none()),
+            tried,
+            not_tried: why_not,
             kinds,
         }
     }
 
     /// Summarizes the report in one line, the cause first.
     pub fn line(&self) -> String {
+        let started = self.started.as_ref().filter(|started| **started != self.version);
+        if let Some(TriedModel { result, message }) = self.tried.as_ref().filter(|it| it.result != TriedResult::Loads) {
+            let version = started.unwrap_or(&self.version);
+            let hint = match result {
+                TriedResult::Runs | TriedResult::RunsUncompared => "",
+                _ => "; `trace MODEL --runtime NAME` finds the node",
+            };
+            let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+            return format!("{} {version}: {} (tried){message}{hint}", self.runtime, self.verdict);
+        }
         let cause = self.refused.clone().or_else(|| {
             let worst = self.kinds.first().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues)?;
             let types = worst.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
             Some(format!("{}{types}: {}", worst.first, worst.says()))
         });
-        let started = self.started.as_ref().filter(|started| **started != self.version);
         let started = started.map(|started| format!(" (probed on {started})")).unwrap_or_default();
         let name = format!("{} {}{started}: {}", self.runtime, self.version, self.verdict);
         cause.map_or(name.clone(), |cause| format!("{name}: {cause}"))
@@ -323,6 +367,28 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
             None => format!("opset {opset} of {domain}, a domain that it does not accept"),
         })
     })
+}
+
+/// Tries the whole file of a model on a runtime. `Err` has the reason why there is no result.
+fn try_file(host: &dyn Host, origin: &Origin<'_>, limits: &Limits) -> Result<TriedModel, String> {
+    let length = usize::try_from(origin.file.len()).ok().filter(|length| *length <= limits.bytes);
+    let mut bytes = vec![0; length.ok_or("the file is larger than the memory limit")?];
+    origin.file.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
+    let folder = origin.home.map(|home| if home.as_os_str().is_empty() { Path::new(".") } else { home });
+    try_model(host, &bytes.into(), folder, limits)
+}
+
+/// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says
+/// that the model does not load.
+fn tried_verdict(result: TriedResult, of_nodes: RuntimeVerdict) -> RuntimeVerdict {
+    match result {
+        TriedResult::Runs | TriedResult::RunsUncompared => RuntimeVerdict::Runs,
+        TriedResult::Loads if of_nodes == RuntimeVerdict::WillNotLoad => RuntimeVerdict::Loads,
+        TriedResult::Loads => of_nodes.max(RuntimeVerdict::Loads),
+        TriedResult::Wrong | TriedResult::Crashes => RuntimeVerdict::WrongSomewhere,
+        TriedResult::Fails => RuntimeVerdict::FailsWhenRun,
+        TriedResult::WillNotLoad => RuntimeVerdict::WillNotLoad,
+    }
 }
 
 const fn runtime_verdict(verdict: NodeVerdict) -> RuntimeVerdict {

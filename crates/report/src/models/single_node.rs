@@ -1,6 +1,7 @@
 //! Single-node models: a node extracted from a model, to reproduce its behaviour on any runtime.
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use onnx_conformance_check::Source;
 use onnx_conformance_check::facts::ValueFact;
@@ -28,6 +29,8 @@ pub(super) struct Origin<'a> {
     pub(super) inferred: &'a Inferred<'a>,
     /// The file, to read the elements of tensors that the scan skipped.
     pub(super) file: &'a dyn Source,
+    /// The file's folder, which has its external data; `None` for a model in memory.
+    pub(super) home: Option<&'a Path>,
 }
 
 /// Reason why a node cannot be extracted.
@@ -225,7 +228,7 @@ fn described(name: &str, fact: &ValueFact, role: &'static str) -> Result<ValueIn
 }
 
 /// Returns the names that a node reads: its inputs, and the outer names that its subgraphs use.
-fn names_read(node: &NodeProto) -> Vec<String> {
+pub(super) fn names_read(node: &NodeProto) -> Vec<String> {
     let mut names = Vec::new();
     push_names_read(node, &mut vec![HashSet::new()], &mut names);
     let mut seen = BTreeSet::new();

@@ -1,0 +1,18 @@
+//! Search for the nodes of a model that a runtime computes differently.
+
+mod accuracy;
+mod answer;
+mod divided;
+mod error;
+mod reference;
+mod search;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub use answer::{CaseFiles, Fault, Trace, TraceOutcome, Traced};
+pub use error::TraceError;
+pub use reference::Reference;
+pub use search::{TraceQuestion, trace_model};
+pub(super) use whole::try_model;
+pub use whole::{TriedModel, TriedResult};

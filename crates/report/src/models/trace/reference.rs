@@ -1,0 +1,122 @@
+//! The runtime whose values are taken as correct.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use onnx_conformance_cases::case::FolderData;
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::executor::{RunError, Step, run_traced};
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::kernels::framework::error::KernelError;
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+use onnx_conformance_subject::{Ended, Host, Request};
+
+use crate::models::trace::error::TraceError;
+
+/// The runtime whose values are taken as correct.
+#[derive(Clone, Copy)]
+pub enum Reference<'a> {
+    /// The built-in executor, with this number of bytes.
+    Builtin(usize),
+    /// Another runtime.
+    Host(&'a dyn Host),
+}
+
+/// Types of values by name.
+pub(super) type Types = BTreeMap<String, ValueType>;
+
+/// Values of the main graph that a run computed.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The types of all values.
+    pub(super) types: Types,
+    /// All values; `None` if they take more than `bytes`.
+    pub(super) values: Option<BTreeMap<String, Value>>,
+    /// Remaining bytes.
+    pub(super) bytes: usize,
+}
+
+impl Seen {
+    fn add(&mut self, name: &str, value: &Value) {
+        self.types.insert(name.to_owned(), value.value_type());
+        let left = self.bytes.checked_sub(value.size());
+        self.bytes = left.unwrap_or(0);
+        match (&mut self.values, left) {
+            (Some(values), Some(_)) => drop(values.insert(name.to_owned(), value.clone())),
+            _ => self.values = None,
+        }
+    }
+}
+
+impl Reference<'_> {
+    /// Name of the reference with its version.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Reference::Builtin(_) => "the built-in executor".to_owned(),
+            Reference::Host(host) => {
+                let declaration = host.declaration();
+                format!("{} {}", declaration.name, declaration.version)
+            }
+        }
+    }
+
+    /// Runs a model and returns the requested outputs. The built-in executor adds each value of the main graph to
+    /// `seen`.
+    pub(super) fn run(
+        &self,
+        request: &Request<'_>,
+        deadline: &Deadline,
+        seen: &mut Seen,
+    ) -> Result<Vec<Value>, TraceError> {
+        let failed = |message: String| TraceError::Reference { name: self.name(), message };
+        match self {
+            Reference::Builtin(bytes) => run_builtin(request, deadline, *bytes, seen).map_err(|error| match error {
+                TraceError::NotAModel(message) => failed(message),
+                other => other,
+            }),
+            Reference::Host(host) => host.run(request).ended.into_values().map_err(|ended| match ended {
+                Ended::Timeout(_) if deadline.is_over() => TraceError::Late,
+                other => failed(other.message().to_owned()),
+            }),
+        }
+    }
+}
+
+/// Runs a model on the built-in executor. A model that does not run is [`TraceError::NotAModel`].
+fn run_builtin(
+    request: &Request<'_>,
+    deadline: &Deadline,
+    bytes: usize,
+    seen: &mut Seen,
+) -> Result<Vec<Value>, TraceError> {
+    let external = FolderData::new(request.folder, deadline.clone());
+    let loading = LoadLimits { deadline: deadline.clone(), bytes };
+    let limit = |message: String| if deadline.is_over() { TraceError::Late } else { TraceError::Memory(message) };
+    let model = read_model(request.model.clone(), &external, &loading).map_err(|error| match error {
+        ModelError::Limit(_) => limit(error.to_string()),
+        _ => TraceError::NotAModel(error.to_string()),
+    })?;
+    let inputs = request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+    let limits = ExecutionLimits { deadline: deadline.clone(), bytes, ..ExecutionLimits::default() };
+    let all = Mutex::new(std::mem::take(seen));
+    let step = |step: &Step<'_>| {
+        if step.depth == 0 {
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            for (name, value) in step.node.outputs.iter().zip(step.outputs) {
+                if let Some(value) = value {
+                    all.add(name, value);
+                }
+            }
+        }
+    };
+    let ran = run_traced(&model, inputs, limits, &step);
+    *seen = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ran.map_err(|error| match &error {
+        RunError::Kernel(kernel) if matches!(kernel.root(), KernelError::Limit(_) | KernelError::Deadline) => {
+            limit(error.to_string())
+        }
+        _ => TraceError::NotAModel(error.to_string()),
+    })
+}

@@ -1,0 +1,282 @@
+//! A whole model on a runtime: loaded, run on generated inputs, and compared with the built-in executor.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onnx_conformance_cases::case::{Named, external_locations};
+use onnx_conformance_check::Limits;
+use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
+use onnx_conformance_reference::value::Value;
+use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
+use serde::Serialize;
+
+use crate::models::comparison::{Steps, difference, requested_output};
+use crate::models::generated_inputs::InputPlan;
+use crate::models::trace::divided::DividedModel;
+
+/// Draws of the inputs; the last one has special values.
+const DRAWS: [usize; 2] = [0, 2];
+
+/// Time limit of a run on the built-in executor.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Maximum number of bytes of a requested output whose value is unknown.
+const UNKNOWN_OUTPUT: u64 = 1 << 28;
+
+/// Result of trying a whole model on a runtime.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TriedModel {
+    /// The result.
+    pub result: TriedResult,
+    /// Message of the runtime, or the first difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Kind of result of trying a whole model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriedResult {
+    /// The outputs agree with those of the built-in executor.
+    Runs,
+    /// It gives outputs, which the built-in executor cannot compute.
+    RunsUncompared,
+    /// It is loaded. It fails on generated inputs, which may not fit.
+    Loads,
+    /// The outputs differ.
+    Wrong,
+    /// It is loaded, and fails on inputs on which the built-in executor runs it.
+    Fails,
+    /// The runtime ends without an answer.
+    Crashes,
+    /// It is not loaded.
+    WillNotLoad,
+}
+
+impl TriedModel {
+    fn new(result: TriedResult, message: impl Into<Option<String>>) -> TriedModel {
+        TriedModel { result, message: message.into() }
+    }
+}
+
+/// Runs a whole model on a runtime. `Err` has the reason why there is no result.
+pub(in crate::models) fn try_model(
+    host: &dyn Host,
+    bytes: &Bytes,
+    folder: Option<&Path>,
+    limits: &Limits,
+) -> Result<TriedModel, String> {
+    let model = decode::model(bytes.clone()).map_err(|error| error.to_string())?;
+    let graph = model.graph.as_ref().ok_or("the model has no graph")?;
+    let divided = DividedModel::new(&model).ok_or("the model has no nodes")?;
+    // A host copies the files of a folder.
+    let folder = folder.filter(|_| !external_locations(&model).is_empty());
+    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits };
+    let plan = InputPlan::new(graph);
+    let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
+    let result = whole.compared(&inputs, &expected);
+    for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
+        let Ok(inputs) = plan.inputs(way, draw, limits) else { continue };
+        let Ok(expected) = whole.expected(&inputs) else { continue };
+        let other = whole.compared(&inputs, &expected);
+        if other.result != TriedResult::Runs {
+            return Ok(other);
+        }
+    }
+    Ok(result)
+}
+
+/// Inputs on which the built-in executor runs a model, with its outputs.
+struct Fitting {
+    /// The way to generate them.
+    way: usize,
+    inputs: Vec<Named>,
+    expected: Vec<Value>,
+}
+
+/// A model to try on a runtime.
+struct Whole<'a> {
+    host: &'a dyn Host,
+    bytes: &'a Bytes,
+    folder: Option<&'a Path>,
+    graph: &'a GraphProto,
+    divided: &'a DividedModel<'a>,
+    limits: &'a Limits,
+}
+
+impl Whole<'_> {
+    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
+    fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
+        for way in 0..plan.ways() {
+            let inputs = plan.inputs(way, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
+            match self.expected(&inputs) {
+                Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
+                // Other sizes do not help.
+                Err(Ended::Answered(Response::Unsupported { .. } | Response::Error { phase: Phase::Load, .. })) => {
+                    break;
+                }
+                Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => return Err(message),
+                Err(_) => {}
+            }
+            if self.limits.deadline.is_over() {
+                return Err("no inputs that fit were found in time".to_owned());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs the model on the built-in executor.
+    fn expected(&self, inputs: &[Named]) -> Result<Vec<Value>, Ended> {
+        let builtin = Builtin::new(TIMEOUT).with_memory(self.limits.bytes);
+        builtin.run(&self.request(inputs, &[])).ended.into_values()
+    }
+
+    /// Runs the model on the runtime, and compares its outputs.
+    fn compared(&self, inputs: &[Named], expected: &[Value]) -> TriedModel {
+        let names = self.graph.output.iter().map(ValueInfoProto::name);
+        let outputs: Vec<Output> =
+            names.clone().zip(expected).map(|(name, value)| requested_output(name, value)).collect();
+        let actual = match self.run(inputs, &outputs) {
+            Ok(actual) => actual,
+            Err((result, message)) => return TriedModel::new(result, message),
+        };
+        let nodes: Vec<usize> = (0..self.divided.len()).collect();
+        let random = self.divided.random_values(&nodes);
+        let steps = Steps::of_nodes(self.graph.node.iter());
+        let different = names.zip(expected.iter().zip(&actual)).find_map(|(name, (expected, actual))| {
+            let message = if random.contains(name) {
+                let (expected, actual) = (expected.value_type(), actual.value_type());
+                (expected != actual).then(|| format!("expected {expected}, got {actual}"))
+            } else {
+                difference(expected, actual, steps)
+            };
+            message.map(|message| format!("output '{name}': {message}"))
+        });
+        match different {
+            Some(message) => TriedModel::new(TriedResult::Wrong, message),
+            None => TriedModel::new(TriedResult::Runs, None),
+        }
+    }
+
+    /// Runs a model that the built-in executor does not run.
+    fn uncompared(&self, plan: &InputPlan<'_>) -> Result<TriedModel, String> {
+        let inputs = plan.inputs(0, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
+        let output = |output: &ValueInfoProto| {
+            let declared = output.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
+            let declared = declared.ok_or_else(|| format!("output '{}' has no type", output.name()))?;
+            Ok(Output::new(output.name(), declared, UNKNOWN_OUTPUT))
+        };
+        let outputs: Vec<Output> = self.graph.output.iter().map(output).collect::<Result<_, String>>()?;
+        Ok(match self.run(&inputs, &outputs) {
+            Ok(_) => {
+                let message = "the built-in executor does not run it, so the result is not compared".to_owned();
+                TriedModel::new(TriedResult::RunsUncompared, message)
+            }
+            Err((TriedResult::Fails, message)) => {
+                let message = format!("it fails on generated inputs, which may not fit: {message}");
+                TriedModel::new(TriedResult::Loads, message)
+            }
+            Err((result, message)) => TriedModel::new(result, message),
+        })
+    }
+
+    /// Runs the model on the runtime.
+    fn run(&self, inputs: &[Named], outputs: &[Output]) -> Result<Vec<Value>, (TriedResult, String)> {
+        let Ran { ended, flaky, .. } = self.host.run(&self.request(inputs, outputs));
+        if let Some(message) = flaky {
+            return Err((TriedResult::Crashes, format!("in one of two runs: {message}")));
+        }
+        ended.into_values().map_err(|ended| {
+            let result = match &ended {
+                Ended::Answered(Response::Error { phase: Phase::Run, .. }) => TriedResult::Fails,
+                Ended::Answered(_) => TriedResult::WillNotLoad,
+                Ended::Timeout(_) | Ended::OutOfMemory(_) | Ended::Crash(_) | Ended::ProtocolError(_) => {
+                    TriedResult::Crashes
+                }
+            };
+            (result, ended.message().to_owned())
+        })
+    }
+
+    fn request<'b>(&'b self, inputs: &'b [Named], outputs: &'b [Output]) -> Request<'b> {
+        Request { id: "check", model: self.bytes, folder: self.folder, inputs, outputs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::proto::Message as _;
+    use onnx_conformance_subject::Declaration;
+
+    use super::*;
+
+    /// Ends a run given as the outputs of the built-in executor.
+    struct Tampered(fn(Ended) -> Ended);
+
+    impl Host for Tampered {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("tampered", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            self.0(Builtin::new(TIMEOUT).run(request).ended).into()
+        }
+    }
+
+    fn tried(text: &str, tamper: fn(Ended) -> Ended) -> Result<TriedModel, String> {
+        let bytes = parse_model(text).unwrap().encode_to_vec().into();
+        try_model(&Tampered(tamper), &bytes, None, &Limits::default())
+    }
+
+    fn result(text: &str, tamper: fn(Ended) -> Ended) -> TriedResult {
+        tried(text, tamper).unwrap().result
+    }
+
+    const MODEL: &str = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, M] x, float[7, 5] w) => (float[N, 5] y) {
+        a = MatMul (x, w)
+        y = Exp (a)
+    }"#;
+
+    const FOREIGN: &str = r#"<ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]> g (float[N] x) => (float[N] y) {
+        a = com.microsoft.FastGelu (x)
+        y = Relu (a)
+    }"#;
+
+    fn no_outputs(_: Ended) -> Ended {
+        Ended::Answered(Response::outputs(Vec::new()))
+    }
+
+    #[test]
+    fn the_end_of_a_whole_model_is_the_result() {
+        assert_eq!(tried(MODEL, |ended| ended), Ok(TriedModel { result: TriedResult::Runs, message: None }));
+        let load = |_| Ended::Answered(Response::load_error("no"));
+        assert_eq!(tried(MODEL, load), Ok(TriedModel::new(TriedResult::WillNotLoad, "no".to_owned())));
+        assert_eq!(result(MODEL, |_| Ended::Answered(Response::run_error("no"))), TriedResult::Fails);
+        assert_eq!(result(MODEL, |_| Ended::Crash("died".to_owned())), TriedResult::Crashes);
+        let doubled = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let floats: Vec<f64> = tensor.floats().into_iter().map(|value| value * 2.0).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        let wrong = tried(MODEL, doubled).unwrap();
+        assert!(wrong.result == TriedResult::Wrong && wrong.message.unwrap().starts_with("output 'y': "));
+    }
+
+    #[test]
+    fn a_model_with_other_operators_is_loaded_and_run_without_a_comparison() {
+        assert_eq!(result(FOREIGN, no_outputs), TriedResult::RunsUncompared);
+        assert_eq!(result(FOREIGN, |_| Ended::Answered(Response::run_error("shapes"))), TriedResult::Loads);
+        assert_eq!(result(FOREIGN, |_| Ended::Answered(Response::load_error("no"))), TriedResult::WillNotLoad);
+    }
+
+    #[test]
+    fn a_model_without_ranks_has_no_result() {
+        let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[] x) => (float[] y) { y = Relu (x) }"#;
+        assert!(tried(text, |ended| ended).is_err_and(|why| why.contains("no declared rank")));
+    }
+}

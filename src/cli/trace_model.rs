@@ -1,0 +1,251 @@
+//! `trace MODEL --runtime NAME`: finds the first nodes of a model that a runtime computes differently.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use bytes::Bytes;
+use clap::Args;
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_check::infer::{BodyId, infer_facts};
+use onnx_conformance_check::scan::scan;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, decode};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_report::models::{
+    InputPlan, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TrialInputs, trace_model,
+};
+use onnx_conformance_subject::{Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
+
+use crate::cli::case_folder::{check_new, write_folder};
+use crate::cli::input_files::{folders_of_inputs, inputs_in_folder};
+use crate::cli::limits::Allowance;
+use crate::cli::print;
+use crate::cli::runtime::{BUILTIN, RuntimeOptions};
+use crate::cli::usage::Usage;
+
+/// Number of draws of generated inputs, of which one has special values: outputs may agree by chance.
+const DRAWS: usize = 3;
+
+/// Options for a model file.
+#[derive(Debug, Args)]
+pub(crate) struct SearchOptions {
+    /// Of a model: find the first node that this runtime computes differently; a name or command line as for `run`
+    #[arg(long, value_name = "NAME|COMMAND")]
+    pub(crate) runtime: Option<String>,
+
+    /// Runtime whose values are taken as correct
+    #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
+    against: String,
+
+    /// Inputs of the model instead of generated ones: `input_0.pb` and so on, in this folder or in its subfolders
+    #[arg(long, value_name = "DIR")]
+    inputs: Option<PathBuf>,
+
+    /// Write the nodes that differ to this new folder, as a case folder of ONNX with a text for an issue
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl SearchOptions {
+    /// Returns true if an option is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.runtime.is_some() || self.has_reference() || self.inputs.is_some() || self.output.is_some()
+    }
+
+    /// Returns true if the values of another runtime than the built-in executor are taken as correct.
+    pub(crate) fn has_reference(&self) -> bool {
+        self.against != BUILTIN
+    }
+}
+
+/// Returns the folder of a model file.
+pub(crate) fn home(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the first inputs of a model: those of `--inputs`, or generated ones on which the built-in executor runs it.
+pub(crate) fn first_inputs(
+    path: &Path,
+    model: &Bytes,
+    options: &SearchOptions,
+    allowance: &Allowance,
+) -> anyhow::Result<TrialInputs> {
+    let decoded = decoded(path, model)?;
+    let source = InputSource::new(path, model, graph(path, &decoded)?, options, allowance)?;
+    source.trial(0)?.with_context(|| format!("{}: there are no inputs", path.display()))
+}
+
+/// Finds the first nodes of a model that a runtime computes differently, and prints them.
+pub(crate) fn search(path: &Path, options: &SearchOptions, allowance: Allowance) -> anyhow::Result<u8> {
+    let Some(runtime) = &options.runtime else { bail!(Usage("--runtime is missing".to_owned())) };
+    if let Some(output) = &options.output {
+        check_new(output)?;
+    }
+    let bytes = allowance.read(path)?;
+    let model = decoded(path, &bytes)?;
+    let graph = graph(path, &model)?;
+    let stop = stopped_by_interrupt();
+    let host = started(runtime, &allowance, &stop)?;
+    let other = if options.has_reference() { Some(started(&options.against, &allowance, &stop)?) } else { None };
+    let source = InputSource::new(path, &bytes, graph, options, &allowance)?;
+    let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", path.display()))?;
+    for number in 1.. {
+        let (name, inputs) = &trial;
+        let question = TraceQuestion {
+            model: &bytes,
+            folder: Some(home(path)),
+            inputs,
+            runtime: &*host,
+            reference: match &other {
+                Some(other) => Reference::Host(&**other),
+                None => Reference::Builtin(allowance.memory()),
+            },
+            types: if other.is_some() { inferred_types(&bytes, &allowance) } else { BTreeMap::new() },
+            deadline: allowance.deadline(),
+            bytes: allowance.memory(),
+        };
+        let trace = trace_model(&question).map_err(|error| explained(path, name, error, &allowance, source.is_given()));
+        if let Some(StopReason::Failed(reason)) = stop.reason() {
+            bail!("{reason}; the search cannot go on");
+        }
+        if stop.is_set() {
+            print::note("stopped before the search ended");
+            return Ok(exit::INTERRUPTED);
+        }
+        let trace = trace?;
+        let next = if trace.is_same() { source.trial(number)? } else { None };
+        let Some(next) = next else {
+            let inputs = if number > 1 && trace.is_same() { format!("{number} sets of inputs") } else { name.clone() };
+            return report(path, &inputs, &trace, options);
+        };
+        trial = next;
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Prints the result, and writes the nodes that differ.
+fn report(path: &Path, inputs: &str, trace: &Trace, options: &SearchOptions) -> anyhow::Result<u8> {
+    print::line(&escape::line(&format!("{}, {inputs}", path.display())))?;
+    for text in trace.text().lines() {
+        print::line(&escape::line(text))?;
+    }
+    match (&trace.outcome, &options.output) {
+        (TraceOutcome::Found(found), Some(folder)) => {
+            let runtime = options.runtime.as_deref().unwrap_or_default();
+            // The path of an adapter's folder means nothing elsewhere, but its last part is the name of the adapter.
+            let is_path = !runtime.contains(char::is_whitespace);
+            let runtime = if is_path { runtime.rsplit('/').next().unwrap_or(runtime) } else { runtime };
+            let runtime = RuntimeOptions::plain(runtime, std::time::Duration::ZERO).as_arguments();
+            let command = format!("onnx-conformance trace model.onnx{runtime} --inputs test_data_set_0");
+            let files = found.files(trace, Some(home(path)), &command);
+            write_folder(folder, &files, home(path))?;
+            print::line(&escape::line(&format!("wrote {}", folder.display())))?;
+        }
+        (TraceOutcome::Found(_), None) => {
+            print::line("-o DIR writes the nodes with these values as a case folder, with a text for an issue")?;
+        }
+        (_, Some(_)) => print::line("nothing was written: there are no nodes to write")?,
+        (_, None) => {}
+    }
+    Ok(if trace.is_same() { exit::SUCCESS } else { exit::REGRESSION })
+}
+
+/// Starts a runtime.
+fn started(runtime: &str, allowance: &Allowance, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
+    let host = RuntimeOptions::plain(runtime, allowance.time_left()).open_trusted(stop);
+    host.with_context(|| format!("cannot start {runtime}"))
+}
+
+fn decoded(path: &Path, bytes: &Bytes) -> anyhow::Result<ModelProto> {
+    decode::model(bytes.clone()).map_err(|error| anyhow!("{} is not a model: {error}", path.display()))
+}
+
+fn graph<'a>(path: &Path, model: &'a ModelProto) -> anyhow::Result<&'a GraphProto> {
+    model.graph.as_ref().with_context(|| format!("{}: the model has no graph", path.display()))
+}
+
+/// Returns the inferred types of the values of the main graph.
+fn inferred_types(bytes: &Bytes, allowance: &Allowance) -> BTreeMap<String, ValueType> {
+    let limits = allowance.limits();
+    let Ok(scan) = scan(&bytes[..], &limits) else { return BTreeMap::new() };
+    let inferred = infer_facts(&scan.model, &limits);
+    let nodes = scan.model.graph.iter().flat_map(|graph| &graph.node);
+    let types = nodes.flat_map(|node| &node.output).filter_map(|name| {
+        let fact = inferred.value(BodyId::MAIN, name)?;
+        Some((name.clone(), fact.value_type.clone()?))
+    });
+    types.collect()
+}
+
+/// Adds the file, the inputs and the way out to an error.
+fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance, is_given: bool) -> anyhow::Error {
+    let name = path.display();
+    match error {
+        TraceError::Late | TraceError::Memory(_) => allowance.limit_error(&format!("{name} was not traced ({error})")),
+        TraceError::Reference { .. } if !is_given => anyhow!("{name}: {error}; give inputs that fit with --inputs"),
+        TraceError::Reference { .. } => anyhow!("{name}, inputs of {inputs}: {error}"),
+        error => anyhow!("{name}: {error}"),
+    }
+}
+
+/// Inputs of a model: from folders, or generated.
+struct InputSource<'a> {
+    plan: InputPlan<'a>,
+    /// The way to generate inputs on which the built-in executor runs the model.
+    way: usize,
+    folders: Vec<PathBuf>,
+    allowance: &'a Allowance,
+}
+
+impl<'a> InputSource<'a> {
+    fn new(
+        path: &Path,
+        model: &Bytes,
+        graph: &'a GraphProto,
+        options: &SearchOptions,
+        allowance: &'a Allowance,
+    ) -> anyhow::Result<InputSource<'a>> {
+        let plan = InputPlan::new(graph);
+        let folders = options.inputs.as_deref().map(folders_of_inputs).transpose()?.unwrap_or_default();
+        let mut source = InputSource { plan, way: 0, folders, allowance };
+        // Other inputs do not help a model that does not load.
+        let fits = |way: usize| {
+            let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else { return Some(way) };
+            let request = Request { id: "trace", model, folder: Some(home(path)), inputs: &inputs, outputs: &[] };
+            let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
+            match builtin.run(&request).ended.into_values() {
+                Ok(_) => Some(way),
+                Err(Ended::Answered(Response::Error { phase: Phase::Run, .. })) => None,
+                Err(_) => Some(0),
+            }
+        };
+        // If none fits, the first one gives the error.
+        if source.folders.is_empty() && source.plan.ways() > 1 {
+            source.way = (0..source.plan.ways()).find_map(fits).unwrap_or(0);
+        }
+        Ok(source)
+    }
+
+    fn is_given(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    /// Returns the inputs of a run by its number; `None` after the last one.
+    fn trial(&self, number: usize) -> anyhow::Result<Option<TrialInputs>> {
+        if let Some(folder) = self.folders.get(number) {
+            return inputs_in_folder(folder, self.plan.wanted()).map(Some);
+        }
+        let is_generated = self.folders.is_empty() && number < DRAWS;
+        if !is_generated || (number > 0 && self.plan.wanted().is_empty()) {
+            return Ok(None);
+        }
+        let inputs: Vec<Named> = self
+            .plan
+            .inputs(self.way, number, &self.allowance.limits())
+            .map_err(|error| anyhow!("{error}; provide inputs with --inputs"))?;
+        Ok(Some((format!("generated input {number}"), inputs)))
+    }
+}
