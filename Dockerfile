@@ -13,7 +13,7 @@ RUN python3 python/stage.py && maturin build --release --locked --out /wheels
 FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 COPY --from=build /wheels /wheels
 ARG RUNTIME=onnxruntime
-RUN pip install --no-cache-dir /wheels/*.whl ${RUNTIME} && rm -rf /wheels
+RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[adapters]" ${RUNTIME} && rm -rf /wheels
 # Models of others run as a user who owns nothing.
 RUN useradd --create-home --uid 10001 onnx
 WORKDIR /data

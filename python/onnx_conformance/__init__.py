@@ -1,44 +1,90 @@
-"""onnx-conformance for Python: the program, its adapters, and a helper for pytest.
+"""onnx-conformance for Python: checks and converts models, starts the program and its adapters, and has a helper for pytest.
 
-`python -m onnx_conformance` is the command line; `onnx_conformance.pytest` makes the cases tests of a backend.
+    import onnx_conformance
+
+    report = onnx_conformance.check("model.onnx", runtime="onnxruntime")
+    older = onnx_conformance.convert("model.onnx", opset=13).model
+
+`check` and `convert` need no other package. `python -m onnx_conformance` is the command line. `onnx_conformance.pytest` makes the
+cases tests of a backend; it and the adapters need the packages of `onnx-conformance[adapters]`.
 """
 
-import os
-import shutil
-import sys
-import sysconfig
-from pathlib import Path
+from __future__ import annotations
 
-__all__ = ["adapters", "environment", "program"]
+from typing import TYPE_CHECKING
 
-NAME = "onnx-conformance.exe" if os.name == "nt" else "onnx-conformance"
+from .api import Model, check, check_all, convert
+from .errors import (
+    ConformanceError,
+    MissingPackageError,
+    ModelNotFoundError,
+    NotAModelError,
+    NotConvertedError,
+    ProgramNotFoundError,
+    UsageError,
+)
+from .process import adapters, environment, program
+from .reports import (
+    Conversion,
+    Facts,
+    Finding,
+    Kind,
+    Need,
+    Node,
+    Placed,
+    Report,
+    Runtime,
+    SavedNode,
+    Target,
+    Value,
+    Verification,
+)
+
+if TYPE_CHECKING:
+    __version__: str
+
+__all__ = [
+    "ConformanceError",
+    "Conversion",
+    "Facts",
+    "Finding",
+    "Kind",
+    "MissingPackageError",
+    "Model",
+    "ModelNotFoundError",
+    "Need",
+    "Node",
+    "NotAModelError",
+    "NotConvertedError",
+    "Placed",
+    "ProgramNotFoundError",
+    "Report",
+    "Runtime",
+    "SavedNode",
+    "Target",
+    "UsageError",
+    "Value",
+    "Verification",
+    "__version__",
+    "adapters",
+    "check",
+    "check_all",
+    "convert",
+    "environment",
+    "program",
+]
 
 
-def program():
-    """The path of the program that this package was installed with, or of one on PATH.
+def __getattr__(name: str) -> str:
+    """The version of the installed package, which is that of its program. The metadata is read when it is asked for."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
 
-    Raises `FileNotFoundError` where there is none.
-    """
-    schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
-    scripts = [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
-    # `pip install --target DIR` puts programs into DIR/bin.
-    scripts.append(Path(__file__).resolve().parent.parent / "bin")
-    for folder in scripts:
-        if (folder / NAME).is_file():
-            return str(folder / NAME)
-    found = shutil.which(NAME)
-    if found:
-        return found
-    searched = ", ".join(map(str, scripts))
-    raise FileNotFoundError(f"{NAME} is neither in {searched} nor on PATH; install it with `{sys.executable} -m pip install onnx-conformance`")
+    try:
+        return version("onnx-conformance")
+    except PackageNotFoundError:
+        # The sources, without an installation.
+        from .process import program_version
 
-
-def adapters():
-    """The folder of the adapters that come with the program; nothing where they were not installed with it."""
-    folder = Path(program()).resolve().parent.parent / "share" / "onnx-conformance" / "adapters"
-    return folder if folder.is_dir() else None
-
-
-def environment():
-    """The environment for the program: its adapters run in this Python unless the environment names another."""
-    return {"ONNX_CONFORMANCE_PYTHON": sys.executable, **os.environ}
+        return program_version()

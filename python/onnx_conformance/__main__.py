@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 
-from onnx_conformance import environment, program
+from .process import environment, program
 
 
-def main():
+def main() -> None:
     try:
         command = [program(), *sys.argv[1:]]
     except FileNotFoundError as error:

@@ -13,24 +13,43 @@ The cases run in processes of their own behind the adapter protocol, those of an
 is checked. So a crash fails one test and ends no other, and outputs are judged by the rules of the suite.
 """
 
+from __future__ import annotations
+
+import importlib.util
 import json
+import os
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-from onnx_conformance import adapters, environment, program
+from .errors import MissingPackageError
+from .process import adapters, environment, program
 
 __all__ = ["Cases", "backend"]
 
 # The exit code of a selection that holds no case; those above mean that nothing could be run.
 NOTHING_SELECTED = 3
 
+# The packages of the extra `adapters`.
+PACKAGES = ("onnx", "numpy", "ml_dtypes")
 
-def backend(name):
-    """The command line that puts an `onnx.backend.base.Backend`, named as `MODULE` or `MODULE:CLASS`, behind the adapter protocol."""
+
+def backend(name: str) -> str:
+    """The command line that puts an `onnx.backend.base.Backend`, named as `MODULE` or `MODULE:CLASS`, behind the adapter protocol.
+
+    Raises `MissingPackageError` if a package of `onnx-conformance[adapters]` is not installed.
+    """
+    missing = [package for package in PACKAGES if importlib.util.find_spec(package) is None]
+    if missing:
+        raise MissingPackageError(
+            f"{missing[0]} is not installed, and the adapters need it; "
+            f"`{sys.executable} -m pip install 'onnx-conformance[adapters]'` installs it"
+        )
     folder = adapters()
     if folder is None:
         raise FileNotFoundError(f"the adapters are not installed with {program()}; install the package with pip")
@@ -38,7 +57,7 @@ def backend(name):
     return " ".join(quoted(word) for word in words)
 
 
-def quoted(word):
+def quoted(word: str) -> str:
     return word if word == shlex.quote(word) else f'"{word}"'
 
 
@@ -50,7 +69,15 @@ class Cases:
     `onnx-conformance run`, such as `["--timeout", "10"]`.
     """
 
-    def __init__(self, runtime, filters, *, expectations=None, options=()):
+    def __init__(
+        self,
+        runtime: str,
+        filters: Iterable[str],
+        *,
+        expectations: str | os.PathLike[str] | None = None,
+        options: Iterable[str] = (),
+    ) -> None:
+        filters = list(filters)
         self.runtime = runtime
         self.expectations = Path(expectations).resolve() if expectations else None
         self.options = list(options)
@@ -58,15 +85,15 @@ class Cases:
         if listed.returncode != 0:
             raise ValueError(f"onnx-conformance list {' '.join(filters)}: {listed.stderr.strip() or 'no case is selected'}")
         self.ids = listed.stdout.splitlines()
-        self._results = {}
+        self._results: dict[str, dict[str, Any]] = {}
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.ids)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ids)
 
-    def check(self, case):
+    def check(self, case: str) -> None:
         """Passes, skips the test, or fails it with the message of the case.
 
         A failure that `expectations` lists is an expected failure (`pytest.xfail`); a listed case that passes fails the test, since
@@ -88,14 +115,14 @@ class Cases:
         if result["outcome"] != "pass":
             pytest.skip(said)
 
-    def result(self, case):
+    def result(self, case: str) -> dict[str, Any]:
         """The line of the results file about a case, as a dictionary, with its `verdict`."""
         if case not in self._results:
             group = "/".join(case.split("/")[:2])
             self._run([other for other in self.ids if "/".join(other.split("/")[:2]) == group])
         return self._results[case]
 
-    def _run(self, ids):
+    def _run(self, ids: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             results, junit = Path(folder) / "results.jsonl", Path(folder) / "junit.xml"
             options = ["--from", "-", "--results", str(results), "--report", f"junit={junit}", "--failures", str(Path(folder) / "failures")]
@@ -112,14 +139,14 @@ class Cases:
             raise RuntimeError(f"{missing[0]} has no result: {ran.stderr.strip()}")
         self._results.update((case, {**found[case], "verdict": verdicts[case]}) for case in ids)
 
-    def _call(self, arguments, lines):
+    def _call(self, arguments: Sequence[str], lines: Iterable[str]) -> subprocess.CompletedProcess[str]:
         text = "".join(f"{line}\n" for line in lines)
         return subprocess.run(
             [program(), *arguments], input=text, env=environment(), capture_output=True, text=True, encoding="utf-8", check=False
         )
 
 
-def verdicts_of(junit):
+def verdicts_of(junit: Path) -> dict[str, str]:
     """The verdict of each case in a report for CI services: pass, expected failure, not judged, improvement, or regression."""
     verdicts = {}
     for case in ElementTree.parse(junit).iter("testcase"):
@@ -130,5 +157,5 @@ def verdicts_of(junit):
             verdict = "expected failure" if skipped.get("message", "").startswith("expected") else "not judged"
         else:
             verdict = "pass"
-        verdicts[case.get("name")] = verdict
+        verdicts[case.get("name", "")] = verdict
     return verdicts

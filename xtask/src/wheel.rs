@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use walkdir::WalkDir;
 
 use crate::adapters::VersionsFile;
 use crate::{python, workspace};
@@ -13,8 +14,17 @@ use crate::{python, workspace};
 /// The build tool for wheels.
 const MATURIN: &str = "maturin==1.16.0";
 
-/// Version of pytest to test the helper with.
+/// Version of pytest to test the package and its helper with.
 const PYTEST: &str = "pytest==9.2.0";
+
+/// Checker of the package's type annotations.
+const MYPY: &str = "mypy==2.4.1";
+
+/// The package, whose sources are checked.
+const PACKAGE: &str = "python/onnx_conformance";
+
+/// Tests of the package's functions, and files that they need next to them.
+const API_TESTS: [&str; 3] = ["python/tests", "docs/schema", "docs/python.md"];
 
 /// Runtime to test the wheel with.
 const RUNTIME: &str = "onnxruntime";
@@ -110,7 +120,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     fs::create_dir_all(&folder)?;
     succeed(Command::new(if cfg!(windows) { "python" } else { "python3" }).args(["-m", "venv"]).arg(&venv))?;
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let user = User { programs: programs(&python), folder, wheel: wheel.to_owned() };
+    let user = User { programs: programs(&python), folder };
     user.pip(&[&wheel.display().to_string()])?;
     let program = "onnx-conformance";
     ensure!(user.call(program, &["--version"])?.contains("suite "), "--version names no suite");
@@ -122,6 +132,10 @@ fn try_out(wheel: &Path) -> Result<()> {
         !missing.status.success() && said.contains("pip install onnxruntime"),
         "without the runtime, the message is: {said}"
     );
+    test_api(&user, PYTEST)?;
+    let without = user.output("python", &["-c", "import onnx_conformance.pytest as it; it.backend('some.module')"])?;
+    let said = text_of(&without);
+    ensure!(said.contains("pip install 'onnx-conformance[adapters]'"), "without onnx, the message is: {said}");
     let versions = VersionsFile::read(RUNTIME)?;
     let (_, pins) = versions.newest().context("adapters/onnxruntime/versions.yaml: lists no version")?;
     let pins: Vec<&str> = pins.iter().map(String::as_str).chain([PYTEST]).collect();
@@ -134,7 +148,41 @@ fn try_out(wheel: &Path) -> Result<()> {
     fs::write(user.folder.join("test_conformance.py"), TESTS)?;
     let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_conformance.py"])?;
     ensure!(tests.contains("2 passed"), "output of pytest: {tests}");
-    follow(&user)
+    // Again, with the models of the onnx package.
+    test_api(&user, MYPY)?;
+    let package = workspace::root().join(PACKAGE).display().to_string();
+    for code in ["api", &package] {
+        user.call("python", &["-m", "mypy", "--strict", "--no-incremental", code])?;
+    }
+    follow(&user)?;
+    // The document installs the package by name, which pip finds installed. An index may have another one.
+    let installed = user.call("python", &["-m", "pip", "freeze"])?;
+    let name = wheel.file_name().unwrap_or_default().to_string_lossy();
+    ensure!(installed.contains(&*name), "the document replaced the wheel: {installed}");
+    Ok(())
+}
+
+/// Installs a package, and runs the tests of `check` and `convert`.
+fn test_api(user: &User, package: &str) -> Result<()> {
+    user.pip(&[package])?;
+    let folder = user.folder.join("api");
+    for from in API_TESTS {
+        let from = workspace::root().join(from);
+        let is_tests = from.ends_with("tests");
+        for file in WalkDir::new(&from).sort_by_file_name() {
+            let file = file?;
+            let base = if is_tests { &from } else { from.parent().unwrap_or(&from) };
+            let to = folder.join(file.path().strip_prefix(base)?);
+            if file.file_type().is_dir() {
+                fs::create_dir_all(&to)?;
+            } else {
+                fs::copy(file.path(), &to).with_context(|| to.display().to_string())?;
+            }
+        }
+    }
+    let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "api"])?;
+    ensure!(tests.contains(" passed"), "output of pytest: {tests}");
+    Ok(())
 }
 
 /// Runs the commands of the document verbatim.
@@ -164,7 +212,6 @@ fn follow(user: &User) -> Result<()> {
 struct User {
     programs: PathBuf,
     folder: PathBuf,
-    wheel: PathBuf,
 }
 
 impl User {
@@ -191,13 +238,9 @@ impl User {
     fn command(&self, program: impl Into<OsString>) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = [self.programs.clone()].into_iter().chain(std::env::split_paths(&path));
-        let constraint = self.folder.with_file_name("constraint.txt");
-        // The name means this wheel, even if an index has another one. If the constraint cannot be written, pip fails and reports
-        // it.
-        let _ = fs::write(&constraint, format!("onnx-conformance @ file://{}\n", self.wheel.display()));
         let mut command = Command::new(program.into());
         command.current_dir(&self.folder).env("PATH", std::env::join_paths(paths).unwrap_or(path));
-        command.env("PIP_CONSTRAINT", constraint).env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
+        command.env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
         for name in ["ONNX_CONFORMANCE_ADAPTERS", "ONNX_CONFORMANCE_PYTHON", "ONNX_CONFORMANCE_TESTDATA", "PYTHONPATH"]
         {
             command.env_remove(name);
