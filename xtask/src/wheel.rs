@@ -133,9 +133,14 @@ fn try_out(wheel: &Path) -> Result<()> {
         "without the runtime, the message is: {said}"
     );
     test_api(&user, PYTEST)?;
-    let without = user.output("python", &["-c", "import onnx_conformance.pytest as it; it.backend('some.module')"])?;
-    let said = text_of(&without);
-    ensure!(said.contains("pip install 'onnx-conformance[adapters]'"), "without onnx, the message is: {said}");
+    fs::write(user.folder.join("my_adapter.py"), "import onnx_conformance_adapter\n")?;
+    for (command, arguments) in [
+        ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", ""]),
+        (program, ["smoke", "--runtime", "python my_adapter.py"]),
+    ] {
+        let said = text_of(&user.output(command, &arguments)?);
+        ensure!(said.contains("pip install 'onnx-conformance[adapters]'"), "without onnx, {command} says: {said}");
+    }
     let versions = VersionsFile::read(RUNTIME)?;
     let (_, pins) = versions.newest().context("adapters/onnxruntime/versions.yaml: lists no version")?;
     let pins: Vec<&str> = pins.iter().map(String::as_str).chain([PYTEST]).collect();

@@ -271,6 +271,18 @@ fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
     format!("`{python} -m pip install {packages}` installs what it needs; see {}", readme.display())
 }
 
+/// Packages of the extra `adapters` of the Python package, which adapters in Python share.
+const SHARED_PACKAGES: [&str; 3] = ["onnx", "numpy", "ml_dtypes"];
+
+/// Returns the end of a message of an adapter that is a command line: instructions if a shared package is missing, or nothing.
+pub(crate) fn help_without_package(message: &str) -> &'static str {
+    if SHARED_PACKAGES.iter().any(|package| message.contains(&format!("No module named '{package}'"))) {
+        "; `pip install 'onnx-conformance[adapters]'` installs what adapters in Python share"
+    } else {
+        ""
+    }
+}
+
 /// Lists the existing adapters for a message.
 fn names(adapters: &Adapters) -> String {
     let found = adapters.folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
@@ -314,6 +326,13 @@ mod tests {
         assert_eq!(words(r#"  a 'b c' "d 'e'"f  g\h "" "#).unwrap(), ["a", "b c", "d 'e'f", r"g\h", ""]);
         assert!(matches!(words("a 'b"), Err(LaunchError::Quote(_))));
         assert!(matches!(Launch::find("  ", &in_folder("none")), Err(LaunchError::Empty(_))));
+    }
+
+    #[test]
+    fn a_missing_shared_package_is_named_with_its_installation() {
+        let help = help_without_package("the process ended [stderr: ModuleNotFoundError: No module named 'onnx']");
+        assert!(help.contains("pip install 'onnx-conformance[adapters]'"), "{help}");
+        assert_eq!(help_without_package("No module named 'onnx_conformance_adapter'"), "");
     }
 
     #[test]

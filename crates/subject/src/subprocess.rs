@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::exchange::RequestFiles;
 use crate::exchange_folder::ExchangeFolder;
 use crate::id::CaseId;
+use crate::launch::help_without_package;
 use crate::message::{Answer, Answered, Command, Problem, advice};
 use crate::stderr::masked;
 use crate::worker::{Limits, Worker, WorkerExit};
@@ -105,7 +106,10 @@ impl Subprocess {
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
             WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
             WorkerExit::Stopped => StartError::Stopped,
-            death if launch.folder.is_none() => StartError::Silent { program, message: death.to_string() },
+            death if launch.folder.is_none() => {
+                let message = death.to_string();
+                StartError::Silent { program, message: format!("{message}{}", help_without_package(&message)) }
+            }
             death => StartError::Silent { program, message: format!("{death}; {}", launch.help) },
         })?;
         let mut idle: Vec<Option<Worker>> = (1..options.workers).map(|_| None).collect();
