@@ -157,6 +157,55 @@ fn functions_that_an_opset_does_not_have_are_expanded() {
 }
 
 #[test]
+fn ceil_mode_depends_on_spatial_sizes_only() {
+    let text = |sizes: &str, kernel: i64, stride: i64| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, C, {sizes}] x) => (float[N, C, a] y)
+            {{ y = MaxPool <kernel_shape = [{kernel}], strides = [{stride}], ceil_mode = 1> (x) }}"#
+        )
+    };
+    check(&text("7", 1, 3), 11, &[2, 3, 7], &[]);
+    // A stride of at most the window: the last window never starts in the padding.
+    check(&text("L", 3, 2), 11, &[2, 3, 8], &[]);
+    refused(
+        &text("L", 1, 3),
+        &target(11),
+        "node 0 (MaxPool): the size of axis 2 of input 0, on which ceil_mode depends, is unknown",
+    );
+}
+
+#[test]
+fn allowzero_has_no_effect_where_a_zero_is_the_size_of_the_input() {
+    let text = |entry: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 18]> g (float[N, 4, M] x) => (float[a, b] y) {{
+                n = Shape <start = 0, end = 1> (x) m = Shape <start = 2, end = 3> (x) rest = Constant <value_ints = [-1]> ()
+                four = Constant <value_ints = [4]> () shape = Concat <axis = 0> ({entry}) y = Reshape <allowzero = 1> (x, shape)
+            }}"#
+        )
+    };
+    let model = parse_model(&text("n, rest")).unwrap();
+    let conversion = convert(&model, &target(13)).unwrap();
+    let edit = "attribute allowzero is removed, since an entry of the shape is 0 only where the input has that size";
+    assert!(conversion.edits.iter().any(|it| it.text == edit), "{:?}", conversion.edits);
+    assert_near(&outputs(&model, &[3, 4, 2]), &outputs(&conversion.model, &[3, 4, 2]));
+    let moved = parse_model(&text("m, rest")).unwrap();
+    let refusal = convert(&moved, &target(13)).unwrap_err().to_string();
+    assert!(
+        refusal.contains("entry 0 of the shape is computed at run time and may be 0, a size with allowzero=1"),
+        "{refusal}"
+    );
+    let both = parse_model(&text("n, four, m")).unwrap();
+    assert!(convert(&both, &target(13)).is_ok());
+    let empty = r#"<ir_version: 8, opset_import: ["" : 18]> g (float[0, 4] x) => (float[0, 2] y) <int64[2] shape = {0, 2}>
+        { y = Reshape <allowzero = 1> (x, shape) }"#;
+    assert!(convert(&parse_model(empty).unwrap(), &target(13)).is_ok(), "the input has size 0 on that axis");
+    let zero = empty.replace("float[0, 4] x", "float[4, 0] x");
+    let refusal = convert(&parse_model(&zero).unwrap(), &target(13)).unwrap_err().to_string();
+    assert!(refusal.contains("entry 0 of the shape is 0, a size with allowzero=1"), "{refusal}");
+}
+
+#[test]
 fn nodes_that_cannot_be_converted_are_refused_with_their_place() {
     let text = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x, int64[1] axes) => (float[n] y) { y = ReduceSum <keepdims = 0> (x, axes) }"#;

@@ -1,6 +1,7 @@
 //! Parameters that became inputs: of Pad, Clip, Slice, `TopK`, Reshape, Tile and Split.
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::infer::Size;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
@@ -319,17 +320,54 @@ fn reshape_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// A shape without zeros has the same meaning with and without allowzero.
+/// Removes allowzero if each entry of the shape is other than 0, or the size of the same axis of the input: a 0 there means the
+/// same without it.
 fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "allowzero")?.unwrap_or(0) == 0 {
         return Ok(());
     }
-    if draft.known_ints(1, "shape")?.contains(&0) {
-        return impossible(format!("{} replaces a 0 in the shape by the size of the input", to.version));
+    let (shape, entries) = (draft.fact(0).shape.unwrap_or_default(), shape_entries(draft));
+    let Some(entries) = entries else {
+        return unknown(format!(
+            "the number of entries of the shape is unknown, and with allowzero=1, which {} does not have, a 0 is a size",
+            to.version
+        ));
+    };
+    for (axis, entry) in entries.iter().enumerate() {
+        let is_copied = entry.is_some() && shape.get(axis).and_then(Size::from_dim) == *entry;
+        match entry {
+            Some(entry) if is_copied || entry.is_positive() || entry.value() == Some(-1) => {}
+            Some(entry) if entry.value() == Some(0) => {
+                return impossible(format!(
+                    "entry {axis} of the shape is 0, a size with allowzero=1; {} replaces it by the size of the input",
+                    to.version
+                ));
+            }
+            _ => {
+                return unknown(format!(
+                    "entry {axis} of the shape is computed at run time and may be 0, a size with allowzero=1; {} replaces it \
+                     by the size of the input",
+                    to.version
+                ));
+            }
+        }
     }
     attributes::remove(&mut draft.node, "allowzero");
-    draft.edit("attribute allowzero is removed, since the shape has no 0");
+    let constant = draft.constant(1).is_some();
+    draft.edit(if constant && !entries.contains(&Some(Size::constant(0))) {
+        "attribute allowzero is removed, since the shape has no 0"
+    } else {
+        "attribute allowzero is removed, since an entry of the shape is 0 only where the input has that size"
+    });
     Ok(())
+}
+
+/// The known entries of the shape of a Reshape; `None` if their number is unknown.
+fn shape_entries(draft: &Draft) -> Option<Vec<Option<Size>>> {
+    if let Some(shape) = draft.constant(1) {
+        return Some(shape.indices().into_iter().map(|entry| Some(Size::constant(entry))).collect());
+    }
+    draft.fact(1).elements
 }
 
 /// Replaces tiles and axis by a repeat count for each axis.

@@ -27,17 +27,27 @@ fn check_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     let kernel = get_ints(&draft.node, "kernel_shape")?.unwrap_or_default();
-    let Some(sizes) = draft.fact(0).sizes() else {
-        return unknown("the shape of input 0, on which ceil_mode depends, is unknown");
+    let Some(shape) = draft.fact(0).shape else {
+        return unknown("the rank of input 0, on whose sizes ceil_mode depends, is unknown");
     };
     let list = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
     let (axes, strides, dilations, pads) = (kernel.len(), list("strides")?, list("dilations")?, list("pads")?);
-    for (axis, size) in sizes.iter().skip(2).enumerate() {
+    for (axis, size) in shape.iter().skip(2).enumerate() {
         // i128, so that no product of two attributes overflows.
         let at = |values: &[i64], index: usize, default: i64| i128::from(values.get(index).copied().unwrap_or(default));
         let (stride, begin, end) = (at(&strides, axis, 1).max(1), at(&pads, axis, 0), at(&pads, axes + axis, 0));
-        let size = i128::from(super::axes::as_int(*size));
         let extent = at(&dilations, axis, 1) * (at(&kernel, axis, 1) - 1) + 1;
+        // The last window starts less than a stride after the last one that fits, so before the padding for every size.
+        if stride + end <= extent {
+            continue;
+        }
+        let Dim::Size(size) = size else {
+            return unknown(format!(
+                "the size of axis {} of input 0, on which ceil_mode depends, is unknown",
+                axis + 2
+            ));
+        };
+        let size = i128::from(super::axes::as_int(*size));
         let windows = (size + begin + end - extent).max(0).div_euclid(stride)
             + i128::from((size + begin + end - extent).rem_euclid(stride) != 0)
             + 1;
