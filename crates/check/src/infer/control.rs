@@ -16,6 +16,9 @@ use onnx_conformance_reference::infer::axis_of;
 use onnx_conformance_reference::infer::graphs_of;
 use onnx_conformance_reference::infer::rules;
 
+/// The first opset in which the branches of If may return different shapes.
+const BRANCHES_OF_ANY_SHAPE: i64 = 11;
+
 /// Number of inputs and outputs that a node requires of a subgraph.
 struct Expected {
     inputs: usize,
@@ -108,6 +111,14 @@ impl<'m> Walk<'_, 'm> {
             {
                 let message = format!("output {at} '{name}' is {one} in then_branch, but {two} in else_branch");
                 let edit = "make both branches return the same type";
+                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit));
+            } else if let Some(Contradiction::Shape(one, two)) = contradiction(one, two)
+                && self.bodies.opset(id.body, node.domain()).is_some_and(|opset| opset < BRANCHES_OF_ANY_SHAPE)
+            {
+                let message = format!(
+                    "output {at} '{name}' has shape {one} in then_branch, but {two} in else_branch; If-1 requires one shape"
+                );
+                let edit = format!("import opset {BRANCHES_OF_ANY_SHAPE} or newer");
                 self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit));
             }
         }

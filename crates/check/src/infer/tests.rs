@@ -150,3 +150,26 @@ fn a_loop_body_without_its_condition_is_the_only_finding() {
         "body has 2 inputs, but must have 3: the iteration number, the condition, and one for each carried value";
     assert_eq!(messages, [expected]);
 }
+
+#[test]
+fn branches_return_one_shape_below_opset_11() {
+    let text = |opset: i64, other: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : {opset}]> g (bool c, float[2, 3] x) => (float[a, b] y) {{
+                y = If (c) <
+                    then_branch = then () => (float[a, b] p) {{ p = Transpose <perm = [1, 0]> (x) }},
+                    else_branch = other () => (float[a, b] q) {{ q = {other} (x) }}
+                >
+            }}"#
+        )
+    };
+    let found = "output 0 'y' has shape [3, 2] in then_branch, but [2, 3] in else_branch; If-1 requires one shape";
+    for (opset, other, expected) in
+        [(9, "Relu", [found].as_slice()), (10, "Relu", &[found]), (11, "Relu", &[]), (9, "Transpose", &[])]
+    {
+        let model = parse_model(&text(opset, other)).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let messages: Vec<&str> = inferred.findings.kept().iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages, expected, "{opset} {other}");
+    }
+}
