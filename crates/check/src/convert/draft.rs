@@ -55,6 +55,14 @@ pub(crate) struct NewNode<'a> {
     pub(crate) element: Option<ElementType>,
 }
 
+/// Node of ai.onnx in the function body of the node, at the opset before the node's first version. It is converted to the target
+/// on its own.
+pub(crate) struct BodyNode {
+    pub(crate) node: NodeProto,
+    pub(crate) inputs: Vec<Option<ValueFact>>,
+    pub(crate) outputs: Vec<Option<ValueFact>>,
+}
+
 /// Node during conversion. `node` is at an opset between the model's and the target; nodes added before and after it already use
 /// the target opset.
 pub(crate) struct Draft<'a> {
@@ -64,6 +72,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) inputs: Vec<Option<ValueFact>>,
     /// Known facts about its outputs, by position.
     pub(crate) outputs: Vec<Option<ValueFact>>,
+    /// Nodes of a function body that are not converted yet; the node itself is the last one of the body.
+    body: Vec<BodyNode>,
     before: Vec<NodeProto>,
     after: Vec<NodeProto>,
     constants: Vec<TensorProto>,
@@ -83,6 +93,7 @@ impl<'a> Draft<'a> {
             node: facts.node.clone(),
             inputs: facts.inputs.clone(),
             outputs: facts.outputs.clone(),
+            body: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),
             constants: Vec::new(),
@@ -292,6 +303,27 @@ impl<'a> Draft<'a> {
         let node = self.build(node, &output)?;
         self.before.push(node);
         Ok(output)
+    }
+
+    /// Adds a node of the function body, to be converted.
+    pub(crate) fn push_body(&mut self, node: BodyNode) {
+        self.body.push(node);
+    }
+
+    /// Returns and clears the nodes of the function body.
+    pub(crate) fn take_body(&mut self) -> Vec<BodyNode> {
+        std::mem::take(&mut self.body)
+    }
+
+    /// Adds the converted nodes of a function body before this one.
+    pub(crate) fn before_fragment(&mut self, fragment: Fragment) {
+        self.before.extend(fragment.nodes);
+        self.constants.extend(fragment.initializers);
+    }
+
+    /// The names in use, for the nodes of a function body.
+    pub(crate) fn names(&mut self) -> &mut Names {
+        self.names
     }
 
     /// Adds a node directly after this one; it computes the value named `output`.

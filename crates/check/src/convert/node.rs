@@ -1,9 +1,10 @@
 //! Conversion of one node: one pair of adjacent versions at a time, up or down.
 
+use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, SilentChange, Specs, canonical_domain, model_domain};
 
 use super::answer::{Answer, Fragment, Obstacle, Step, impossible, unknown};
-use super::draft::{Draft, Names};
+use super::draft::{BodyNode, Draft, Names};
 use super::rules;
 use super::settle::settle;
 use super::silent::holds;
@@ -51,7 +52,13 @@ pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut
         let since = i64::from(from.version.since);
         if target >= at {
             let next = specs.versions(&domain, &name).find(|next| i64::from(*next) > at);
-            let Some(next) = next.filter(|next| i64::from(*next) <= target) else { break };
+            let Some(next) = next.filter(|next| i64::from(*next) <= target) else {
+                if from.deprecated && target > at && rules::modernize(&mut draft)? {
+                    fit(&mut draft, at)?;
+                    continue;
+                }
+                break;
+            };
             step(&mut draft, from, next, i64::from(next))?;
             at = i64::from(next);
         } else {
@@ -63,12 +70,34 @@ pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut
                 step(&mut draft, from, earlier, since - 1)?;
             } else {
                 rules::replace(&mut draft, from)?;
+                convert_body(&mut draft, since - 1)?;
                 fit(&mut draft, since - 1)?;
             }
             at = since - 1;
         }
     }
     Ok(draft.finish())
+}
+
+/// Converts the nodes of a function body, which are at `opset`, to the opset for new nodes.
+fn convert_body(draft: &mut Draft, opset: i64) -> Step {
+    let target = draft.onnx_opset();
+    for BodyNode { node, inputs, outputs } in draft.take_body() {
+        let facts = NodeFacts { node: &node, opset, inputs, outputs };
+        let fragment =
+            convert_node(&facts, target, target, draft.names()).map_err(|obstacle| in_body(&node, obstacle))?;
+        draft.before_fragment(fragment);
+    }
+    Ok(())
+}
+
+/// Adds the operator of a function body to the reason why it cannot be converted.
+fn in_body(node: &NodeProto, obstacle: Obstacle) -> Obstacle {
+    let place = |reason: String| format!("its function body has {}: {reason}", node.op_type());
+    match obstacle {
+        Obstacle::Impossible(reason) => Obstacle::Impossible(place(reason)),
+        Obstacle::Unknown(reason) => Obstacle::Unknown(place(reason)),
+    }
 }
 
 /// Converts a draft to the previous or next version; `at` is its opset afterwards.
@@ -83,6 +112,7 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
         silent(later).map(|(_, silent)| holds(silent, later, draft.known_facts())).collect();
     if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
+        convert_body(draft, at)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {

@@ -349,3 +349,143 @@ fn metadata_stays_at_an_older_ir_version_and_training_does_not() {
     let refusal = convert(&model, &older).unwrap_err().to_string();
     assert!(refusal.ends_with("needs IR 7 or newer: training information; --strip training drops it"), "{refusal}");
 }
+
+/// Converts a model with one float input `x` and compares the operators and the outputs of both models.
+fn check_expanded(text: &str, opset: i64, shape: &[usize], operators: &[&str]) {
+    let model = parse_model(text).unwrap();
+    let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+    let nodes = conversion.model.graph.iter().flat_map(|graph| &graph.node).map(NodeProto::op_type);
+    assert_eq!(nodes.filter(|name| *name != "Constant").collect::<Vec<&str>>(), operators, "{text}");
+    assert_near(&outputs(&model, shape), &outputs(&conversion.model, shape));
+}
+
+#[test]
+fn nodes_of_a_function_body_are_converted_too() {
+    let rms = r#"<ir_version: 11, opset_import: ["" : 23]> g (float[2, N] x) => (float[2, N] y) <float[1] scale = {3}>
+        { y = RMSNormalization (x, scale) }"#;
+    let body = ["Mul", "ReduceMean", "Add", "Sqrt", "Div", "Mul"];
+    check_expanded(rms, 22, &[2, 4], &body);
+    // ReduceMean has its axes as an attribute there.
+    check_expanded(rms, 13, &[2, 4], &body);
+    let layer = r#"<ir_version: 11, opset_import: ["" : 17]> g (float[2, 4] x) => (float[2, 4] y)
+        <float[4] scale = {1, 2, 3, 4}, float[4] bias = {4, 3, 2, 1}> { y = LayerNormalization (x, scale, bias) }"#;
+    // Broadcasting is requested there, along the axis of rows.
+    let rows = ["ReduceMean", "Squeeze", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Squeeze", "Div", "Mul", "Add"];
+    check_expanded(layer, 6, &[2, 4], &rows);
+}
+
+#[test]
+fn narrow_types_are_normalized_in_the_stash_type() {
+    let text = r#"<ir_version: 11, opset_import: ["" : 17]> g (float[2, 4] x) => (float[2, 4] y)
+        <float16[4] scale = {1, 2, 3, 4}>
+        { n = Cast <to = 10> (x) z = LayerNormalization (n, scale) y = Cast <to = 1> (z) }"#;
+    let operators = [
+        "Cast",
+        "Cast",
+        "ReduceMean",
+        "Sub",
+        "Mul",
+        "ReduceMean",
+        "Add",
+        "Sqrt",
+        "Div",
+        "Cast",
+        "Cast",
+        "Cast",
+        "Mul",
+        "Cast",
+        "Cast",
+    ];
+    check_expanded(text, 13, &[2, 4], &operators);
+    let bfloat16 = text.replace("LayerNormalization", "LayerNormalization <stash_type = 16>");
+    let refusal = convert(&parse_model(&bfloat16).unwrap(), &target(13)).unwrap_err().to_string();
+    assert!(refusal.contains("with stash_type bfloat16, every step of the function body would round"), "{refusal}");
+}
+
+#[test]
+fn groups_are_normalized_by_the_body_below_their_version() {
+    let text = |opset: i64, count: usize| {
+        let values = ["1", "-2", "3", "4"][..count].join(", ");
+        format!(
+            r#"<ir_version: 11, opset_import: ["" : {opset}]> g (float[N, 4, 3] x) => (float[N, 4, 3] y)
+            <float[{count}] scale = {{{values}}}, float[{count}] bias = {{{values}}}>
+            {{ y = GroupNormalization <num_groups = 2> (x, scale, bias) }}"#
+        )
+    };
+    for opset in [20, 17, 13] {
+        let model = parse_model(&text(21, 4)).unwrap();
+        let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{opset}: {refusal}"));
+        assert_near(&outputs(&model, &[2, 4, 3]), &outputs(&conversion.model, &[2, 4, 3]));
+    }
+    let model = parse_model(&text(18, 2)).unwrap();
+    let conversion = convert(&model, &target(13)).unwrap();
+    assert_near(&outputs(&model, &[2, 4, 3]), &outputs(&conversion.model, &[2, 4, 3]));
+}
+
+#[test]
+fn triangles_are_selected_by_positions() {
+    let text = |size: &str, upper: i64| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 14]> g (float[3, {size}] x) => (float[3, {size}] y) <int64 k = {{1}}>
+            {{ y = Trilu <upper = {upper}> (x, k) }}"#
+        )
+    };
+    let body = ["Reshape", "Sub", "Less", "Where"];
+    check_expanded(&text("4", 1), 13, &[3, 4], &body);
+    check_expanded(&text("4", 0), 9, &[3, 4], &body);
+    check_expanded(&text("N", 0), 11, &[3, 4], &["Shape", "Gather", "Range", "Reshape", "Sub", "Less", "Where"]);
+}
+
+#[test]
+fn rotary_embeddings_are_expanded() {
+    let text = |shape: &str, attributes: &str| {
+        format!(
+            r#"<ir_version: 11, opset_import: ["" : 23]> g (float[{shape}] x) => (float[{shape}] y)
+            <float[3, 2] c = {{1, 2, 3, 4, 5, 6}}, float[3, 2] s = {{6, 5, 4, 3, 2, 1}}, int64[1, 3] p = {{2, 0, 1}}>
+            {{ y = RotaryEmbedding <{attributes}> (x, c, s, p) }}"#
+        )
+    };
+    let cases = [
+        ("1, 2, 3, 4", "interleaved = 0", [1, 2, 3, 4].as_slice()),
+        ("1, 2, 3, 4", "interleaved = 1", &[1, 2, 3, 4]),
+        ("1, 2, 3, 6", "rotary_embedding_dim = 4", &[1, 2, 3, 6]),
+        ("1, 3, 8", "num_heads = 2", &[1, 3, 8]),
+    ];
+    for (declared, attributes, shape) in cases {
+        let model = parse_model(&text(declared, attributes)).unwrap();
+        for opset in [22, 13, 11] {
+            let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{opset}: {refusal}"));
+            assert_near(&outputs(&model, shape), &outputs(&conversion.model, shape));
+        }
+    }
+}
+
+#[test]
+fn scales_of_one_element_become_scalars() {
+    let text = |scale: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 13]> g (float[1, 3] x) => (float[1, 3] y)
+            <float{scale}> {{ z = Abs (x) n = Cast <to = 2> (z) y = DequantizeLinear <axis = 0> (n, scale) }}"#
+        )
+    };
+    let edits = [
+        "scale of one element becomes a scalar, which DequantizeLinear-10 requires",
+        "attribute axis, which has no effect on the types that the version allows, is removed",
+    ];
+    check(&text("[1] scale = {0.5}"), 10, &[1, 3], &edits);
+    let refusal = convert(&parse_model(&text("[1, 1] scale = {0.5}")).unwrap(), &target(10)).unwrap_err();
+    assert!(refusal.to_string().contains("requires a scalar scale"), "{refusal}");
+}
+
+#[test]
+fn deprecated_upsample_becomes_resize() {
+    let text = r#"<ir_version: 5, opset_import: ["" : 10]> g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y)
+        { s = Constant <value = float[4] {1, 1, 2, 2}> () y = Upsample (x, s) }"#;
+    let model = parse_model(text).unwrap();
+    let conversion = convert(&model, &target(13)).unwrap();
+    let names: Vec<&str> = conversion.model.graph.iter().flat_map(|it| &it.node).map(NodeProto::op_type).collect();
+    assert!(names.contains(&"Resize") && !names.contains(&"Upsample"), "{names:?}");
+    let corner = |values: &[Value]| values[0].as_tensor().unwrap().floats();
+    let rows = [[-3.0, -3.0, -2.0, -2.0], [-3.0, -3.0, -2.0, -2.0], [-1.0, -1.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0]];
+    assert_eq!(corner(&outputs(&conversion.model, &[1, 1, 2, 2])), rows.concat());
+}

@@ -6,6 +6,7 @@ mod declared;
 mod digest;
 mod execute;
 mod inferred;
+mod single;
 mod symbols;
 mod types;
 mod walk;
@@ -18,3 +19,4 @@ pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
 pub use inferred::{Inferred, infer, infer_facts};
+pub(crate) use single::output_facts;

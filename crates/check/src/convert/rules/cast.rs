@@ -1,6 +1,7 @@
 //! Cast, and operators with a type attribute: the name of the type in version 1, later its number.
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -9,6 +10,7 @@ use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
@@ -99,10 +101,32 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Requires a single scale, with which axis has no effect.
+/// Requires a single scale, with which axis has no effect. A vector of one element becomes a scalar.
 fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if draft.rank(1)? > 0 {
-        return impossible(format!("{} requires a scalar scale for all elements", to.version));
+    for (position, what) in [(1, "scale"), (2, "zero_point")] {
+        if !draft.has_input(position) {
+            continue;
+        }
+        match draft.shape(position)?.as_slice() {
+            [] => continue,
+            [Dim::Size(1)] => {}
+            [Dim::Size(_)] | [_, _, ..] => {
+                return impossible(format!("{} requires a scalar scale for all elements", to.version));
+            }
+            [_] => return unknown(format!("the number of elements of input {position} '{what}' is unknown")),
+        }
+        if let Some(tensor) = draft.constant(position) {
+            match tensor.with_shape(Vec::new()) {
+                Ok(scalar) => draft.set_constant(position, what, &scalar),
+                Err(error) => return impossible(error.to_string()),
+            }
+            draft.edit(format!("{what} of one element becomes a scalar, which {} requires", to.version));
+            continue;
+        }
+        let fact = ValueFact { shape: Some(Vec::new()), elements: None, ..draft.fact(position) };
+        let name = super::broadcast::squeeze(draft, position, &[0])?;
+        draft.set_input(position, name, Some(fact));
+        draft.edit(format!("{what} of one element becomes a scalar, which {} requires: Squeeze before", to.version));
     }
     without(draft, "axis")
 }

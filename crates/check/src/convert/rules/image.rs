@@ -90,6 +90,11 @@ fn scales_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn to_resize(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    modernize(draft)
+}
+
+/// Replaces a deprecated Upsample.
+pub(super) fn modernize(draft: &mut Draft) -> Step {
     draft.node.op_type = Some("Resize".to_owned());
     draft.edit("Upsample, which is deprecated, is replaced by Resize");
     Ok(())

@@ -3,9 +3,11 @@
 #![expect(clippy::unnecessary_wraps, reason = "a rule has the signature of all rules")]
 
 mod axes;
+mod body;
 mod broadcast;
 mod cast;
 mod constants;
+mod embedding;
 mod functions;
 mod image;
 mod inputs;
@@ -17,4 +19,4 @@ mod shapes;
 mod softmax;
 mod windows;
 
-pub(crate) use registry::{find, replace};
+pub(crate) use registry::{find, modernize, replace};

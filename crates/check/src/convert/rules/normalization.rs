@@ -4,9 +4,11 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, vector};
+use super::axes::{as_int, axis_of, vector};
+use super::body::Body;
+use super::functions::wide;
 use super::inputs::{numbers, single};
-use super::rule::{Rule, unchanged};
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int};
 use crate::convert::draft::{Draft, NewNode};
@@ -17,11 +19,157 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["BatchNormalization"], versions: (7, 9), up: unchanged, down: batch_of_matrices },
     Rule { operators: &["BatchNormalization"], versions: (9, 14), up: batch_training, down: batch_inference },
     Rule { operators: &["InstanceNormalization"], versions: (1, 6), up: unchanged, down: images_only },
-    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: unchanged },
+    Rule { operators: &["GroupNormalization"], versions: (18, 21), up: group_per_channel, down: group_by_channel },
     Rule { operators: &["Dropout"], versions: (6, 7), up: dropout_without_test, down: dropout_is_test },
     Rule { operators: &["Dropout"], versions: (7, 10), up: dropout_mask_up, down: dropout_mask_down },
     Rule { operators: &["Dropout"], versions: (10, 12), up: dropout_ratio_up, down: dropout_ratio_down },
 ];
+
+pub(super) const REPLACEMENTS: &[Replacement] = &[
+    Replacement { operator: "GroupNormalization", replace: group_by_group },
+    Replacement { operator: "LayerNormalization", replace: layer },
+    Replacement { operator: "RMSNormalization", replace: root_mean_square },
+];
+
+/// The type of the first stage of a normalization, that of attribute `stash_type`.
+fn stash(draft: &Draft) -> Step<ElementType> {
+    let code = get_int(&draft.node, "stash_type")?.unwrap_or(1);
+    match i32::try_from(code).ok().and_then(ElementType::from_code) {
+        Some(element @ (ElementType::Float | ElementType::Double)) => Ok(element),
+        Some(other) => {
+            impossible(format!("with stash_type {other}, every step of the function body would round to it"))
+        }
+        None => impossible(format!("stash_type {code} is not the number of a type")),
+    }
+}
+
+/// Adds the nodes of `(x - mean) / sqrt(variance + epsilon)` over some axes.
+fn normalized(body: &mut Body, element: ElementType, x: &str, axes: &[i64], epsilon: f32) -> Step<String> {
+    let mean = body.mean(x, axes)?;
+    let deviation = body.plain("Sub", &[x, &mean])?;
+    let square = body.plain("Mul", &[&deviation, &deviation])?;
+    let variance = body.mean(&square, axes)?;
+    divided(body, element, &deviation, &variance, epsilon)
+}
+
+/// Adds the nodes of `x / sqrt(square + epsilon)`.
+fn divided(body: &mut Body, element: ElementType, x: &str, square: &str, epsilon: f32) -> Step<String> {
+    let epsilon = body.number(element, f64::from(epsilon))?;
+    let raised = body.plain("Add", &[square, &epsilon])?;
+    let root = body.plain("Sqrt", &[&raised])?;
+    body.plain("Div", &[x, &root])
+}
+
+/// Ends a body by the second stage, `normalized * scale + bias`, computed in a type that does not round between the two.
+fn scale_and_shift(mut body: Body, normalized: String, [scale, bias]: [String; 2], element: ElementType) -> Step {
+    let wide = wide(element)?;
+    let normalized = body.cast(normalized, wide)?;
+    let scale = body.cast(scale, wide)?;
+    let (mut op, mut inputs) = ("Mul", [normalized, scale]);
+    if !bias.is_empty() {
+        let [normalized, scale] = &inputs;
+        let scaled = body.plain("Mul", &[normalized, scale])?;
+        (op, inputs) = ("Add", [scaled, body.cast(bias, wide)?]);
+    }
+    let [first, second] = &inputs;
+    if wide == element {
+        body.last(op, &[first, second], Vec::new());
+        return Ok(());
+    }
+    let result = body.plain(op, &[first, second])?;
+    body.last_cast(&result, element);
+    Ok(())
+}
+
+/// The axes from attribute `axis` on, the last one by default.
+fn axes_to_the_last(draft: &Draft) -> Step<Vec<i64>> {
+    let (rank, axis) = (draft.rank(0)?, get_int(&draft.node, "axis")?.unwrap_or(-1));
+    Ok((axis_of(axis, rank)?..rank).map(as_int).collect())
+}
+
+/// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, over the axes from `axis` on.
+fn layer(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    if draft.has_output(1) || draft.has_output(2) {
+        return impossible("the outputs Mean and InvStdDev of LayerNormalization are not expanded");
+    }
+    let (element, stash, axes) = (draft.element(0)?, stash(draft)?, axes_to_the_last(draft)?);
+    let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
+    let [x, scale, bias] = [0, 1, 2].map(|position| draft.input(position));
+    let mut body = Body::new(draft, from);
+    let x = body.cast(x, stash)?;
+    let normalized = normalized(&mut body, stash, &x, &axes, epsilon)?;
+    let normalized = body.cast(normalized, element)?;
+    scale_and_shift(body, normalized, [scale, bias], element)
+}
+
+/// `x / sqrt(mean of x^2 + epsilon) * scale`, over the axes from `axis` on. The result has the type of scale.
+fn root_mean_square(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (element, scaled, stash) = (draft.element(0)?, draft.element(1)?, stash(draft)?);
+    let (axes, epsilon) = (axes_to_the_last(draft)?, get_float(&draft.node, "epsilon")?.unwrap_or(1e-5));
+    let [x, scale] = [0, 1].map(|position| draft.input(position));
+    let mut body = Body::new(draft, from);
+    let x = body.cast(x, stash)?;
+    let square = body.plain("Mul", &[&x, &x])?;
+    let square = body.mean(&square, &axes)?;
+    let normalized = divided(&mut body, stash, &x, &square, epsilon)?;
+    let normalized = body.cast(normalized, element)?;
+    scale_and_shift(body, normalized, [scale, String::new()], scaled)
+}
+
+/// The attributes of a `GroupNormalization`, and the shape of three axes in which the second is that of groups.
+fn groups(draft: &Draft) -> Step<(f32, [i64; 3])> {
+    let Some(groups) = get_int(&draft.node, "num_groups")?.filter(|groups| *groups > 0) else {
+        return impossible("num_groups is missing");
+    };
+    let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
+    let sizes =
+        draft.fact(0).shape.and_then(|shape| shape.iter().skip(1).map(Dim::size).collect::<Option<Vec<usize>>>());
+    let inner = sizes.and_then(|sizes| {
+        let count = sizes.iter().try_fold(1_usize, |count, size| count.checked_mul(*size))?;
+        i64::try_from(count).ok().map(|count| count / groups)
+    });
+    Ok((epsilon, [0, groups, inner.unwrap_or(-1)]))
+}
+
+/// Expands version 18: one value of scale and bias per group, and no `stash_type`.
+fn group_by_group(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (element, (epsilon, shape)) = (draft.element(0)?, groups(draft)?);
+    let wide = wide(element)?;
+    let inputs = [0, 1, 2].map(|position| draft.input(position));
+    let mut body = Body::new(draft, from);
+    let [x, scale, bias] = inputs;
+    let flat = body.cast(x.clone(), wide)?;
+    let flat = body.reshape(&flat, &shape)?;
+    let normalized = normalized(&mut body, wide, &flat, &[2], epsilon)?;
+    let scale = body.cast(scale, wide)?;
+    let bias = body.cast(bias, wide)?;
+    let (scale, bias) = (body.reshape(&scale, &[-1, 1])?, body.reshape(&bias, &[-1, 1])?);
+    let scaled = body.plain("Mul", &[&normalized, &scale])?;
+    let shifted = body.plain("Add", &[&scaled, &bias])?;
+    let result = body.cast(shifted, element)?;
+    let full = body.plain("Shape", &[&x])?;
+    body.last("Reshape", &[&result, &full], Vec::new());
+    Ok(())
+}
+
+/// Expands version 21: one value of scale and bias per channel. Version 18, which is deprecated, has one per group.
+fn group_by_channel(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (element, stash, (epsilon, shape)) = (draft.element(0)?, stash(draft)?, groups(draft)?);
+    let spatial = draft.rank(0)?.saturating_sub(2);
+    // bounded: by the rank of the input.
+    let ones = std::iter::repeat_n(1, spatial);
+    let column: Vec<i64> = std::iter::once(-1).chain(ones).collect();
+    let [x, scale, bias] = [0, 1, 2].map(|position| draft.input(position));
+    let mut body = Body::new(draft, from);
+    let flat = body.cast(x.clone(), stash)?;
+    let flat = body.reshape(&flat, &shape)?;
+    let normalized = normalized(&mut body, stash, &flat, &[2], epsilon)?;
+    let normalized = body.cast(normalized, element)?;
+    let full = body.plain("Shape", &[&x])?;
+    let normalized = body.plain("Reshape", &[&normalized, &full])?;
+    let (scale, bias) = (body.reshape(&scale, &column)?, body.reshape(&bias, &column)?);
+    scale_and_shift(body, normalized, [scale, bias], element)
+}
 
 fn images_only(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.rank(0)? {

@@ -4,7 +4,8 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
-    axes, broadcast, cast, constants, functions, image, inputs, normalization, recurrent, shapes, softmax, windows,
+    axes, broadcast, cast, constants, embedding, functions, image, inputs, normalization, recurrent, shapes, softmax,
+    windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -23,7 +24,13 @@ const FAMILIES: &[&[Rule]] = &[
     windows::RULES,
 ];
 
-const REPLACEMENTS: &[&[Replacement]] = &[functions::REPLACEMENTS, image::REPLACEMENTS, shapes::REPLACEMENTS];
+const REPLACEMENTS: &[&[Replacement]] = &[
+    embedding::REPLACEMENTS,
+    functions::REPLACEMENTS,
+    image::REPLACEMENTS,
+    normalization::REPLACEMENTS,
+    shapes::REPLACEMENTS,
+];
 
 /// Finds the rule from a version to an adjacent one.
 pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
@@ -41,4 +48,14 @@ pub(crate) fn replace(draft: &mut Draft, from: &OpSpec) -> Step {
         Some(replacement) => (replacement.replace)(draft, from, from),
         None => impossible(format!("{name} was added in opset {}", from.version.since)),
     }
+}
+
+/// Replaces an operator that its version deprecates by its successor of the same opset; false if there is none.
+pub(crate) fn modernize(draft: &mut Draft) -> Step<bool> {
+    match draft.node.op_type() {
+        "Upsample" => image::modernize(draft)?,
+        "Scatter" => shapes::modernize(draft)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }

@@ -1,10 +1,13 @@
 //! Shape of some axes, and Scatter, which `ScatterElements` replaced.
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::vector;
+use super::axes::{as_int, vector};
+use super::body::Body;
 use super::rule::{Replacement, Rule, unchanged};
+use crate::bounded;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_int, get_string};
 use crate::convert::draft::{Draft, NewNode};
@@ -14,7 +17,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: unchanged },
 ];
 
-pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
+pub(super) const REPLACEMENTS: &[Replacement] = &[
+    Replacement { operator: "ScatterElements", replace: to_scatter },
+    Replacement { operator: "Trilu", replace: trilu },
+];
 
 /// Computes the whole shape and takes the part with Slice.
 fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
@@ -55,6 +61,11 @@ fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 }
 
 fn to_scatter_elements(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    modernize(draft)
+}
+
+/// Replaces a deprecated Scatter.
+pub(super) fn modernize(draft: &mut Draft) -> Step {
     draft.node.op_type = Some("ScatterElements".to_owned());
     draft.edit("Scatter, which is deprecated, is replaced by ScatterElements");
     Ok(())
@@ -70,4 +81,42 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.node.op_type = Some("Scatter".to_owned());
     draft.edit("ScatterElements is replaced by Scatter");
     Ok(())
+}
+
+/// `Where(column - row < k, 0, input)` for the upper part, `Where(k < column - row, 0, input)` for the lower one.
+fn trilu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let is_upper = get_int(&draft.node, "upper")?.unwrap_or(1) != 0;
+    let element = draft.element(0)?;
+    let sizes = match draft.fact(0).shape.as_deref() {
+        Some([.., rows, columns]) => [rows.clone(), columns.clone()],
+        _ => [Dim::Unknown, Dim::Unknown],
+    };
+    let (x, k) = (draft.input(0), draft.input(1));
+    let mut body = Body::new(draft, from);
+    let [rows, columns] = sizes;
+    let rows = positions(&mut body, &x, -2, &rows)?;
+    let columns = positions(&mut body, &x, -1, &columns)?;
+    let rows = body.reshape(&rows, &[-1, 1])?;
+    let distance = body.plain("Sub", &[&columns, &rows])?;
+    let k = if k.is_empty() { body.number(ElementType::Int64, 0.0)? } else { k };
+    let order = if is_upper { [&distance, &k] } else { [&k, &distance] };
+    let is_cleared = body.plain("Less", &order.map(String::as_str))?;
+    let zero = body.number(element, 0.0)?;
+    body.last("Where", &[&is_cleared, &zero, &x], Vec::new());
+    Ok(())
+}
+
+/// The positions along an axis: 0, 1, 2 and so on.
+pub(super) fn positions(body: &mut Body, x: &str, axis: i64, size: &Dim) -> Step<String> {
+    if let Dim::Size(size) = size
+        && let Ok(count) = bounded::items(as_int(*size))
+    {
+        // bounded: by `items`.
+        let numbers: Vec<i64> = (0..count).map(as_int).collect();
+        return body.list(&numbers);
+    }
+    let shape = body.plain("Shape", &[x])?;
+    let (index, zero) = (body.number(ElementType::Int64, axis as f64)?, body.number(ElementType::Int64, 0.0)?);
+    let (size, one) = (body.plain("Gather", &[&shape, &index])?, body.number(ElementType::Int64, 1.0)?);
+    body.plain("Range", &[&zero, &size, &one])
 }
