@@ -437,6 +437,34 @@ fn triangles_are_selected_by_positions() {
 }
 
 #[test]
+fn attention_is_expanded() {
+    let text = |rest: &str, attributes: &str| {
+        format!(
+            r#"<ir_version: 11, opset_import: ["" : 23]> g (float[1, 2, S, 4] x) => (float[1, 2, S, 4] y)
+            <bool[3, 3] m = {{1, 0, 0, 0, 0, 0, 1, 1, 1}}, float[3, 3] b = {{0, 1, 2, 3, 4, 5, 6, 7, 8}}>
+            {{ y = Attention <{attributes}> (x, x, x{rest}) }}"#
+        )
+    };
+    for (rest, attributes) in [
+        ("", "is_causal = 0"),
+        ("", "is_causal = 1, scale = 0.25"),
+        (", m", "is_causal = 0"),
+        (", b", "is_causal = 1, softcap = 2.0"),
+    ] {
+        let model = parse_model(&text(rest, attributes)).unwrap();
+        for opset in [22, 13, 11] {
+            let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{opset}: {refusal}"));
+            assert_near(&outputs(&model, &[1, 2, 3, 4]), &outputs(&conversion.model, &[1, 2, 3, 4]));
+        }
+    }
+    let flat = r#"<ir_version: 11, opset_import: ["" : 23]> g (float[1, 3, 8] x) => (float[1, 3, 8] y)
+        <float[1, 2, 4] k = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Attention <q_num_heads = 4, kv_num_heads = 2> (x, k, k) }"#;
+    let model = parse_model(flat).unwrap();
+    let conversion = convert(&model, &target(13)).unwrap();
+    assert_near(&outputs(&model, &[1, 3, 8]), &outputs(&conversion.model, &[1, 3, 8]));
+}
+
+#[test]
 fn rotary_embeddings_are_expanded() {
     let text = |shape: &str, attributes: &str| {
         format!(

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "a rule has the signature of all rules")]
 
+mod attention;
 mod axes;
 mod body;
 mod broadcast;

@@ -4,8 +4,8 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
-    axes, broadcast, cast, constants, embedding, functions, image, inputs, normalization, recurrent, shapes, softmax,
-    windows,
+    attention, axes, broadcast, cast, constants, embedding, functions, image, inputs, normalization, recurrent, shapes,
+    softmax, windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -25,6 +25,7 @@ const FAMILIES: &[&[Rule]] = &[
 ];
 
 const REPLACEMENTS: &[&[Replacement]] = &[
+    attention::REPLACEMENTS,
     embedding::REPLACEMENTS,
     functions::REPLACEMENTS,
     image::REPLACEMENTS,
