@@ -33,6 +33,7 @@ use crate::cli::usage::Usage;
 use crate::cli::{options, pool, print};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Arguments {
     /// Model files, folders with .onnx files, or - for standard input
     #[arg(value_name = "MODEL|DIR", required = true)]

@@ -191,11 +191,10 @@ pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
 /// Returns the tolerance of an output's elements. Wide types may cancel. For narrow ones, a conversion may round between two nodes
 /// where a single node did not.
 pub fn proof_accuracy(expected: &Value) -> Accuracy {
-    let bits = expected.value_type().element_type().bits();
-    let roundoffs = match bits {
+    let roundoffs = match expected.value_type().element_type().bits() {
+        0..16 => 0.0,
         16 => NARROW_ROUNDOFFS,
-        bits if bits > 16 => ROUNDOFFS,
-        _ => 0.0,
+        _ => ROUNDOFFS,
     };
     closeness(expected, |roundoff| roundoffs * roundoff)
 }
