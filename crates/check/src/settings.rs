@@ -9,9 +9,9 @@ use onnx_conformance_reference::spec::{AttributeType, DefaultValue, FormalParame
 use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::{NodeFacts, ValueFact};
+use crate::settings::traits::{is_tensor, rank_text};
 
-/// The largest distinguished rank.
-const MAX_DISTINCT_RANK: usize = 5;
+mod traits;
 
 /// Settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
 ///
@@ -19,7 +19,9 @@ const MAX_DISTINCT_RANK: usize = 5;
 /// - `antialias`: another optional attribute whose value is not the default;
 /// - `+roi`: an optional input that is present;
 /// - `-B`: an optional input that has an empty name and no present input after it;
-/// - `rank=4`: the rank of the first tensor input; `rank=5+` from 5 on.
+/// - `rank=4`: the rank of the first tensor input; `rank=5+` from 5 on;
+/// - `rank(Scale)=1`: a trait, which has parentheses. Traits explain why a case fails on a runtime, and need not all be equal for a
+///   case to be similar ([`Settings::traits`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Settings(BTreeSet<String>);
 
@@ -38,7 +40,8 @@ impl Settings {
             }
         }
         let first = facts.inputs.iter().flatten().find(|fact| is_tensor(fact));
-        words.extend(first.and_then(ValueFact::rank).map(rank_word));
+        words.extend(first.and_then(ValueFact::rank).map(|rank| format!("rank={}", rank_text(rank))));
+        words.extend(traits::of_node(spec, facts));
         Settings(words)
     }
 
@@ -57,15 +60,47 @@ impl Settings {
         self.0.iter().map(String::as_str)
     }
 
-    /// The settings without the rank.
+    /// The settings without traits.
+    #[must_use]
+    pub fn without_traits(&self) -> Settings {
+        Settings(self.0.iter().filter(|word| !is_trait(word)).cloned().collect())
+    }
+
+    /// The settings without the rank and without traits.
     #[must_use]
     pub fn without_rank(&self) -> Settings {
-        Settings(self.0.iter().filter(|word| !word.starts_with("rank=")).cloned().collect())
+        Settings(self.0.iter().filter(|word| !is_trait(word) && !is_rank(word)).cloned().collect())
+    }
+
+    /// True if both are equal apart from traits, and, if `any_rank`, apart from the rank.
+    pub fn equal_without_traits(&self, other: &Settings, any_rank: bool) -> bool {
+        let counts = |word: &&str| !is_trait(word) && !(any_rank && is_rank(word));
+        self.words().filter(counts).eq(other.words().filter(counts))
+    }
+
+    /// The traits of the node besides its settings:
+    ///
+    /// - `rank(Scale)=1`: the rank of another tensor input, by its name in the operator;
+    /// - `empty(A)`: an input without elements;
+    /// - `value(k)=extreme`: an integer beyond the 32-bit range, in an input whose type is fixed;
+    /// - `value(x_zero_point)=nonzero`: a zero point other than 0; `=unknown` if the values are not known before the model runs;
+    /// - `equation(capitals)`, `equation(ellipsis)`, `equation(implicit)`, `equation(repeats)`, `equation(spaces)`,
+    ///   `equation(terms)=2`: the form of an Einsum equation;
+    /// - `body(swaps)`: a loop body that returns a state in place of another one;
+    /// - `body(condition)`: a loop body that computes its condition.
+    pub fn traits(&self) -> impl Iterator<Item = &str> {
+        self.words().filter(|word| is_trait(word))
+    }
+
+    /// The traits of `self` that contradict `other`, those of a node: traits that it is known not to have. `coarse` compares only
+    /// if an input is a scalar.
+    pub fn traits_beyond<'a>(&'a self, other: &'a Settings, coarse: bool) -> impl Iterator<Item = &'a str> {
+        self.traits().filter(move |word| !traits::may_have(&other.0, word, coarse))
     }
 
     /// True if the rank is known.
     pub fn has_rank(&self) -> bool {
-        self.0.iter().any(|word| word.starts_with("rank="))
+        self.0.iter().any(|word| is_rank(word))
     }
 }
 
@@ -138,13 +173,14 @@ fn has(given: &AttributeProto, value: &DefaultValue) -> bool {
     }
 }
 
-/// True if a value is or may be a tensor.
-fn is_tensor(fact: &ValueFact) -> bool {
-    fact.value_type.as_ref().is_none_or(|kind| matches!(kind, ValueType::Tensor(_)))
+/// True if a word is the rank of the first tensor input.
+fn is_rank(word: &str) -> bool {
+    word.starts_with("rank=")
 }
 
-fn rank_word(rank: usize) -> String {
-    if rank >= MAX_DISTINCT_RANK { format!("rank={MAX_DISTINCT_RANK}+") } else { format!("rank={rank}") }
+/// True if a word is a trait.
+fn is_trait(word: &str) -> bool {
+    word.contains('(')
 }
 
 #[cfg(test)]
@@ -164,8 +200,8 @@ mod tests {
         let opset = u32::try_from(facts.opset).unwrap();
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).unwrap();
         let settings = Settings::from_node(spec, &facts);
-        assert_eq!(settings.to_string(), expected);
-        assert_eq!(Settings::parse(expected), settings);
+        assert_eq!(settings.without_traits().to_string(), expected);
+        assert_eq!(Settings::parse(&settings.to_string()), settings);
     }
 
     #[test]
@@ -208,5 +244,81 @@ mod tests {
         let types = type_arguments(Specs::embedded().find("", "Cast", 13).unwrap(), &facts);
         let types: Vec<String> = types.iter().map(|(name, found)| format!("{name}={found}")).collect();
         assert_eq!(types, ["T1=tensor(double)", "T2=tensor(float16)"]);
+    }
+
+    /// Returns the settings of the first node of a model of opset 17.
+    fn settings(text: &str) -> Settings {
+        let model = parse_model(&format!("<ir_version: 8, opset_import: [\"\": 17]> {text}")).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), 17).unwrap();
+        Settings::from_node(spec, &facts)
+    }
+
+    fn traits(text: &str) -> String {
+        settings(text).traits().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn ranks_of_other_inputs_and_values_are_traits() {
+        let layer = "g (float[2, 3, 4] x, float[4] s, float[3, 4] b) => (float[2, 3, 4] y) { y = LayerNormalization (x, s, b) }";
+        assert_eq!(traits(layer), "rank(B)=2 rank(Scale)=1");
+        assert_eq!(settings(layer).without_traits().to_string(), "+B rank=3");
+        let quantized = "g (uint8[2] x, float s) => (float[2] y) <uint8 z = {5}> { y = DequantizeLinear (x, s, z) }";
+        assert_eq!(traits(quantized), "rank(x_scale)=0 rank(x_zero_point)=0 value(x_zero_point)=nonzero");
+        assert!(!traits(&quantized.replace("{5}", "{0}")).contains("value"));
+        let given = "g (uint8[2] x, float s, uint8 z) => (float[2] y) { y = DequantizeLinear (x, s, z) }";
+        assert!(traits(given).ends_with("value(x_zero_point)=unknown"));
+        let trilu = "g (float[2, 2] x) => (float[2, 2] y) <int64 k = {-4294967296}> { y = Trilu (x, k) }";
+        assert_eq!(traits(trilu), "rank(k)=0 value(k)=extreme");
+        assert_eq!(traits("g (float[0, 2] x) => (float[0, 2] y) { y = Abs (x) }"), "empty(X)");
+    }
+
+    #[test]
+    fn the_form_of_an_equation_is_a_trait() {
+        let einsum = |equation: &str| {
+            format!("g (float[2, 2] x) => (float[a, b] y) {{ y = Einsum <equation = \"{equation}\"> (x, x) }}")
+        };
+        assert_eq!(traits(&einsum("ij,kj->ik")), "equation(terms)=2 rank(Inputs)=2");
+        assert_eq!(
+            traits(&einsum("aB, Bc")),
+            "equation(capitals) equation(implicit) equation(spaces) equation(terms)=2 rank(Inputs)=2"
+        );
+        assert_eq!(
+            traits(&einsum("ii,...j->...")),
+            "equation(ellipsis) equation(repeats) equation(terms)=2 rank(Inputs)=2"
+        );
+    }
+
+    #[test]
+    fn bodies_of_loops_have_traits() {
+        let scan = |outputs: &str| {
+            format!(
+                "g (float a, float b, float[3] x) => (float c, float d) {{ c, d = Scan <num_scan_inputs = 1, body = l (float p, float q, \
+                 float s) => (float {outputs}, float r) {{ r = Add (p, s) }}> (a, b, x) }}"
+            )
+        };
+        assert!(traits(&scan("q, float p")).starts_with("body(swaps)"));
+        assert!(!traits(&scan("p, float q")).contains("body"));
+        let looped = |condition: &str| {
+            format!(
+                "g (int64 n, float a) => (float b) {{ b = Loop <body = l (int64 i, bool c, float p) => (bool d, float q) \
+                 {{ q = Add (p, p) d = {condition} }}> (n, , a) }}"
+            )
+        };
+        assert!(traits(&looped("Less (p, q)")).contains("body(condition)"));
+        assert!(!traits(&looped("Identity (c)")).contains("body"));
+    }
+
+    #[test]
+    fn a_trait_beyond_a_node_is_one_that_it_does_not_have() {
+        let beyond = |case: &str, node: &str, coarse: bool| {
+            Settings::parse(case).traits_beyond(&Settings::parse(node), coarse).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(beyond("rank(B)=3", "rank(B)=1", false), ["rank(B)=3"]);
+        assert!(beyond("rank(B)=3", "", false).is_empty(), "an unknown rank");
+        assert!(beyond("rank(B)=3", "rank(B)=2", true).is_empty());
+        assert_eq!(beyond("rank(B)=1", "rank(B)=0", true), ["rank(B)=1"]);
+        assert_eq!(beyond("value(z)=nonzero body(swaps)", "value(z)=unknown", true), ["body(swaps)"]);
     }
 }

@@ -23,6 +23,14 @@ pub struct RecordedCase {
     pub digest: CaseDigest,
 }
 
+impl RecordedCase {
+    /// Returns the type of a type parameter of the operator version, in the spelling of ids, if the case has one.
+    pub fn type_of(&self, parameter: &str) -> Option<&str> {
+        let recorded = self.facts.types.iter().filter_map(|pair| pair.split_once('='));
+        CaseId::parse(&self.id).types().chain(recorded).find(|(name, _)| *name == parameter).map(|(_, found)| found)
+    }
+}
+
 /// Facts about a case, without its model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseFacts {
@@ -152,6 +160,9 @@ pub fn opset_of(version: &OperatorVersion, id: CaseId<'_>) -> u32 {
     }
 }
 
+/// Maximum size in bytes of an input whose value counts as a trait.
+const MAX_VALUE: usize = 8192;
+
 /// Returns the types that the id of a case does not name, and the settings, for the nodes of an operator version.
 fn types_and_settings(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTreeSet<String>, Settings) {
     let Ok(spec) = Specs::embedded().get(version) else { return (BTreeSet::new(), Settings::default()) };
@@ -161,7 +172,15 @@ fn types_and_settings(version: &OperatorVersion, case: &Case, model: &ModelProto
     });
     let named: BTreeSet<&str> = CaseId::parse(&case.id).types().map(|(parameter, _)| parameter).collect();
     let (mut types, mut settings) = (BTreeSet::new(), Vec::new());
-    for facts in all {
+    let given = case.data.first().map_or(&[][..], |data| &data.inputs);
+    for mut facts in all {
+        for (name, fact) in facts.node.input.iter().zip(&mut facts.inputs) {
+            let named = given.iter().find(|named| named.name == *name && named.value.size() <= MAX_VALUE);
+            let value = named.map(|named| named.value.clone());
+            if let (Some(fact), Some(value)) = (fact, value) {
+                fact.constant.get_or_insert(value);
+            }
+        }
         let own = type_arguments(spec, &facts).into_iter().filter(|(parameter, _)| !named.contains(parameter));
         types.extend(own.map(|(parameter, found)| format!("{parameter}={}", type_in_id(&found))));
         settings.push(Settings::from_node(spec, &facts));

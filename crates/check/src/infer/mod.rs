@@ -6,6 +6,7 @@ mod declared;
 mod digest;
 mod execute;
 mod inferred;
+mod microsoft;
 mod single;
 mod symbols;
 mod types;
@@ -19,4 +20,5 @@ pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
 pub use inferred::{Inferred, infer, infer_facts};
+pub use microsoft::runtime_with_kernel;
 pub(crate) use single::output_facts;

@@ -14,6 +14,7 @@ use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, Value
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
+use crate::infer::microsoft;
 use crate::infer::types;
 use crate::limits::Limits;
 use crate::rules::RuleId;
@@ -300,7 +301,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
         let Some(spec) = self.bodies.spec(id.body, node) else {
             self.unknown_subgraphs(visit);
-            return Vec::new();
+            return self.outputs_of_another_domain(visit);
         };
         let opset = self.bodies.opset(id.body, node.domain()).unwrap_or(0);
         let attributes = visit.attributes();
@@ -415,6 +416,17 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Keeps the facts about a node's outputs after comparing them with their declarations.
+    /// Returns the type of the first output of a node whose operator is none of ONNX's, if it is known.
+    fn outputs_of_another_domain(&self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
+        let Visit { id, node, .. } = visit;
+        let input = |position: usize| {
+            let value = self.bodies.lookup(id.body, node.input.get(position)?)?;
+            self.facts.get(value.0)?.value_type.clone()
+        };
+        let first = microsoft::output_type(node.domain(), node.op_type(), input);
+        first.map(ValueFact::from_type).into_iter().collect()
+    }
+
     fn outputs(&mut self, visit: Visit<'_, 'm>, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
         let Visit { id, node, .. } = visit;
         let mut outputs = outputs.into_iter();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use onnx_conformance_cases::case::Level;
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use serde::Serialize;
 
-use crate::measure::measurement::{Measured, Measurement};
+use crate::measure::measurement::Measurement;
 use crate::measure::node_kind::NodeKind;
+use crate::measure::similar::{EndedCase, has_word, is_explained, passes};
 use crate::run::Outcome;
 
 /// Verdict on a node for a runtime, the best first.
@@ -23,6 +23,8 @@ pub enum NodeVerdict {
     LikelyRuns,
     /// No case is similar, or none was measured.
     Unknown,
+    /// Similar cases give a wrong answer on some processors, and pass on others.
+    WrongOnSomeProcessors,
     /// Some similar cases are declined, others pass.
     PartlyNotHere,
     /// Some similar cases fail to load or to run, others pass.
@@ -44,6 +46,7 @@ impl fmt::Display for NodeVerdict {
             NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
             NodeVerdict::LikelyRuns => "likely runs",
             NodeVerdict::Unknown => "no similar case",
+            NodeVerdict::WrongOnSomeProcessors => "wrong on some processors",
             NodeVerdict::PartlyNotHere => "partly not supported",
             NodeVerdict::PartlyFails => "partly fails when run",
             NodeVerdict::NotHere => "not supported",
@@ -66,7 +69,7 @@ pub struct NodeAnswer {
     /// The first of these cases. For `Unknown`, a recommended case that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// True if no case has the rank of the node's first input. Cases of other ranks, with any index type, are then used instead.
+    /// True if no case has the ranks of the node's inputs. Cases of other ranks, with any index type, are then used instead.
     pub other_ranks: bool,
     /// Reason for the runtime's behaviour, if the measurement has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,60 +94,80 @@ impl NodeAnswer {
     }
 }
 
-/// A measured case and its outcome.
-type EndedCase<'a> = (&'a RecordedCase, Outcome);
-
 impl Measurement {
     /// Returns the answer about a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
-        let (required, other_ranks) = self.alike(kind, Level::Required);
-        if !required.is_empty() {
-            return self.summed(&required, other_ranks);
+        let required = self.candidates(kind, Level::Required);
+        if let Some(answer) = self.by_similar(&required, kind) {
+            return answer;
         }
         // Where the standard is not binding, only a pass is conclusive: a failure is not a wrong answer.
-        let passes = |(_, outcome): &(&RecordedCase, Outcome)| *outcome == Outcome::Pass;
-        let (recommended, other_ranks) = self.alike(kind, Level::Recommended);
-        if !recommended.is_empty() && recommended.iter().all(passes) {
-            return self.summed(&recommended, other_ranks);
+        let recommended = self.candidates(kind, Level::Recommended);
+        let similar = kind.similar(&recommended);
+        if !similar.cases.is_empty() && similar.cases.iter().all(passes) {
+            return self.summed(&similar.cases, similar.other_ranks);
         }
-        let mut ended = self.ended(kind, Level::Required, |_| true);
         let (passing, failing): (Vec<_>, Vec<_>) =
-            self.ended(kind, Level::Recommended, |_| true).into_iter().partition(passes);
-        ended.extend(passing);
+            recommended.into_iter().filter(|(case, _)| kind.has_types_of(case)).partition(passes);
+        let typed = required.into_iter().filter(|(case, _)| kind.has_types_of(case));
+        let ended: Vec<EndedCase> = typed.chain(passing).collect();
+        if ended.is_empty() && failing.is_empty() {
+            return self.by_other_types(kind);
+        }
         self.by_parts(&ended, &failing, kind)
     }
 
-    /// Returns the measured cases of a level that have all settings and types of the node. If there are none, returns those that
-    /// differ only in rank and index types, with `true`.
-    fn alike(&self, kind: &NodeKind, level: Level) -> (Vec<(&RecordedCase, Outcome)>, bool) {
-        let exact = self.ended(kind, level, |case| case.facts.settings == kind.settings);
-        if !exact.is_empty() {
-            return (exact, false);
+    /// Returns the answer of the cases that have all settings of the node; `None` without such a case.
+    fn by_similar(&self, candidates: &[EndedCase], kind: &NodeKind) -> Option<NodeAnswer> {
+        let similar = kind.similar(candidates);
+        if similar.cases.is_empty() {
+            return None;
         }
-        let settings = kind.settings.without_rank();
-        let of_any_rank =
-            self.ended(&kind.with_any_positions(), level, |case| case.facts.settings.without_rank() == settings);
-        (of_any_rank, kind.settings.has_rank())
+        let answer = self.summed(&similar.cases, similar.other_ranks);
+        if answer.verdict > NodeVerdict::LikelyRuns {
+            return Some(answer);
+        }
+        // A trait of the node that only failing cases have may make it fail, too.
+        let is_covered = |word: &&str| similar.cases.iter().any(|(case, _)| has_word(case, word));
+        let counts = |word: &&str| !word.starts_with("rank(") && !word.ends_with("=unknown");
+        let uncovered: Vec<&str> = kind.settings.traits().filter(counts).filter(|word| !is_covered(word)).collect();
+        for word in &uncovered {
+            let of_word: Vec<EndedCase> = candidates
+                .iter()
+                .copied()
+                .filter(|(case, _)| has_word(case, word) && !case.facts.is_edge && kind.has_types_of(case))
+                .collect();
+            let failing = self.summed(&of_word, false);
+            if failing.verdict > NodeVerdict::Unknown && !of_word.iter().any(passes) {
+                let verdict = match failing.verdict {
+                    NodeVerdict::NotHere => NodeVerdict::PartlyNotHere,
+                    NodeVerdict::Fails => NodeVerdict::PartlyFails,
+                    verdict => verdict,
+                };
+                let reason = failing.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return Some(NodeAnswer { verdict, reason: Some(format!("these have {word}{reason}")), ..failing });
+            }
+        }
+        let reason = similar.excluded(kind);
+        let verdict = if uncovered.is_empty() { answer.verdict } else { NodeVerdict::LikelyRuns };
+        Some(NodeAnswer { verdict, reason: answer.reason.clone().or(reason), ..answer })
     }
 
     /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in required cases
     /// and passing recommended ones. The rarest setting characterizes the node, so a failure of a case with it outweighs the
-    /// passes.
-    fn by_parts(&self, ended: &[EndedCase<'_>], recommended_failures: &[EndedCase<'_>], kind: &NodeKind) -> NodeAnswer {
+    /// passes. A failure that a setting or trait explains which the node lacks does not count.
+    fn by_parts(&self, ended: &[EndedCase], recommended_failures: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.without_rank();
+        let all: Vec<EndedCase> =
+            ended.iter().copied().filter(|case| passes(case) || !is_explained(case, kind, ended)).collect();
         let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
-        let mut rarest: Option<(&str, Vec<EndedCase<'_>>)> = None;
+        let mut rarest: Option<(&str, Vec<EndedCase>)> = None;
         for word in settings.words() {
-            let has_word = |case: &RecordedCase| has_word(case, word);
-            let of_word: Vec<(&RecordedCase, Outcome)> =
-                ended.iter().copied().filter(|(case, _)| has_word(case)).collect();
+            let of_word: Vec<EndedCase> = all.iter().copied().filter(|(case, _)| has_word(case, word)).collect();
             if of_word.is_empty() {
-                return NodeAnswer {
-                    reason: Some(format!("no required case and no passing recommended one has {word}")),
-                    ..self.summed(&[], false)
-                };
+                return self.without_evidence(ended, kind, word);
             }
-            let passes = of_word.iter().filter(|(_, outcome)| *outcome == Outcome::Pass);
+            let passes = of_word.iter().filter(|case| passes(case));
             let passes: Vec<&str> = passes.map(|(case, _)| case.id.as_str()).collect();
             if passes.is_empty() {
                 let answer = self.summed(&of_word, false);
@@ -166,11 +189,17 @@ impl Measurement {
                     ..answer
                 };
             }
-            let fails = |(case, _): &&EndedCase<'_>| !case.facts.is_edge && has_word(case, word);
+            let fails = |(case, _): &&EndedCase| !case.facts.is_edge && has_word(case, word);
             if let Some((case, outcome)) = recommended_failures.iter().find(fails) {
                 let reason = format!("a recommended case with {word} ends as {outcome}");
                 return NodeAnswer { case: Some(case.id.clone()), reason: Some(reason), ..NodeAnswer::unknown() };
             }
+        }
+        if settings.words().next().is_none() {
+            // Without settings, the cases differ from the node only in traits.
+            let passing: Vec<EndedCase> = all.iter().copied().filter(passes).collect();
+            let answer = self.summed(&passing, true);
+            return if passing.is_empty() { self.summed(&all, true) } else { likely_runs(answer) };
         }
         if passing.is_empty() {
             return likely;
@@ -178,38 +207,54 @@ impl Measurement {
         NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
     }
 
-    /// Returns the measured cases of a level that have the types of the node, count at its opset and satisfy `is_asked`, with
-    /// their outcomes. A case that ended without an answer counts as required.
-    fn ended(
-        &self,
-        kind: &NodeKind,
-        level: Level,
-        is_asked: impl Fn(&RecordedCase) -> bool,
-    ) -> Vec<(&'static RecordedCase, Outcome)> {
-        let is_about = |case: &&RecordedCase| {
-            case.facts.refusal.is_none()
-                && kind.has_types_of(case)
-                && is_asked(case)
-                && self.counts_at(kind.opset, &kind.version, case)
-        };
-        let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
-            // A runtime that gives no answer fails, even if the standard leaves the result open.
-            Measured::Ended(outcome) if outcome.is_without_answer() => {
-                (level == Level::Required).then_some((case, outcome))
+    /// Returns the answer for a node with a setting that no case has, or only failing cases that differ from the node otherwise.
+    fn without_evidence(&self, ended: &[EndedCase], kind: &NodeKind, word: &str) -> NodeAnswer {
+        let of_word = ended.iter().find(|(case, _)| has_word(case, word));
+        let reason = match of_word {
+            None => format!("no required case and no passing recommended one has {word}"),
+            Some((case, outcome)) => {
+                let other = case.facts.settings.traits_beyond(&kind.settings, true).next();
+                let other = other.map(|other| format!(", but has {other}")).unwrap_or_default();
+                format!("a case with {word} ends as {outcome}{other}")
             }
-            Measured::Ended(outcome) => (case.facts.level == level).then_some((case, outcome)),
-            Measured::NotAccepted | Measured::Unknown => None,
         };
-        recorded_cases(&kind.version).iter().filter(is_about).filter_map(ended).collect()
+        NodeAnswer { reason: Some(reason), ..self.summed(&[], false) }
     }
 
-    fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
+    /// Returns the answer for a node whose types no case has: it likely runs if every case passes that differs only in that an
+    /// integer or float type is another one, for at least two other types.
+    fn by_other_types(&self, kind: &NodeKind) -> NodeAnswer {
+        for (parameter, of_node) in &kind.types {
+            let mut any = kind.clone();
+            any.types.remove(parameter);
+            let neighbours: Vec<EndedCase> = self
+                .candidates(&any, Level::Required)
+                .into_iter()
+                .filter(|(case, _)| !case.facts.is_edge)
+                .filter(|(case, _)| case.type_of(parameter).is_some_and(|other| is_neighbour(of_node, other)))
+                .collect();
+            let types: BTreeSet<&str> = neighbours.iter().filter_map(|(case, _)| case.type_of(parameter)).collect();
+            let similar = any.similar(&neighbours);
+            if types.len() >= 2 && !similar.cases.is_empty() && neighbours.iter().all(passes) {
+                let reason = format!(
+                    "no case has {parameter}={of_node}; all with {} pass",
+                    types.into_iter().collect::<Vec<_>>().join(", ")
+                );
+                let answer = self.summed(&similar.cases, similar.other_ranks);
+                return NodeAnswer { verdict: NodeVerdict::LikelyRuns, reason: Some(reason), ..answer };
+            }
+        }
+        NodeAnswer::unknown()
+    }
+
+    fn summed(&self, ended: &[EndedCase], other_ranks: bool) -> NodeAnswer {
         // Special values are an exception only if other cases pass.
-        let some_pass = ended.iter().any(|(_, outcome)| *outcome == Outcome::Pass);
-        let for_case = |(case, outcome): &EndedCase<'_>| match verdict_for(*outcome) {
+        let some_pass = ended.iter().any(passes);
+        let for_case = |(case, outcome): &EndedCase| match verdict_for(*outcome) {
             verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
                 NodeVerdict::RunsButForSpecialValues
             }
+            NodeVerdict::Wrong if self.processors_of_failure(&case.id).is_some() => NodeVerdict::WrongOnSomeProcessors,
             verdict => verdict,
         };
         let verdicts: Vec<NodeVerdict> = ended.iter().map(for_case).collect();
@@ -218,13 +263,16 @@ impl Measurement {
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
         let case =
             ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
-        let plain_pass = ended.iter().any(|(case, outcome)| *outcome == Outcome::Pass && !case.facts.is_edge);
+        let plain_pass = ended.iter().any(|ended| passes(ended) && !ended.0.facts.is_edge);
         let verdict = match worst {
             NodeVerdict::NotHere if plain_pass => NodeVerdict::PartlyNotHere,
             NodeVerdict::Fails if plain_pass => NodeVerdict::PartlyFails,
             worst => worst,
         };
-        let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| self.entry(id)?.reason.clone());
+        let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| {
+            let processors = self.processors_of_failure(id).map(|processors| format!("processors {processors}"));
+            self.entry(id)?.reason.clone().or(processors)
+        });
         NodeAnswer {
             verdict,
             cases: ended.len(),
@@ -237,8 +285,16 @@ impl Measurement {
     }
 }
 
-fn has_word(case: &RecordedCase, word: &str) -> bool {
-    case.facts.settings.words().any(|other| other == word)
+/// Returns the answer as a likely run.
+fn likely_runs(answer: NodeAnswer) -> NodeAnswer {
+    NodeAnswer { verdict: NodeVerdict::LikelyRuns, ..answer }
+}
+
+/// Returns true if both types are integers of more than 4 bits, or both floats of 16 bits or more, in the spelling of ids.
+fn is_neighbour(one: &str, other: &str) -> bool {
+    let integers = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
+    let floats = ["float16", "bfloat16", "float", "double"];
+    [&integers[..], &floats[..]].iter().any(|family| family.contains(&one) && family.contains(&other))
 }
 
 /// Returns the verdict for a single outcome.
@@ -255,6 +311,7 @@ fn verdict_for(outcome: Outcome) -> NodeVerdict {
 
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
     use onnx_conformance_check::Limits;
     use onnx_conformance_check::infer::infer;
     use onnx_conformance_reference::model::text::parse_model;

@@ -10,6 +10,7 @@ mod measurements;
 mod node_kind;
 mod overview;
 mod severity;
+mod similar;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};

@@ -19,6 +19,9 @@ use crate::models::{
 /// Maximum number of findings to show per rule and operator. Further ones are counted.
 const SHOWN: usize = 5;
 
+/// Maximum number of kinds of nodes to show with their answers, worst first, so that a model takes one screen.
+const MAX_KINDS: usize = 8;
+
 fn style(level: Level) -> Style {
     match level {
         Level::Error => BAD,
@@ -82,7 +85,8 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
     let rows = kind_rows(runtimes);
     let runs = |row: &KindRow<'_>| row.answers.iter().all(|kind| kind.answer.verdict == NodeVerdict::Runs);
     let (good, rest): (Vec<KindRow<'_>>, Vec<KindRow<'_>>) = rows.into_iter().partition(runs);
-    for row in rest {
+    let hidden = rest.len().saturating_sub(MAX_KINDS);
+    for row in rest.into_iter().take(MAX_KINDS) {
         let many = if row.nodes == 1 { String::new() } else { format!(", and {} more", row.nodes - 1) };
         let _ = writeln!(text, "  {BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", escape::line(row.kind), escape::line(row.settings));
         let _ = writeln!(text, "      {}{many}", escape::line(row.first));
@@ -93,6 +97,9 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
             let case = kind.answer.case.as_ref().map(|case| format!("  {DIM}{case}{DIM:#}")).unwrap_or_default();
             let _ = writeln!(text, "{case}");
         }
+    }
+    if hidden > 0 {
+        let _ = writeln!(text, "  {DIM}... and {hidden} more kinds of nodes; --format json lists all{DIM:#}");
     }
     if !good.is_empty() {
         let nodes: usize = good.iter().map(|row| row.nodes).sum();
@@ -133,7 +140,7 @@ pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
 fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::LikelyRuns => GOOD,
-        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => UNSURE,
+        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown | NodeVerdict::WrongOnSomeProcessors => UNSURE,
         NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails | NodeVerdict::NotHere | NodeVerdict::Fails => {
             MISSING.bold()
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::finding::{PathStep, Place};
-use onnx_conformance_check::infer::{Inferred, NodeId};
+use onnx_conformance_check::infer::{Inferred, NodeId, runtime_with_kernel};
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
@@ -61,6 +61,8 @@ pub enum RuntimeVerdict {
     Loads,
     /// Some nodes are unknown.
     Unknown,
+    /// Some node gives a wrong result on some processors.
+    WrongOnSomeProcessors,
     /// Some cases similar to a node are declined or fail, others pass.
     MayFail,
     /// Some node gives a result that violates the standard, or crashes the runtime.
@@ -78,6 +80,7 @@ impl fmt::Display for RuntimeVerdict {
             RuntimeVerdict::LikelyRuns => "likely runs",
             RuntimeVerdict::Loads => "loads",
             RuntimeVerdict::Unknown => "unknown",
+            RuntimeVerdict::WrongOnSomeProcessors => "wrong on some processors",
             RuntimeVerdict::MayFail => "may fail",
             RuntimeVerdict::WrongSomewhere => "wrong somewhere",
             RuntimeVerdict::FailsWhenRun => "fails when run",
@@ -121,7 +124,8 @@ pub struct FindingReport {
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
     kinds: BTreeMap<NodeKind, NodeGroup>,
-    others: BTreeMap<String, NodeGroup>,
+    /// By name, and the runtime that is known to have a kernel for the node.
+    others: BTreeMap<(String, Option<&'static str>), NodeGroup>,
 }
 
 /// Group of nodes of one kind: their number and the first one.
@@ -146,7 +150,9 @@ impl NodeKinds {
                 all.kinds.entry(kind).or_insert_with(first)
             } else {
                 let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
-                all.others.entry(name).or_insert_with(first)
+                let input = |position: usize| facts.inputs.get(position)?.as_ref()?.value_type.clone();
+                let runtime = runtime_with_kernel(facts.node.domain(), facts.node.op_type(), input);
+                all.others.entry((name, runtime)).or_insert_with(first)
             };
             group.count += 1;
         }
@@ -238,27 +244,35 @@ impl RuntimeReport {
                 answer,
             }
         };
-        let other = |(name, group): (&String, &NodeGroup)| KindReport {
-            kind: name.clone(),
-            settings: String::new(),
-            nodes: group.count,
-            first: group.place.clone(),
-            id: Some(group.id),
-            answer: NodeAnswer { reason: Some("not an operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
-            finding: None,
+        let declaration = match runtime {
+            AskedRuntime::Measured(_) => None,
+            AskedRuntime::Started(probe) => Some(probe.host.declaration()),
+        };
+        let (declared_name, started) = declaration.map(|it| (it.name, it.version)).unzip();
+        let name = measurement.map(|it| it.runtime().to_owned()).or(declared_name).unwrap_or_default();
+        let other = |((operator, with_kernel), group): (&(String, Option<&'static str>), &NodeGroup)| {
+            let (verdict, reason) = if *with_kernel == Some(name.as_str()) {
+                (NodeVerdict::LikelyRuns, "an operator of the runtime itself, not of ONNX")
+            } else {
+                (NodeVerdict::Unknown, "not an operator of ONNX")
+            };
+            KindReport {
+                kind: operator.clone(),
+                settings: with_kernel.map(|runtime| format!("kernel={runtime}")).unwrap_or_default(),
+                nodes: group.count,
+                first: group.place.clone(),
+                id: Some(group.id),
+                answer: NodeAnswer { verdict, reason: Some(reason.to_owned()), ..NodeAnswer::unknown() },
+                finding: None,
+            }
         };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
         kinds.extend(nodes.others.iter().map(other));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
         let refused = measurement.and_then(|measurement| refusal(measurement, facts));
         let worst = kinds.iter().map(|kind| runtime_verdict(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
-        let declaration = match runtime {
-            AskedRuntime::Measured(_) => None,
-            AskedRuntime::Started(probe) => Some(probe.host.declaration()),
-        };
-        let (name, started) = declaration.map(|it| (it.name, it.version)).unzip();
         RuntimeReport {
-            runtime: measurement.map(|it| it.runtime().to_owned()).or(name).unwrap_or_default(),
+            runtime: name,
             version: measurement.map(|it| it.version().to_owned()).or_else(|| started.clone()).unwrap_or_default(),
             date: measurement.and_then(Measurement::date).map(str::to_owned),
             platform: measurement.and_then(Measurement::platform).map(str::to_owned),
@@ -306,6 +320,7 @@ impl KindReport {
         let mut text = match verdict {
             _ if *is_probed => format!("{verdict} (probed)"),
             NodeVerdict::Unknown => verdict.to_string(),
+            NodeVerdict::LikelyRuns if *cases == 0 => verdict.to_string(),
             NodeVerdict::LikelyRuns => {
                 format!("{verdict}: no case has all its settings; {cases} passing cases cover each of them")
             }
@@ -331,6 +346,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
         answer.verdict,
         NodeVerdict::RunsButForSpecialValues
             | NodeVerdict::Unknown
+            | NodeVerdict::WrongOnSomeProcessors
             | NodeVerdict::PartlyFails
             | NodeVerdict::Fails
             | NodeVerdict::Wrong
@@ -396,6 +412,7 @@ const fn runtime_verdict(verdict: NodeVerdict) -> RuntimeVerdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
         NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,
         NodeVerdict::Unknown => RuntimeVerdict::Unknown,
+        NodeVerdict::WrongOnSomeProcessors => RuntimeVerdict::WrongOnSomeProcessors,
         NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails => RuntimeVerdict::MayFail,
         NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
         NodeVerdict::Fails => RuntimeVerdict::FailsWhenRun,
