@@ -42,8 +42,12 @@ fn a_model_says_its_cause_and_its_fix() {
 fn a_folder_is_a_line_a_model_worst_first() {
     let called = call(&["check", EXPORTED, "--format", "table"]).expect(1, "valid");
     let lines: Vec<&str> = called.out.lines().collect();
-    assert!(lines.len() > 20 && lines[0].starts_with("findings") && lines[0].contains("logistic_double"), "{lines:#?}");
-    assert!(lines[1..].iter().all(|line| line.starts_with("valid")), "{lines:#?}");
+    // The float16 converter of onnxruntime writes nodes in an order that the standard excludes.
+    let count = lines.iter().take_while(|line| line.starts_with("findings")).count();
+    let (findings, valid) = lines.split_at(count);
+    assert!(lines.len() > 60 && findings.iter().any(|line| line.contains("logistic_double")), "{lines:#?}");
+    assert!(findings.iter().all(|line| line.contains("logistic_double") || line.contains("float16/")), "{lines:#?}");
+    assert!(valid.iter().all(|line| line.starts_with("valid")), "{lines:#?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::texts::errata;
-use crate::{proto, workspace};
+use crate::{exporters, proto, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -95,7 +95,11 @@ fn check() -> Result<String> {
     let row =
         |rule: &RuleId| format!("| `{}` | {} | {} | {} |\n", rule.id(), rule.level(), rule.sentence(), rule.source());
     let rows: String = RuleId::ALL.iter().map(row).collect();
-    Ok(format!("{before}{RULES_HEAD}{rows}{rest}"))
+    let page = format!("{before}{RULES_HEAD}{rows}{rest}");
+    let head = exporters::HEAD;
+    let (before, rest) = page.split_once(head).with_context(|| format!("{CHECK} has no table of exporters' models"))?;
+    let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
+    Ok(format!("{before}{head}{}{rest}", exporters::rows()?))
 }
 
 /// Returns the paths of the generated files.

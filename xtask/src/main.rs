@@ -5,6 +5,7 @@ mod adapters;
 mod bench_protocol;
 mod ci;
 mod emit;
+mod exporters;
 mod faults;
 mod fmt_specs;
 mod foreign;
@@ -50,6 +51,8 @@ enum Task {
     /// Run the adapter of bench-protocol.
     #[command(hide = true)]
     EchoAdapter(bench_protocol::Echo),
+    /// Compare the predictions of `check --runtime` for the models of exporters with what the runtime did.
+    Exporters,
     /// Seed wrong kernels of every kind, and fail if no required case detects one of them.
     Faults(faults::Arguments),
     /// Write the files of cases below specs/ in their layout.
@@ -101,6 +104,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Ci(arguments) => ci::main(arguments)?,
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
+        Task::Exporters => exporters::main()?,
         Task::Faults(arguments) => return faults::main(arguments),
         Task::FmtSpecs(arguments) => fmt_specs::main(arguments)?,
         Task::Freeze => freeze::main()?,
