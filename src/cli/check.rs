@@ -134,6 +134,16 @@ enum FailOn {
     Unknown,
 }
 
+impl FailOn {
+    fn level(self) -> Level {
+        match self {
+            FailOn::Error => Level::Error,
+            FailOn::Warning => Level::Warning,
+            FailOn::Note | FailOn::Unknown => Level::Note,
+        }
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut files = model_files(&arguments.models)?;
     arguments.check_output(&files)?;
@@ -147,16 +157,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let [model] = files.as_slice() else {
             bail!(Usage("--fix and --write-shapes edit one model; name one".to_owned()));
         };
-        let wanted = Wanted { fix: arguments.fix, shapes: arguments.write_shapes };
-        let edited = write_edited(model, output, wanted, &arguments.limits(1, &stop))?;
-        for text in edited.lines {
-            match arguments.format {
-                Format::Text => print::line(&line(&text))?,
-                // The report is all that a program reads.
-                _ => print::note(&line(&text)),
-            }
-        }
-        files = vec![edited.file];
+        files = vec![arguments.edit(model, output, &stop)?];
     }
     let questions = arguments.questions(&stop, files.len())?;
     let bar = bar(files.len());
@@ -189,11 +190,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         None if matches!(arguments.format, Format::Json | Format::Sarif) => print::json_text(&text)?,
         None => print::line(text.trim_end())?,
     }
-    let level = match arguments.fail_on {
-        FailOn::Error => Level::Error,
-        FailOn::Warning => Level::Warning,
-        FailOn::Note | FailOn::Unknown => Level::Note,
-    };
+    let level = arguments.fail_on.level();
     Ok(match () {
         () if stop.is_set() => exit::INTERRUPTED,
         () if reports.iter().any(|report| matches!(report.status, Status::Unreadable | Status::Failed)) => {
@@ -281,6 +278,20 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
+    /// Writes the edited model, prints the edits, and returns the file to report on.
+    fn edit(&self, model: &Path, output: &Path, stop: &Stop) -> anyhow::Result<PathBuf> {
+        let wanted = Wanted { fix: self.fix, shapes: self.write_shapes };
+        let edited = write_edited(model, output, wanted, &self.limits(1, stop))?;
+        for text in edited.lines {
+            match self.format {
+                Format::Text => print::line(&line(&text))?,
+                // The report is all that a program reads.
+                _ => print::note(&line(&text)),
+            }
+        }
+        Ok(edited.file)
+    }
+
     /// Returns the limits for checking one of this many models.
     fn limits(&self, models: usize, stop: &Stop) -> Limits {
         let (started, time, stop) = (Instant::now(), Duration::from_secs(u64::from(self.timeout)), stop.clone());

@@ -93,17 +93,14 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     let file = allowance.read(&arguments.model)?;
     let original = scanned(&name, &file, &allowance)?.model;
     let edited = arguments.edits.edits(&original)?.apply(&file)?;
-    let (model, plan) = match &edited {
-        Some(edited) => {
-            let bytes = edited.bytes(&file);
-            let model = scanned(&name, &bytes, &allowance)?.model;
-            let plan = planned(arguments, &model, &bytes, &allowance, report)?;
-            (model, plan)
-        }
-        None => {
-            let plan = planned(arguments, &original, &file, &allowance, report)?;
-            (original, plan)
-        }
+    let (model, plan) = if let Some(edited) = &edited {
+        let bytes = edited.bytes(&file);
+        let model = scanned(&name, &bytes, &allowance)?.model;
+        let plan = planned(arguments, &model, &bytes, &allowance, report)?;
+        (model, plan)
+    } else {
+        let plan = planned(arguments, &original, &file, &allowance, report)?;
+        (original, plan)
     };
     let Some(Planned { conversion, converted, reason, data }) = plan else { return Ok(exit::REGRESSION) };
     report.edits(edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
@@ -141,22 +138,8 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         report.end(Ended::Invalid, &format!("the converted model violates a rule, so it is not written: {finding}"))?;
         return Ok(exit::REGRESSION);
     }
-    match proof {
-        Proof::NotVerified(text) if arguments.require_proof => {
-            report.verified(false, &text)?;
-            report
-                .end(Ended::Unverified, "the outputs were not compared, so with --require-proof nothing is written")?;
-            return Ok(exit::REGRESSION);
-        }
-        Proof::Same(text) => report.verified(true, &text)?,
-        Proof::NotVerified(text) => report.verified(false, &text)?,
-        Proof::Differs(text) => {
-            report.end(
-                Ended::Differs,
-                &format!("the converted model computes other outputs, so it is not written: {text}"),
-            )?;
-            return Ok(exit::REGRESSION);
-        }
+    if !accepts(proof, arguments.require_proof, report)? {
+        return Ok(exit::REGRESSION);
     }
     if let Some(output) = &arguments.output {
         let created = data.create()?;
@@ -165,6 +148,27 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         report.wrote(output)?;
     }
     Ok(exit::SUCCESS)
+}
+
+/// Reports the comparison of both models. Returns true if the converted model may be written.
+fn accepts(proof: Proof, is_required: bool, report: &mut ConversionReport) -> anyhow::Result<bool> {
+    match proof {
+        Proof::Same(text) => report.verified(true, &text)?,
+        Proof::NotVerified(text) => {
+            report.verified(false, &text)?;
+            if is_required {
+                let text = "the outputs were not compared, so with --require-proof nothing is written";
+                report.end(Ended::Unverified, text)?;
+                return Ok(false);
+            }
+        }
+        Proof::Differs(text) => {
+            let text = format!("the converted model computes other outputs, so it is not written: {text}");
+            report.end(Ended::Differs, &text)?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A file without a model.

@@ -74,7 +74,7 @@ impl Settings {
 
     /// True if both are equal apart from traits, and, if `any_rank`, apart from the rank.
     pub fn equal_without_traits(&self, other: &Settings, any_rank: bool) -> bool {
-        let counts = |word: &&str| !is_trait(word) && !(any_rank && is_rank(word));
+        let counts = |word: &&str| !(is_trait(word) || any_rank && is_rank(word));
         self.words().filter(counts).eq(other.words().filter(counts))
     }
 

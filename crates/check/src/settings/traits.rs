@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::proto::{GraphProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto};
 use onnx_conformance_reference::spec::{FormalType, OpSpec};
 use onnx_conformance_reference::types::ValueType;
 
@@ -99,7 +99,7 @@ fn loop_body(node: &NodeProto, body: &GraphProto) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     // The inputs of a Loop body begin with the trip number and the condition, its outputs with the condition.
     let (before_inputs, before_outputs) = if node.op_type() == "Loop" { (2, 1) } else { (0, 0) };
-    let scanned = node.attribute.iter().find(|given| given.name() == "num_scan_inputs").map_or(0, |given| given.i());
+    let scanned = node.attribute.iter().find(|given| given.name() == "num_scan_inputs").map_or(0, AttributeProto::i);
     let inputs = body.input.len().saturating_sub(before_inputs);
     let states = inputs.saturating_sub(usize::try_from(scanned).unwrap_or(usize::MAX));
     let state_of =

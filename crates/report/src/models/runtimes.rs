@@ -124,9 +124,11 @@ pub struct FindingReport {
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
     kinds: BTreeMap<NodeKind, NodeGroup>,
-    /// By name, and the runtime that is known to have a kernel for the node.
-    others: BTreeMap<(String, Option<&'static str>), NodeGroup>,
+    others: BTreeMap<ForeignCall, NodeGroup>,
 }
+
+/// Operator that ONNX does not have, and the runtime that is known to have a kernel for the types of the node.
+type ForeignCall = (String, Option<&'static str>);
 
 /// Group of nodes of one kind: their number and the first one.
 #[derive(Debug)]
@@ -250,24 +252,8 @@ impl RuntimeReport {
         };
         let (declared_name, started) = declaration.map(|it| (it.name, it.version)).unzip();
         let name = measurement.map(|it| it.runtime().to_owned()).or(declared_name).unwrap_or_default();
-        let other = |((operator, with_kernel), group): (&(String, Option<&'static str>), &NodeGroup)| {
-            let (verdict, reason) = if *with_kernel == Some(name.as_str()) {
-                (NodeVerdict::LikelyRuns, "an operator of the runtime itself, not of ONNX")
-            } else {
-                (NodeVerdict::Unknown, "not an operator of ONNX")
-            };
-            KindReport {
-                kind: operator.clone(),
-                settings: with_kernel.map(|runtime| format!("kernel={runtime}")).unwrap_or_default(),
-                nodes: group.count,
-                first: group.place.clone(),
-                id: Some(group.id),
-                answer: NodeAnswer { verdict, reason: Some(reason.to_owned()), ..NodeAnswer::unknown() },
-                finding: None,
-            }
-        };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
-        kinds.extend(nodes.others.iter().map(other));
+        kinds.extend(nodes.others.iter().map(|(call, group)| KindReport::of_foreign_call(call, group, &name)));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
         let refused = measurement.and_then(|measurement| refusal(measurement, facts));
         let worst = kinds.iter().map(|kind| runtime_verdict(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
@@ -313,6 +299,24 @@ impl RuntimeReport {
 }
 
 impl KindReport {
+    /// Creates the report on calls of an operator that ONNX does not have. The call names the runtime with a kernel for its types.
+    fn of_foreign_call((operator, with_kernel): &ForeignCall, group: &NodeGroup, runtime: &str) -> KindReport {
+        let (verdict, reason) = if *with_kernel == Some(runtime) {
+            (NodeVerdict::LikelyRuns, "an operator of the runtime itself, not of ONNX")
+        } else {
+            (NodeVerdict::Unknown, "not an operator of ONNX")
+        };
+        KindReport {
+            kind: operator.clone(),
+            settings: with_kernel.map(|runtime| format!("kernel={runtime}")).unwrap_or_default(),
+            nodes: group.count,
+            first: group.place.clone(),
+            id: Some(group.id),
+            answer: NodeAnswer { verdict, reason: Some(reason.to_owned()), ..NodeAnswer::unknown() },
+            finding: None,
+        }
+    }
+
     /// Describes the answer: `wrong in 2 of 25 similar cases`.
     pub fn says(&self) -> String {
         let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
