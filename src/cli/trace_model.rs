@@ -185,6 +185,7 @@ fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance
     let name = path.display();
     match error {
         TraceError::Late | TraceError::Memory(_) => allowance.limit_error(&format!("{name} was not traced ({error})")),
+        TraceError::NotLoaded(_) => anyhow!("{name}: {error}; --against compares with another runtime"),
         TraceError::Reference { .. } if !is_given => anyhow!("{name}: {error}; give inputs that fit with --inputs"),
         TraceError::Reference { .. } => anyhow!("{name}, inputs of {inputs}: {error}"),
         error => anyhow!("{name}: {error}"),

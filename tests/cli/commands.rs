@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::{Message as _, OperatorSetIdProto};
 
 use crate::models::{Folder, identity};
@@ -199,6 +200,9 @@ fn folder() -> Folder {
     let model = folder.write("model.onnx", model.encode_to_vec());
     fs::create_dir(folder.path().join("models")).unwrap();
     fs::copy(model, folder.path().join("models/model.onnx")).unwrap();
+    let batches = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[N, sequence] x) => (float[N, sequence] y) { y = Relu (x) }"#;
+    folder.write("batches.onnx", parse_model(batches).unwrap().encode_to_vec());
     folder.write("ids.txt", format!("{CASE}\n"));
     for name in ["old.jsonl", "new.jsonl", "results.jsonl", "mine.jsonl", "last.jsonl", "r.jsonl"] {
         call(&["run", CASES, "--results", &folder.file(name)]).expect(0, "pass");

@@ -9,6 +9,9 @@ pub enum TraceError {
     /// The model has no nodes.
     #[error("the model has no nodes, so there is nothing to trace")]
     NoNodes,
+    /// The built-in executor does not load the model, whatever the inputs are.
+    #[error("the built-in executor does not load the model, so there are no values to compare with: {0}")]
+    NotLoaded(String),
     /// The reference does not run the whole model on the inputs.
     #[error("{name} does not run the model, so there are no values to compare with: {message}")]
     Reference {

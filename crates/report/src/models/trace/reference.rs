@@ -72,10 +72,7 @@ impl Reference<'_> {
     ) -> Result<Vec<Value>, TraceError> {
         let failed = |message: String| TraceError::Reference { name: self.name(), message };
         match self {
-            Reference::Builtin(bytes) => run_builtin(request, deadline, *bytes, seen).map_err(|error| match error {
-                TraceError::NotAModel(message) => failed(message),
-                other => other,
-            }),
+            Reference::Builtin(bytes) => run_builtin(request, deadline, *bytes, seen)?.map_err(failed),
             Reference::Host(host) => host.run(request).ended.into_values().map_err(|ended| match ended {
                 Ended::Timeout(_) if deadline.is_over() => TraceError::Late,
                 other => failed(other.message().to_owned()),
@@ -84,19 +81,19 @@ impl Reference<'_> {
     }
 }
 
-/// Runs a model on the built-in executor. A model that does not run is [`TraceError::NotAModel`].
+/// Runs a model on the built-in executor. The inner error is the reason why it does not run on the inputs.
 fn run_builtin(
     request: &Request<'_>,
     deadline: &Deadline,
     bytes: usize,
     seen: &mut Seen,
-) -> Result<Vec<Value>, TraceError> {
+) -> Result<Result<Vec<Value>, String>, TraceError> {
     let external = FolderData::new(request.folder, deadline.clone());
     let loading = LoadLimits { deadline: deadline.clone(), bytes };
     let limit = |message: String| if deadline.is_over() { TraceError::Late } else { TraceError::Memory(message) };
     let model = read_model(request.model.clone(), &external, &loading).map_err(|error| match error {
         ModelError::Limit(_) => limit(error.to_string()),
-        _ => TraceError::NotAModel(error.to_string()),
+        _ => TraceError::NotLoaded(error.to_string()),
     })?;
     let inputs = request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     let limits = ExecutionLimits { deadline: deadline.clone(), bytes, ..ExecutionLimits::default() };
@@ -113,10 +110,11 @@ fn run_builtin(
     };
     let ran = run_traced(&model, inputs, limits, &step);
     *seen = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    ran.map_err(|error| match &error {
-        RunError::Kernel(kernel) if matches!(kernel.root(), KernelError::Limit(_) | KernelError::Deadline) => {
-            limit(error.to_string())
+    match ran {
+        Ok(values) => Ok(Ok(values)),
+        Err(RunError::Kernel(error)) if matches!(error.root(), KernelError::Limit(_) | KernelError::Deadline) => {
+            Err(limit(error.to_string()))
         }
-        _ => TraceError::NotAModel(error.to_string()),
-    })
+        Err(error) => Ok(Err(error.to_string())),
+    }
 }

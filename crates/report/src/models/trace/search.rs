@@ -364,10 +364,11 @@ impl Search<'_> {
 
     /// Runs nodes on the reference.
     fn run_part(&mut self, part: &PartModel, nodes: &[usize], outputs: &[String]) -> Result<Vec<Value>, TraceError> {
+        let (from, to) = (nodes.first().copied().unwrap_or(0), nodes.last().copied().unwrap_or(0));
         self.run_reference(part, outputs).map_err(|error| match error {
-            TraceError::Reference { name, message } => {
-                let (from, to) = (nodes.first().copied().unwrap_or(0), nodes.last().copied().unwrap_or(0));
-                TraceError::Part { name, from, to, message }
+            TraceError::Reference { name, message } => TraceError::Part { name, from, to, message },
+            TraceError::NotLoaded(message) => {
+                TraceError::Part { name: self.question.reference.name(), from, to, message }
             }
             other => other,
         })

@@ -187,7 +187,7 @@ fn another_runtime_may_have_the_right_values() {
     let sample = samples.iter().max_by_key(|sample| sample.float_nodes().len()).unwrap();
     let builtin = Builtin::new(Duration::from_mins(1));
     let mut count = 0;
-    for (at, name) in sample.float_nodes().into_iter().step_by(10) {
+    for (at, name) in sample.float_nodes().into_iter().step_by(3) {
         let seeded = Seeded(Seed::Scaled(name.to_owned(), 1.1));
         let question = TraceQuestion {
             reference: Reference::Host(&builtin),
