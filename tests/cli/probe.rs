@@ -248,7 +248,7 @@ fn what_cannot_be_traced_has_a_reason() {
         r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]> g (float[3] x) => (float[3] y) { y = local.F (x) }"#;
     let foreign = written(&folder, "foreign.onnx", foreign);
     call(&["trace", &foreign, "--runtime", "builtin"])
-        .expect(4, "does not run the model, so there are no values to compare with");
+        .expect(4, "does not load the model, so there are no values to compare with");
     let endless = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[3] x) => (float[3] y) <bool yes = {1}> {
         y = Loop <body = b (int64 i, bool c, float[3] a) => (bool d, float[3] e) { d = Identity (c) e = Neg (a) }> (, yes, x)
     }"#;
