@@ -1,6 +1,7 @@
 //! Graphs of a model: the main graph, the bodies of functions, and all their subgraphs, with the names in each.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
@@ -11,6 +12,7 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use crate::facts::Origin;
 use crate::finding::{NodePlace, PathStep, Place};
 use crate::shorten;
+use crate::used_domains::UsedDomains;
 
 /// Number of a graph in a model; the main graph is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,6 +159,7 @@ pub struct Bodies<'m> {
     specs: HashMap<(Option<usize>, &'m str, &'m str), Option<&'static OpSpec>>,
     imports: Imports,
     function_imports: Vec<Imports>,
+    used_domains: OnceLock<UsedDomains>,
 }
 
 fn imports(protos: &[OperatorSetIdProto]) -> Imports {
@@ -169,6 +172,11 @@ fn imports(protos: &[OperatorSetIdProto]) -> Imports {
 }
 
 impl<'m> Bodies<'m> {
+    /// Returns the domains that nodes of the model use, which are collected once.
+    pub(crate) fn used_domains(&self) -> &UsedDomains {
+        self.used_domains.get_or_init(|| UsedDomains::of_model(self.model))
+    }
+
     /// Collects the graphs of a model and the names in each.
     pub fn new(model: &'m ModelProto) -> Bodies<'m> {
         let mut bodies = Bodies {
@@ -181,6 +189,7 @@ impl<'m> Bodies<'m> {
             specs: HashMap::new(),
             imports: imports(&model.opset_import),
             function_imports: model.functions.iter().map(|function| imports(&function.opset_import)).collect(),
+            used_domains: OnceLock::new(),
         };
         if let Some(graph) = &model.graph {
             bodies.add(BodySource::Graph(graph), None, None);

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use onnx_conformance_reference::model::graph::plain_domain;
-use onnx_conformance_reference::proto::{ModelProto, OperatorSetIdProto};
+use onnx_conformance_reference::proto::OperatorSetIdProto;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs, canonical_domain};
 
 use crate::finding::{Finding, PathStep, Place};
+use crate::infer::Bodies;
 use crate::rules::RuleId;
-use crate::used_domains::UsedDomains;
 use crate::validity::context::{Context, Groups, more};
 
 /// Checks the imports of the model and of its functions, and the operators of all nodes against them.
 pub(super) fn check(context: &mut Context<'_, '_>) {
     let model = context.bodies().model;
-    let unchecked = unchecked(model);
+    let unchecked = unchecked(context.bodies());
     check_list(context, &Place::default(), &model.opset_import, &unchecked);
     for function in &model.functions {
         let name = crate::infer::function_name(function);
@@ -26,9 +26,9 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
 }
 
 /// Returns the domains that the model imports and no node uses. ONNX's own domain is left out: almost every model imports it.
-pub(super) fn unused(model: &ModelProto) -> Vec<&str> {
-    let used = UsedDomains::of_model(model);
-    let domains = model.opset_import.iter().map(|import| canonical_domain(import.domain()));
+pub(super) fn unused<'m>(bodies: &Bodies<'m>) -> Vec<&'m str> {
+    let used = bodies.used_domains();
+    let domains = bodies.model.opset_import.iter().map(|import| canonical_domain(import.domain()));
     let mut unused: Vec<&str> = domains.filter(|domain| *domain != DEFAULT_DOMAIN && !used.by_model(domain)).collect();
     unused.sort_unstable();
     unused.dedup();
@@ -36,7 +36,7 @@ pub(super) fn unused(model: &ModelProto) -> Vec<&str> {
 }
 
 fn check_used(context: &mut Context<'_, '_>) {
-    let (message, edit) = match unused(context.bodies().model).as_slice() {
+    let (message, edit) = match unused(context.bodies()).as_slice() {
         [] => return,
         [domain] => (format!("no node uses the imported domain '{domain}'"), "remove the import"),
         domains => (format!("no node uses the imported domains {}", domains.join(", ")), "remove the imports"),
@@ -45,8 +45,8 @@ fn check_used(context: &mut Context<'_, '_>) {
 }
 
 /// Returns the domains of nodes that are not calls of the model's functions, which are checked.
-fn unchecked(model: &ModelProto) -> BTreeSet<&str> {
-    let used = UsedDomains::of_model(model);
+fn unchecked<'m>(bodies: &Bodies<'m>) -> BTreeSet<&'m str> {
+    let (model, used) = (bodies.model, bodies.used_domains());
     let of_functions: HashSet<&str> = model.functions.iter().map(|function| plain_domain(function.domain())).collect();
     let lists = model.functions.iter().map(|function| &function.opset_import).chain([&model.opset_import]);
     let domains = lists.flatten().map(|import| plain_domain(import.domain()));

@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, onnx};
+use onnx_conformance_reference::proto::{GraphProto, NodeProto, TensorProto, TypeProto, onnx};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
 use crate::infer::{Bodies, BodySource};
 use crate::rules::RuleId;
-use crate::used_domains::UsedDomains;
 use crate::validity::context::Context;
 
 /// The first IR version with operator set imports.
@@ -188,7 +187,7 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         lowest: because.first().map_or(OLDEST, |need| need.ir),
         because,
         skipped,
-        release: release(model),
+        release: release(bodies),
         newest: newest(),
     }
 }
@@ -199,9 +198,9 @@ fn newest() -> i64 {
 }
 
 /// The used import that needs the newest release, as far as releases determine the IR version.
-fn release(model: &ModelProto) -> Option<IrNeed> {
+fn release(bodies: &Bodies<'_>) -> Option<IrNeed> {
     let releases = Specs::embedded().releases().ok()?;
-    let used = UsedDomains::of_model(model);
+    let (model, used) = (bodies.model, bodies.used_domains());
     let mut newest: Option<IrNeed> = None;
     for import in &model.opset_import {
         let domain = canonical_domain(import.domain());

@@ -107,7 +107,7 @@ fn facts(inferred: &Inferred<'_>) -> ModelFacts {
     ModelFacts {
         ir: ir::facts(bodies),
         opsets: bodies.imports_of_model().clone(),
-        unused: imports::unused(bodies.model).into_iter().map(str::to_owned).collect(),
+        unused: imports::unused(bodies).into_iter().map(str::to_owned).collect(),
         nodes: bodies.node_ids().count(),
         operators: operators(bodies),
         functions: bodies.model.functions.len(),
