@@ -175,7 +175,8 @@ class Kind:
     """Nodes of one operator version with the same types and settings, and how similar cases ended on a runtime.
 
     `cases` is the number of similar cases, of which `of_these` ended as `verdict` says; `case` is the first of these. `finding` is
-    the id of the finding that explains a failure.
+    the id of the finding that explains a failure. `ulp` is the largest distance of inexact outputs from the expected ones, in
+    representable values.
     """
 
     kind: str
@@ -188,6 +189,7 @@ class Kind:
     case: str | None = None
     reason: str | None = None
     finding: str | None = None
+    ulp: int | None = None
 
     @classmethod
     def from_json(cls, json: Json) -> Kind:
@@ -202,6 +204,7 @@ class Kind:
             case=json.get("case"),
             reason=json.get("reason"),
             finding=json["finding"]["id"] if json.get("finding") else None,
+            ulp=json.get("ulp"),
         )
 
 

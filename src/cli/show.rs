@@ -55,30 +55,33 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
     let (measurements, findings, mut lines) = (Measurements::embedded(), Findings::embedded()?, Vec::new());
     for (runtime, _) in measurements.runtimes() {
         let Some(measurement) = measurements.newest(runtime)? else { continue };
-        let Some(outcome) = failed_as(measurement, case) else { continue };
-        let is_declined = outcome == Outcome::Unsupported;
+        let Some(measured) = failed_as(measurement, case) else { continue };
+        let is_declined = measured == Measured::Ended(Outcome::Unsupported);
         let finding = if is_declined { None } else { findings.for_case(runtime, &case.id) };
         let finding = finding.map(|it| format!(", finding {}: {}", it.full_id(), line(&it.title)));
         let processors = measurement.processors_of_failure(&case.id);
         let processors = processors.map(|processors| format!(" on processors {processors}")).unwrap_or_default();
         let version = measurement.version();
-        lines.push(format!("{runtime} {version}: {outcome}{processors}{}", finding.unwrap_or_default()));
+        lines.push(format!("{runtime} {version}: {measured}{processors}{}", finding.unwrap_or_default()));
     }
     Ok(lines)
 }
 
 /// Returns the failure of a case in a measurement; `None` if it passed, was not given to the runtime, or has changed since.
-fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
+fn failed_as(measurement: &Measurement, case: &Case) -> Option<Measured> {
     let version = CaseId::parse(&case.id).version();
     let recorded = version.as_ref().and_then(|it| recorded_cases(it).iter().find(|recorded| recorded.id == case.id));
-    let outcome = match (version, recorded) {
+    let measured = match (version, recorded) {
         (Some(version), Some(recorded)) => match measurement.outcome(&version, recorded) {
-            Measured::Ended(outcome) => outcome,
+            measured @ (Measured::Ended(_) | Measured::Inexact(_)) => measured,
             Measured::NotAccepted | Measured::Unknown => return None,
         },
-        _ => measurement.entry(&case.id)?.outcome(),
+        _ => {
+            let entry = measurement.entry(&case.id)?;
+            Measured::ended(entry.outcome(), entry.ulp)
+        }
     };
-    (outcome != Outcome::Pass).then_some(outcome)
+    (measured != Measured::Ended(Outcome::Pass)).then_some(measured)
 }
 
 /// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the nearest id.

@@ -31,8 +31,11 @@ pub fn failure_groups(results: &[CaseResult]) -> Vec<FailureGroup<'_>> {
     }
     let mut all: Vec<FailureGroup<'_>> = Vec::new();
     for ((path, ..), mut of_group) in groups {
-        // Binding cases first, then the largest error, then the shortest id.
-        of_group.sort_by_key(|result| (result.level, Reverse(result.ulps), result.id.len(), result.id.as_str()));
+        // Binding cases first, then the largest error, then the shortest id. Inexact outputs have the smallest errors.
+        of_group.sort_by_key(|result| {
+            let error = (result.ulps.is_none(), result.ulps);
+            (result.level, Reverse(error), result.id.len(), result.id.as_str())
+        });
         if let Some((worst, others)) = of_group.split_first() {
             all.push(FailureGroup { path, worst, others: others.to_vec() });
         }

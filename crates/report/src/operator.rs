@@ -164,7 +164,7 @@ fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
     section(text, "types by version", &rows);
     let _ = writeln!(
         text,
-        "  a letter each for {}:\n  {GOOD}r{GOOD:#} right, {NOTE}p{NOTE:#} partly declined, {DIM}d{DIM:#} declined, \
+        "  a letter each for {}:\n  {GOOD}r{GOOD:#} right, {GOOD}i{GOOD:#} inexact, {NOTE}p{NOTE:#} partly declined, {DIM}d{DIM:#} declined, \
          {UNSURE}a{UNSURE:#} accepts invalid models, {UNSURE}e{UNSURE:#} refuses valid models, \
          {UNSURE}s{UNSURE:#} wrong in special values,\n  {BAD}w{BAD:#} wrong, {BAD}c{BAD:#} crashes or hangs, \
          {DIM}n{DIM:#} opset not accepted, {DIM}o{DIM:#} recorded, {DIM}?{DIM:#} not measured",

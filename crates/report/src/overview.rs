@@ -17,6 +17,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
         "measured",
         "platform",
         "passed",
+        "inexact",
         "wrong",
         "failed",
         "declined",
@@ -48,7 +49,8 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     let _ = writeln!(
         text,
         "\nThe counts cover required and recommended cases from the specs.\n\
-         wrong: an unexpected output, or a model that must be refused but runs\n\
+         inexact: an output that differs from the expected one by a few representable values (ULP) only\n\
+         wrong: any other unexpected output, or a model that must be refused but runs\n\
          failed: an error\n\
          declined: a feature that the runtime reports as missing\n\
          crashed: the process ended, or did not answer in time\n\
@@ -60,14 +62,14 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     text
 }
 
-fn row(of: &Overview) -> [String; 12] {
-    let counts = [of.passed, of.wrong, of.failed, of.declined, of.crashed, of.not_taken].map(|count| count.to_string());
-    let [passed, wrong, failed, declined, crashed, not_taken] = counts;
+fn row(of: &Overview) -> [String; 13] {
+    let counts = [of.passed, of.inexact, of.wrong, of.failed, of.declined, of.crashed, of.not_taken];
+    let [passed, inexact, wrong, failed, declined, crashed, not_taken] = counts.map(|count| count.to_string());
     let [released, date] = [&of.released, &of.date].map(|day| day.clone().unwrap_or_default());
     let right = if of.operators == 0 { "-".to_owned() } else { format!("{} of {}", of.right, of.operators) };
     let platform = of.platform.clone().unwrap_or_default();
     let cpu = of.cpu.as_ref().map(|features| format!(" ({})", feature_list(features))).unwrap_or_default();
     let [runtime, version, released, date, platform] =
         [&of.runtime, &of.version, &released, &date, &(platform + &cpu)].map(|text| line(text).into_owned());
-    [runtime, version, released, date, platform, passed, wrong, failed, declined, crashed, not_taken, right]
+    [runtime, version, released, date, platform, passed, inexact, wrong, failed, declined, crashed, not_taken, right]
 }

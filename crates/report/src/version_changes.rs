@@ -90,6 +90,7 @@ impl<'a> Side<'a> {
             Source::Measurement(measurement) => match measurement.outcome(version, case) {
                 Measured::Unknown => Ending::Unknown,
                 Measured::NotAccepted => Ending::NotTaken,
+                Measured::Inexact(_) => ending(Outcome::Mismatch, case.facts.level),
                 Measured::Ended(outcome) => ending(outcome, case.facts.level),
             },
             Source::Results(results) => {

@@ -212,12 +212,12 @@ impl Expected {
         let (value_type, shape) = self.declared();
         if actual.value_type() != value_type {
             let message = format!("expected {value_type}, got {}", actual.value_type());
-            return Err(Difference { kind: DifferenceKind::Type, message });
+            return Err(Difference { kind: DifferenceKind::Type, message, ulps: None });
         }
         match (shape, actual.as_tensor()) {
             (Some(shape), Some(tensor)) if tensor.shape() != shape => {
                 let message = format!("expected shape {shape:?}, got {:?}", tensor.shape());
-                Err(Difference { kind: DifferenceKind::Shape, message })
+                Err(Difference { kind: DifferenceKind::Shape, message, ulps: None })
             }
             _ => Ok(Agreement::default()),
         }
@@ -266,12 +266,16 @@ fn count(size: usize) -> u64 {
 }
 
 fn any_of(values: &[Value], actual: &Value) -> Result<Agreement, Difference> {
-    let mut last =
-        Difference { kind: DifferenceKind::Values(Distance::Far), message: "no value is allowed".to_owned() };
+    let message = "no value is allowed".to_owned();
+    let mut last = Difference { kind: DifferenceKind::Values(Distance::Far), message, ulps: None };
     for value in values {
         match compare(value, actual, &Accuracy::Exact) {
             Ok(agreement) => return Ok(agreement),
-            Err(difference) => last = difference,
+            // The distance is that from the nearest value.
+            Err(difference) => {
+                let ulps = difference.ulps.into_iter().chain(last.ulps).min();
+                last = Difference { ulps, ..difference };
+            }
         }
     }
     Err(Difference { message: format!("none of {} allowed values: {}", values.len(), last.message), ..last })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use onnx_conformance_reference::dtype::Kind;
+use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,29 @@ impl Distance {
     }
 }
 
+/// Multiple of its bound up to which an element is only inexact: a few more roundings than the bound allows.
+const NEAR_BOUNDS: u64 = 4;
+
+/// Returns true if an element that is too far from the expected one, by its value and the allowed one in representable values, is
+/// only inexact: both are finite, have the same sign, and are near each other.
+pub(super) fn is_inexact(element: ElementType, (want, got): (f64, f64), ulps: u64, allowed: u64) -> bool {
+    let is_finite = want.is_finite() && got.is_finite();
+    is_finite
+        && want.is_sign_negative() == got.is_sign_negative()
+        && ulps <= near_ulps(element).max(NEAR_BOUNDS.saturating_mul(allowed))
+}
+
+/// Returns the largest distance of an element that is only inexact, in representable values: 64 for types of 32 bits and more,
+/// at most 2^-17 of an element of float; 4 for those of 16 bits, 2^-8 of an element of float16 and 2^-5 of bfloat16; 1 for
+/// smaller types.
+fn near_ulps(element: ElementType) -> u64 {
+    match element.bits() {
+        0..=8 => 1,
+        9..=16 => LAST_BITS,
+        _ => 64,
+    }
+}
+
 impl fmt::Display for Distance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -79,9 +102,11 @@ impl fmt::Display for Distance {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::types::ValueType;
+    use onnx_conformance_reference::value::{Sequence, Value};
 
     use super::*;
+    use crate::compare::{Accuracy, all_of, compare, compare_bounded};
 
     fn distance(element: ElementType, expected: &[f64], actual: &[f64]) -> Distance {
         let tensor = |values: &[f64]| Tensor::of_floats(element, &[values.len()], values).unwrap();
@@ -115,5 +140,117 @@ mod tests {
         assert_eq!(distance(ElementType::Int8, &[5.0, 900.0 / 9.0], &[3.0, 100.0]), Distance::Far);
         assert_eq!(distance(ElementType::Int64, &[5.0], &[6.0]), Distance::Far);
         assert_eq!(distance(ElementType::Bool, &[0.0], &[1.0]), Distance::Far);
+    }
+
+    fn tensor(element: ElementType, values: &[f64]) -> Value {
+        Value::Tensor(Tensor::of_floats(element, &[values.len()], values).unwrap())
+    }
+
+    /// Checks the distance of a mismatch in representable values; `None` if the value is not only inexact.
+    fn check(expected: &Value, actual: &Value, accuracy: &Accuracy, ulps: Option<u64>) {
+        let difference = compare(expected, actual, accuracy).unwrap_err();
+        assert_eq!(difference.ulps, ulps, "{}", difference.message);
+    }
+
+    fn check_floats(expected: &[f64], actual: &[f64], accuracy: &Accuracy, ulps: Option<u64>) {
+        check(&tensor(ElementType::Float, expected), &tensor(ElementType::Float, actual), accuracy, ulps);
+    }
+
+    /// 1 and `ulps` representable values of a type above it.
+    fn above_one(element: ElementType, ulps: u32) -> (Value, Value) {
+        let ulp = element.float_format().unwrap().ulp(1.0).unwrap();
+        (tensor(element, &[1.0]), tensor(element, &[1.0 + f64::from(ulps) * ulp]))
+    }
+
+    #[test]
+    fn an_inexact_value_has_the_distance_of_its_worst_element() {
+        let ulp = f64::from(f32::EPSILON);
+        let expected = [1.0, 2.0, 0.0, f64::NAN, f64::INFINITY];
+        let actual = [1.0 + 3.0 * ulp, 2.0 + 4.0 * ulp, -0.0, f64::NAN, f64::INFINITY];
+        check_floats(&expected, &actual, &Accuracy::Exact, Some(3));
+        check_floats(&[1.0, 0.5], &[1.0 + ulp, 0.5 - 3.0 * ulp], &Accuracy::Ulp(2), Some(12));
+        check_floats(&[f64::from(f32::from_bits(1))], &[f64::from(f32::from_bits(3))], &Accuracy::Exact, Some(2));
+        check_floats(&[0.0], &[f64::from(f32::from_bits(1))], &Accuracy::Exact, Some(1));
+    }
+
+    #[test]
+    fn special_values_and_other_signs_have_no_distance() {
+        let (near, most, least) = (1.0 + f64::from(f32::EPSILON), f64::from(f32::MAX), f64::from(f32::from_bits(1)));
+        for (expected, actual) in [
+            (f64::NAN, 1.0),
+            (1.0, f64::NAN),
+            (f64::INFINITY, most),
+            (most, f64::INFINITY),
+            (f64::INFINITY, f64::NEG_INFINITY),
+            (least, -least),
+            (0.0, -least),
+            (-0.0, least),
+            (0.0, 1e-9),
+        ] {
+            check_floats(&[expected], &[actual], &Accuracy::Exact, None);
+            check_floats(&[1.0, expected], &[near, actual], &Accuracy::Exact, None);
+        }
+        check_floats(&[1.0, 0.0], &[near, -0.0], &Accuracy::ExactZeroSign, None);
+    }
+
+    #[test]
+    fn other_types_and_shapes_have_no_distance() {
+        let integer = |value| Value::Tensor(Tensor::of_integers(ElementType::Int8, &[1], &[value]).unwrap());
+        check(&integer(5), &integer(6), &Accuracy::Exact, None);
+        let (one, two) = (tensor(ElementType::Float, &[1.0]), tensor(ElementType::Float, &[1.0, 1.0]));
+        check(&one, &two, &Accuracy::Exact, None);
+        check(&one, &tensor(ElementType::Double, &[1.0]), &Accuracy::Exact, None);
+    }
+
+    #[test]
+    fn the_largest_distance_depends_on_the_type_and_the_bound() {
+        for (element, most) in
+            [(ElementType::Float, 64), (ElementType::Double, 64), (ElementType::Float16, 4), (ElementType::Bfloat16, 4)]
+        {
+            let (one, near) = above_one(element, most);
+            check(&one, &near, &Accuracy::Exact, Some(u64::from(most)));
+            let (one, far) = above_one(element, most + 1);
+            check(&one, &far, &Accuracy::Exact, None);
+            let (one, far) = above_one(element, 5 * most);
+            check(&one, &far, &Accuracy::Ulp(u64::from(most)), None);
+        }
+        let (one, near) = above_one(ElementType::Float8e4m3fn, 1);
+        check(&one, &near, &Accuracy::Exact, Some(1));
+        let (one, far) = above_one(ElementType::Float8e4m3fn, 2);
+        check(&one, &far, &Accuracy::Exact, None);
+        let (one, wide) = above_one(ElementType::Float, 400);
+        check(&one, &wide, &Accuracy::Ulp(100), Some(400));
+        check(&one, &wide, &Accuracy::Ulp(99), None);
+        // A bound in other units does not count: near 0 it is many representable values.
+        check(&one, &wide, &Accuracy::Absolute(f64::from(f32::EPSILON) * 399.0), None);
+    }
+
+    #[test]
+    fn only_elements_beyond_their_bound_count() {
+        let bound = Tensor::of_floats(ElementType::Double, &[2], &[1e-3, 0.0]).unwrap();
+        let expected = Tensor::of_floats(ElementType::Float, &[2], &[1.0, 1.0]).unwrap();
+        let actual = tensor(ElementType::Float, &[1.0005, 1.0 + f64::from(f32::EPSILON)]);
+        assert_eq!(compare_bounded(&expected, &bound, &actual).unwrap_err().ulps, Some(1));
+    }
+
+    #[test]
+    fn every_item_and_every_output_counts() {
+        let (one, near) = above_one(ElementType::Float, 1);
+        let (_, less_near) = above_one(ElementType::Float, 9);
+        let far = tensor(ElementType::Float, &[7.0]);
+        let list = |items: &[&Value]| {
+            let items = items.iter().copied().cloned().collect();
+            Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items))
+        };
+        let expected = list(&[&one, &one, &one]);
+        check(&expected, &list(&[&near, &one, &less_near]), &Accuracy::Exact, Some(9));
+        check(&expected, &list(&[&near, &one, &far]), &Accuracy::Exact, None);
+        let outputs = |actual: &[&Value]| {
+            let results = actual.iter().map(|actual| compare(&one, actual, &Accuracy::Exact));
+            all_of(results).unwrap_err()
+        };
+        assert_eq!(outputs(&[&near, &less_near]).ulps, Some(9));
+        let mixed = outputs(&[&near, &far, &one]);
+        assert!(mixed.ulps.is_none() && mixed.message.contains("1.0000001"), "the first difference: {mixed:?}");
     }
 }

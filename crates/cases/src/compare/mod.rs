@@ -10,4 +10,4 @@ mod values;
 
 pub use distance::Distance;
 pub use rule::{Accuracy, UPSTREAM, UPSTREAM_ABSOLUTE, UPSTREAM_RELATIVE};
-pub use values::{Agreement, Difference, DifferenceKind, compare, compare_bounded};
+pub use values::{Agreement, Difference, DifferenceKind, all_of, compare, compare_bounded};

@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::{Map, MapKey, Value};
 
 use crate::compare::Accuracy;
-use crate::compare::distance::Distance;
+use crate::compare::distance::{Distance, is_inexact};
 use crate::compare::rule::ulps;
 
 /// Closeness of two values that agree.
@@ -24,6 +24,9 @@ pub struct Difference {
     pub kind: DifferenceKind,
     /// Place and size of the difference.
     pub message: String,
+    /// The largest distance in representable values, if the value is only inexact: every element beyond its bound is a finite
+    /// number with the sign of the expected one, and near it.
+    pub ulps: Option<u64>,
 }
 
 /// Kind of a difference.
@@ -38,7 +41,7 @@ pub enum DifferenceKind {
 }
 
 pub(super) fn different(kind: DifferenceKind, message: impl Into<String>) -> Difference {
-    Difference { kind, message: message.into() }
+    Difference { kind, message: message.into(), ulps: None }
 }
 
 /// Compares an actual value with the expected one. Strings, keys and lengths are always exact.
@@ -63,7 +66,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, format!("expected {want} items, got {got}")));
             }
             let pairs = expected.items.iter().zip(actual.items.iter()).enumerate();
-            worst_of(
+            all_of(
                 pairs.map(|(at, (expected, actual))| {
                     at_place(&format!("item {at}"), compare(expected, actual, accuracy))
                 }),
@@ -84,7 +87,7 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
                 return Err(different(DifferenceKind::Shape, message));
             }
             let pairs = expected.entries.iter().zip(actual.entries.values());
-            worst_of(
+            all_of(
                 pairs.map(|((key, expected), actual)| {
                     at_place(&format!("key {key}"), compare(expected, actual, accuracy))
                 }),
@@ -105,11 +108,27 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
         Accuracy::Exact.holds(element, want, got) || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
     };
-    compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit })
+    compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit, ulps: 0 })
 }
 
-fn worst_of(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
-    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(less_close(sum, next?)))
+/// Returns the result of several comparisons: the largest distance of all, or the first difference. Its distance is also that of
+/// the other differences.
+pub fn all_of(results: impl IntoIterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
+    let mut sum = Ok(Agreement::default());
+    for next in results {
+        sum = match (sum, next) {
+            (Ok(sum), Ok(next)) => Ok(less_close(sum, next)),
+            (Err(first), Err(next)) => {
+                let ulps = first.ulps.zip(next.ulps).map(|(first, next)| first.max(next));
+                Err(Difference { ulps, ..first })
+            }
+            (Err(difference), Ok(_)) | (Ok(_), Err(difference)) => Err(difference),
+        };
+        if sum.as_ref().is_err_and(|difference| difference.ulps.is_none()) {
+            break;
+        }
+    }
+    sum
 }
 
 fn less_close(a: Agreement, b: Agreement) -> Agreement {
@@ -143,6 +162,7 @@ fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> R
                 name: &accuracy.to_string(),
                 holds: |_, element, want, got| accuracy.holds(element, want, got),
                 limit: |_, want| accuracy.distance(expected.element_type(), want),
+                ulps: if let Accuracy::Ulp(most) = accuracy { *most } else { 0 },
             };
             compare_reals(expected, actual, &rule)
         }
@@ -163,7 +183,8 @@ fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> boo
     match mismatches.first() {
         None => Ok(Agreement::default()),
         Some(&at) => {
-            Err(Mismatch { count: mismatches.len(), at, rule: "exact", detail: "" }.difference(expected, actual))
+            let mismatch = Mismatch { count: mismatches.len(), at, rule: "exact", detail: "", ulps: None };
+            Err(mismatch.difference(expected, actual))
         }
     }
 }
@@ -177,6 +198,8 @@ struct FloatRule<'a, Holds, Limit> {
     holds: Holds,
     /// Returns the allowed distance from an expected value at a position, for messages.
     limit: Limit,
+    /// The allowed distance in representable values; 0 for rules that are in other units.
+    ulps: u64,
 }
 
 /// Compares floats.
@@ -192,7 +215,7 @@ where
     let element = expected.element_type();
     let (wants, gots) = (expected.floats(), actual.floats());
     let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0) };
-    let (mut count, mut worst) = (0, None);
+    let (mut count, mut worst, mut inexact) = (0, None, Some(0));
     for (at, (&want, &got)) in wants.iter().zip(&gots).enumerate() {
         if want == got && want != 0.0 {
             continue;
@@ -207,6 +230,8 @@ where
             if worst.is_none_or(|(_, most)| rank > most) {
                 worst = Some((at, rank));
             }
+            let near = distance.filter(|ulps| is_inexact(element, (want, got), *ulps, rule.ulps));
+            inexact = inexact.zip(near).map(|(most, ulps)| most.max(ulps));
         }
     }
     let Some((at, rank)) = worst else { return Ok(agreement) };
@@ -217,7 +242,7 @@ where
         let got = gots.get(at).copied().unwrap_or_default();
         let _ = write!(detail, ", off by {:e} where {allowed:e} is allowed", (got - want).abs());
     }
-    Err(Mismatch { count, at, rule: rule.name, detail: &detail }.difference(expected, actual))
+    Err(Mismatch { count, at, rule: rule.name, detail: &detail, ulps: inexact }.difference(expected, actual))
 }
 
 /// Compares complex numbers as reals with one more axis: index 0 is the real part, 1 the imaginary part.
@@ -244,6 +269,8 @@ struct Mismatch<'a> {
     rule: &'a str,
     /// The end of the message, such as the distance of the element.
     detail: &'a str,
+    /// The largest distance, if all of them are near.
+    ulps: Option<u64>,
 }
 
 impl Mismatch<'_> {
@@ -260,7 +287,8 @@ impl Mismatch<'_> {
         message.push_str(", got ");
         let _ = actual.write_element(&mut message, self.at);
         message.push_str(self.detail);
-        different(DifferenceKind::Values(Distance::between(expected, actual)), message)
+        let kind = DifferenceKind::Values(Distance::between(expected, actual));
+        Difference { ulps: self.ulps, ..different(kind, message) }
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Entry {
     /// Outcome of the cases; optional for `unsupported`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Largest distance over the cases of a mismatch whose outputs are only inexact, in representable values. No verdict depends
+    /// on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ulp: Option<u64>,
     /// Prefix of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -111,6 +115,7 @@ impl Entry {
             ("cases", plain(&self.cases)),
             ("unsupported", plain(&self.unsupported)),
             ("outcome", self.outcome.map(|outcome| outcome.to_string())),
+            ("ulp", self.ulp.map(|ulp| ulp.to_string())),
             ("message", plain(&self.message)),
             ("varies", self.varies.then(|| "true".to_owned())),
             ("spans_operators", self.spans_operators.then(|| "true".to_owned())),
@@ -131,6 +136,10 @@ impl Entry {
                 "expects an outcome that is not a failure; a case that is not sent to the runtime needs no entry"
             }
             (None, Some(_), Some(_)) => "has `unsupported` already; omit the outcome",
+            _ if self.ulp.is_some() && self.outcome != Some(Outcome::Mismatch) => {
+                "has `ulp`, the distance of wrong values, but another outcome; omit `ulp`, or write `outcome: mismatch`"
+            }
+            _ if self.ulp == Some(0) => "has `ulp: 0`, but a mismatch has a distance; write at least 1, or omit it",
             _ if self.when.as_ref().is_some_and(Condition::is_empty) => {
                 "has an empty `when`; add `platform`, `version` or `cpu`, or omit it"
             }

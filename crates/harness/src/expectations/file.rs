@@ -351,6 +351,7 @@ mod tests {
             format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
             "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),
             "{unsupported: operator ai.onnx/Abs}".to_owned(),
+            "{cases: ai.onnx/Sqrt-13/signed_zeros/T=float, outcome: mismatch, ulp: 1}".to_owned(),
         ] {
             let text = format!("runtime: a\nexpect:\n  - {entry}\n");
             let file = Expectations::parse("a.yaml", &text).unwrap();
@@ -434,6 +435,10 @@ mod tests {
             ("{cases: a, outcome: not-declared}", "not a failure"),
             ("{unsupported: a, outcome: error}", "omit the outcome"),
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
+            ("{cases: a, outcome: error, ulp: 1}", "another outcome; omit `ulp`"),
+            ("{unsupported: a, ulp: 1}", "another outcome; omit `ulp`"),
+            ("{cases: a, outcome: mismatch, ulp: 0}", "write at least 1"),
+            ("{cases: a, outcome: mismatch, ulp: -1}", "expect[0].ulp"),
             ("{cases: a, outcome: error, when: {version: '1.2'}}", "is not a version condition"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
             ("{cases: a, outcome: error, when: {}}", "empty `when`"),

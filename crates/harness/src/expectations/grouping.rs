@@ -17,7 +17,8 @@ pub(super) type EntryGroup = (Entry, Vec<usize>);
 type Missing<'a> = (&'a str, Vec<usize>);
 
 /// Returns the entries for these failures. `judged` has all other results that an entry for a group could cover: a group gets one
-/// entry only if all of it fails alike. No entry for ids covers two operators. With `exact`, all entries are for ids.
+/// entry only if all of it fails alike. No entry for ids covers two operators. With `exact`, all entries are for ids, and a
+/// mismatch that is only inexact does not end like others.
 pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
     let (unsupported, others): (Vec<usize>, Vec<usize>) =
@@ -26,7 +27,7 @@ pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], e
     let covered: BTreeSet<&str> = unsupported.iter().map(|&index| failures[index].id.as_str()).collect();
     let judged: Vec<&CaseResult> =
         judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
-    groups.extend(group_by_id(failures, &others, &judged));
+    groups.extend(group_by_id(failures, &others, &judged, exact));
     groups
 }
 
@@ -166,8 +167,9 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns an entry per group of cases that end alike, for the widest possible groups. A case of level `open` is judged only if
-/// it ends without an answer. It therefore gets a separate entry and is not counted in its group.
-fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+/// it ends without an answer. It therefore gets a separate entry and is not counted in its group. With `exact`, an entry has the
+/// distance of its cases.
+fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged.iter().filter(|result| !is_open(result)) {
@@ -183,20 +185,27 @@ fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult
             members.entry((group, variant)).or_default().push(index);
         }
     }
+    let ulp_of = |index: usize| failures[index].mismatch_ulps().filter(|_| exact);
     members.retain(|group, cases| {
-        let outcomes: BTreeSet<Outcome> = cases.iter().map(|&index| failures[index].outcome).collect();
-        outcomes.len() == 1 && sizes.get(group) == Some(&cases.len())
+        let ended = |&index: &usize| (failures[index].outcome, ulp_of(index).is_some());
+        let ends: BTreeSet<(Outcome, bool)> = cases.iter().map(ended).collect();
+        ends.len() == 1 && sizes.get(group) == Some(&cases.len())
     });
+    let entry = |pattern: String, cases: &[usize]| {
+        let outcome = cases.first().map(|&first| failures[first].outcome);
+        let ulp = cases.iter().filter_map(|&index| ulp_of(index)).max();
+        Entry { cases: Some(pattern), outcome, ulp, ..Entry::default() }
+    };
     let mut remaining: BTreeSet<usize> = others.iter().copied().collect();
     let mut groups = Vec::new();
     for ((group, variant), cases) in members {
         let cases: Vec<usize> = cases.into_iter().filter(|index| remaining.contains(index)).collect();
-        if let [first, _, ..] = cases.as_slice() {
+        if cases.len() > 1 {
             remaining.retain(|index| !cases.contains(index));
-            groups.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
+            groups.push((entry(variant.id(&group.pattern()), &cases), cases));
         }
     }
-    let alone = |index: usize| (Entry::ending(escaped(&failures[index].id), failures[index].outcome), vec![index]);
+    let alone = |index: usize| (entry(escaped(&failures[index].id), &[index]), vec![index]);
     groups.extend(remaining.into_iter().map(alone));
     groups.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
     groups
@@ -306,6 +315,37 @@ mod tests {
         let groups = group_failures(&judged[..2], &judged, true);
         let lines: Vec<String> = groups.iter().map(|(entry, _)| entry.to_yaml()).collect();
         assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
+    }
+
+    #[test]
+    fn an_exact_file_separates_inexact_cases_from_wrong_ones() {
+        let mismatch = |id: &str, ulps| CaseResult { ulps, ..result(id, Outcome::Mismatch) };
+        let results = [
+            mismatch("d/A-1/x/T=1", Some(1)),
+            mismatch("d/A-1/x/T=2", Some(3)),
+            mismatch("d/A-1/y/T=1", None),
+            mismatch("d/A-1/y/T=2", None),
+            mismatch("d/A-1/z/T=1", Some(2)),
+            mismatch("d/A-1/z/T=2", None),
+            CaseResult { ulps: Some(5), ..result("d/B-1/x", Outcome::Pass) },
+            CaseResult { ulps: Some(5), ..result("d/B-1/y", Outcome::Error) },
+        ];
+        let judged: Vec<&CaseResult> = results.iter().collect();
+        let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
+        let lines = |exact| -> Vec<String> {
+            group_failures(&failures, &judged, exact).iter().map(|(entry, _)| entry.to_yaml()).collect()
+        };
+        assert_eq!(
+            lines(true),
+            [
+                "{cases: \"d/A-1/x/**\", outcome: mismatch, ulp: 3}",
+                "{cases: \"d/A-1/y/**\", outcome: mismatch}",
+                "{cases: d/A-1/z/T=1, outcome: mismatch, ulp: 2}",
+                "{cases: d/A-1/z/T=2, outcome: mismatch}",
+                "{cases: d/B-1/y, outcome: error}",
+            ]
+        );
+        assert_eq!(lines(false), ["{cases: \"d/A-*/**\", outcome: mismatch}", "{cases: d/B-1/y, outcome: error}"]);
     }
 
     #[test]

@@ -134,15 +134,31 @@ fn change_of_tested(entry: &Entry, matcher: &ExpectationMatcher, results: &[&Cas
     for result in results {
         matches.add(result, matcher);
     }
+    let is_exact = matcher.expectations().exact;
     if !judged.is_empty() && matches.problem(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
-        return Change::Keep;
+        return if is_exact && !entry.varies { with_distance(entry, &judged) } else { Change::Keep };
     }
     match judged.as_slice() {
         [only] if entry.cases.as_ref() == Some(&only.id) && only.outcome != Outcome::Pass => {
             let message = entry.message.clone().filter(|message| only.message.starts_with(message.as_str()));
-            Change::Rewrite(Box::new(Entry { outcome: Some(only.outcome), message, ..entry.clone() }))
+            let ulp = only.mismatch_ulps().filter(|_| is_exact);
+            Change::Rewrite(Box::new(Entry { outcome: Some(only.outcome), ulp, message, ..entry.clone() }))
         }
         _ => Change::Drop,
+    }
+}
+
+/// Decides the change of an entry of a measurement whose outcome still holds: its distance is that of its cases. If only some of
+/// them are inexact, the entry is replaced.
+fn with_distance(entry: &Entry, judged: &[&CaseResult]) -> Change {
+    let distances: Vec<u64> = judged.iter().filter_map(|result| result.mismatch_ulps()).collect();
+    let ulp = distances.iter().max().copied();
+    if ulp.is_some() && distances.len() < judged.len() {
+        Change::Drop
+    } else if ulp == entry.ulp {
+        Change::Keep
+    } else {
+        Change::Rewrite(Box::new(Entry { ulp, ..entry.clone() }))
     }
 }
 
@@ -241,6 +257,55 @@ mod tests {
              - {cases: d/B-1/x/s, outcome: error, reason: B}\n  - {cases: d/B-1/x/t, outcome: crash, reason: B}\n  \
              - {cases: d/C-1/x, outcome: mismatch}\n",
         );
+    }
+
+    #[test]
+    fn a_measurement_gets_the_distances_of_its_cases() {
+        let mismatch = |id: &str, ulps| CaseResult { ulps, ..result(id, Outcome::Mismatch) };
+        let results = [
+            mismatch("d/A-1/x", Some(2)),
+            mismatch("d/A-1/y", None),
+            result("d/A-1/z", Outcome::Pass),
+            mismatch("d/B-1/x/s", Some(1)),
+            mismatch("d/B-1/x/t", Some(4)),
+            result("d/B-1/y", Outcome::Pass),
+            mismatch("d/C-1/x/s", Some(1)),
+            mismatch("d/C-1/x/t", None),
+            result("d/C-1/y", Outcome::Pass),
+            CaseResult { ulps: Some(7), ..result("d/D-1/x", Outcome::Error) },
+            mismatch("d/E-1/x", Some(9)),
+        ];
+        let head = "runtime: a\nversion: 1\nexact: true\nexpect:\n";
+        check(
+            &format!(
+                "{head}  - {{cases: d/A-1/x, outcome: mismatch, ulp: 1, reason: known}}\n  \
+                 - {{cases: d/A-1/y, outcome: mismatch, ulp: 1}}\n  - {{cases: 'd/B-1/x/**', outcome: mismatch}}\n  \
+                 - {{cases: 'd/C-1/x/**', outcome: mismatch, ulp: 1, reason: C}}\n  \
+                 - {{cases: d/D-1/x, outcome: mismatch, ulp: 1}}\n  - {{cases: d/E-1/x, outcome: error}}\n"
+            ),
+            &results,
+            &format!(
+                "{head}  - {{cases: d/A-1/x, outcome: mismatch, ulp: 2, reason: known}}\n  \
+                 - {{cases: d/A-1/y, outcome: mismatch}}\n  - {{cases: \"d/B-1/x/**\", outcome: mismatch, ulp: 4}}\n  \
+                 - {{cases: d/D-1/x, outcome: error}}\n  - {{cases: d/E-1/x, outcome: mismatch, ulp: 9}}\n  \
+                 - {{cases: d/C-1/x/s, outcome: mismatch, ulp: 1, reason: C}}\n  \
+                 - {{cases: d/C-1/x/t, outcome: mismatch, reason: C}}\n"
+            ),
+        );
+    }
+
+    #[test]
+    fn a_distance_is_no_expectation() {
+        let near = [CaseResult { ulps: Some(3), ..result("d/A-1/x", Outcome::Mismatch) }];
+        let far = [result("d/A-1/x", Outcome::Mismatch)];
+        let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: mismatch, ulp: 1}\n";
+        for text in [text.to_owned(), text.replace("runtime: a\n", "runtime: a\nversion: 1\nexact: true\n")] {
+            assert_eq!(conclusion(&text, &near), Conclusion::AsExpected);
+            assert_eq!(conclusion(&text, &far), Conclusion::AsExpected);
+        }
+        // Only a measurement has distances that the program writes.
+        check(text, &near, text);
+        check("runtime: a\nexpect: []\n", &near, &text.replace(", ulp: 1", ""));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::expectations::{Entry, ExpectationError};
 use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
-use crate::measure::{Measured, Measurement, Measurements};
+use crate::measure::{Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
 
 /// Files by name, embedded at build time.
@@ -149,7 +149,7 @@ impl Findings {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
-                let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
+                let Some(outcome) = measurement.outcome(&version, case).outcome() else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
                 if is_judged && is_failure(outcome) && self.for_case(measurement.runtime(), &case.id).is_none() {
                     found.push((case.id.clone(), outcome));
@@ -200,11 +200,10 @@ impl Finding {
     }
 
     fn failures_unordered<'a>(&'a self, measurement: &'a Measurement) -> impl Iterator<Item = (&'a str, Outcome)> {
-        let failure =
-            |(version, case): (&OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if is_failure(outcome) => Some((case.id.as_str(), outcome)),
-                _ => None,
-            };
+        let failure = |(version, case): (&OperatorVersion, &'static RecordedCase)| {
+            let outcome = measurement.outcome(version, case).outcome().filter(|outcome| is_failure(*outcome))?;
+            Some((case.id.as_str(), outcome))
+        };
         let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
         let others = measurement.not_passed_outside_operators();
         let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.is_about(id));
@@ -213,7 +212,9 @@ impl Finding {
 
     /// Returns true if a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
-        let is_measured = |(version, case): (&OperatorVersion, &'static RecordedCase)| matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome != Outcome::Unsupported);
+        let is_measured = |(version, case): (&OperatorVersion, &'static RecordedCase)| {
+            measurement.outcome(version, case).outcome().is_some_and(|outcome| outcome != Outcome::Unsupported)
+        };
         self.shown_by().any(is_measured)
     }
 

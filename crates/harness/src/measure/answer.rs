@@ -6,9 +6,9 @@ use std::fmt;
 use onnx_conformance_cases::case::Level;
 use serde::Serialize;
 
-use crate::measure::measurement::Measurement;
+use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
-use crate::measure::similar::{EndedCase, has_word, is_explained, passes};
+use crate::measure::similar::{EndedCase, has_word, is_explained, passes, works};
 use crate::run::Outcome;
 
 /// Verdict on a node for a runtime, the best first.
@@ -19,6 +19,8 @@ pub enum NodeVerdict {
     Runs,
     /// Like `Runs`, except that cases about special values end differently.
     RunsButForSpecialValues,
+    /// Like `Runs`, except that outputs of similar cases are inexact.
+    Inexact,
     /// No case has all its settings, but each setting passes in some case.
     LikelyRuns,
     /// No case is similar, or none was measured.
@@ -44,6 +46,7 @@ impl fmt::Display for NodeVerdict {
         f.pad(match self {
             NodeVerdict::Runs => "runs",
             NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
+            NodeVerdict::Inexact => "runs, inexact",
             NodeVerdict::LikelyRuns => "likely runs",
             NodeVerdict::Unknown => "no similar case",
             NodeVerdict::WrongOnSomeProcessors => "wrong on some processors",
@@ -69,6 +72,9 @@ pub struct NodeAnswer {
     /// The first of these cases. For `Unknown`, a recommended case that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// Largest distance of the inexact outputs of these cases from the expected ones, in representable values (ULP).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ulp: Option<u64>,
     /// True if no case has the ranks of the node's inputs. Cases of other ranks, with any index type, are then used instead.
     pub other_ranks: bool,
     /// Reason for the runtime's behaviour, if the measurement has one.
@@ -87,6 +93,7 @@ impl NodeAnswer {
             cases: 0,
             of_these: 0,
             case: None,
+            ulp: None,
             other_ranks: false,
             reason: None,
             is_probed: false,
@@ -101,14 +108,14 @@ impl Measurement {
         if let Some(answer) = self.by_similar(&required, kind) {
             return answer;
         }
-        // Where the standard is not binding, only a pass is conclusive: a failure is not a wrong answer.
+        // Where the standard is not binding, only a result is conclusive: a failure is not a wrong answer.
         let recommended = self.candidates(kind, Level::Recommended);
         let similar = kind.similar(&recommended);
-        if !similar.cases.is_empty() && similar.cases.iter().all(passes) {
+        if !similar.cases.is_empty() && similar.cases.iter().all(works) {
             return self.summed(&similar.cases, similar.other_ranks);
         }
         let (passing, failing): (Vec<_>, Vec<_>) =
-            recommended.into_iter().filter(|(case, _)| kind.has_types_of(case)).partition(passes);
+            recommended.into_iter().filter(|(case, _)| kind.has_types_of(case)).partition(works);
         let typed = required.into_iter().filter(|(case, _)| kind.has_types_of(case));
         let ended: Vec<EndedCase> = typed.chain(passing).collect();
         if ended.is_empty() && failing.is_empty() {
@@ -138,7 +145,7 @@ impl Measurement {
                 .filter(|(case, _)| has_word(case, word) && !case.facts.is_edge && kind.has_types_of(case))
                 .collect();
             let failing = self.summed(&of_word, false);
-            if failing.verdict > NodeVerdict::Unknown && !of_word.iter().any(passes) {
+            if failing.verdict > NodeVerdict::Unknown && !of_word.iter().any(works) {
                 let verdict = match failing.verdict {
                     NodeVerdict::NotHere => NodeVerdict::PartlyNotHere,
                     NodeVerdict::Fails => NodeVerdict::PartlyFails,
@@ -159,7 +166,7 @@ impl Measurement {
     fn by_parts(&self, ended: &[EndedCase], recommended_failures: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.without_rank();
         let all: Vec<EndedCase> =
-            ended.iter().copied().filter(|case| passes(case) || !is_explained(case, kind, ended)).collect();
+            ended.iter().copied().filter(|case| works(case) || !is_explained(case, kind, ended)).collect();
         let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
         let mut rarest: Option<(&str, Vec<EndedCase>)> = None;
         for word in settings.words() {
@@ -167,8 +174,8 @@ impl Measurement {
             if of_word.is_empty() {
                 return self.without_evidence(ended, kind, word);
             }
-            let passes = of_word.iter().filter(|case| passes(case));
-            let passes: Vec<&str> = passes.map(|(case, _)| case.id.as_str()).collect();
+            let passes: Vec<&str> =
+                of_word.iter().filter(|case| works(case)).map(|(case, _)| case.id.as_str()).collect();
             if passes.is_empty() {
                 let answer = self.summed(&of_word, false);
                 let reason = answer.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -190,21 +197,22 @@ impl Measurement {
                 };
             }
             let fails = |(case, _): &&EndedCase| !case.facts.is_edge && has_word(case, word);
-            if let Some((case, outcome)) = recommended_failures.iter().find(fails) {
-                let reason = format!("a recommended case with {word} ends as {outcome}");
+            if let Some((case, measured)) = recommended_failures.iter().find(fails) {
+                let reason = format!("a recommended case with {word} ends as {measured}");
                 return NodeAnswer { case: Some(case.id.clone()), reason: Some(reason), ..NodeAnswer::unknown() };
             }
         }
         if settings.words().next().is_none() {
             // Without settings, the cases differ from the node only in traits.
-            let passing: Vec<EndedCase> = all.iter().copied().filter(passes).collect();
+            let passing: Vec<EndedCase> = all.iter().copied().filter(works).collect();
             let answer = self.summed(&passing, true);
             return if passing.is_empty() { self.summed(&all, true) } else { likely_runs(answer) };
         }
         if passing.is_empty() {
             return likely;
         }
-        NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
+        let used: Vec<EndedCase> = all.into_iter().filter(|(case, _)| passing.contains(case.id.as_str())).collect();
+        NodeAnswer { cases: used.len(), of_these: used.len(), ulp: largest_distance(&used), ..likely_runs(likely) }
     }
 
     /// Returns the answer for a node with a setting that no case has, or only failing cases that differ from the node otherwise.
@@ -212,10 +220,10 @@ impl Measurement {
         let of_word = ended.iter().find(|(case, _)| has_word(case, word));
         let reason = match of_word {
             None => format!("no required case and no passing recommended one has {word}"),
-            Some((case, outcome)) => {
+            Some((case, measured)) => {
                 let other = case.facts.settings.traits_beyond(&kind.settings, true).next();
                 let other = other.map(|other| format!(", but has {other}")).unwrap_or_default();
-                format!("a case with {word} ends as {outcome}{other}")
+                format!("a case with {word} ends as {measured}{other}")
             }
         };
         NodeAnswer { reason: Some(reason), ..self.summed(&[], false) }
@@ -248,10 +256,10 @@ impl Measurement {
     }
 
     fn summed(&self, ended: &[EndedCase], other_ranks: bool) -> NodeAnswer {
-        // Special values are an exception only if other cases pass.
-        let some_pass = ended.iter().any(passes);
-        let for_case = |(case, outcome): &EndedCase| match verdict_for(*outcome) {
-            verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
+        // Special values are an exception only if other cases have results.
+        let some_work = ended.iter().any(works);
+        let for_case = |(case, measured): &EndedCase| match verdict_for(*measured) {
+            verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_work => {
                 NodeVerdict::RunsButForSpecialValues
             }
             NodeVerdict::Wrong if self.processors_of_failure(&case.id).is_some() => NodeVerdict::WrongOnSomeProcessors,
@@ -263,10 +271,10 @@ impl Measurement {
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
         let case =
             ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
-        let plain_pass = ended.iter().any(|ended| passes(ended) && !ended.0.facts.is_edge);
+        let plain_work = ended.iter().any(|ended| works(ended) && !ended.0.facts.is_edge);
         let verdict = match worst {
-            NodeVerdict::NotHere if plain_pass => NodeVerdict::PartlyNotHere,
-            NodeVerdict::Fails if plain_pass => NodeVerdict::PartlyFails,
+            NodeVerdict::NotHere if plain_work => NodeVerdict::PartlyNotHere,
+            NodeVerdict::Fails if plain_work => NodeVerdict::PartlyFails,
             worst => worst,
         };
         let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| {
@@ -278,6 +286,7 @@ impl Measurement {
             cases: ended.len(),
             of_these,
             case,
+            ulp: largest_distance(ended),
             other_ranks: other_ranks && !ended.is_empty(),
             reason,
             is_probed: false,
@@ -297,8 +306,22 @@ fn is_neighbour(one: &str, other: &str) -> bool {
     [&integers[..], &floats[..]].iter().any(|family| family.contains(&one) && family.contains(&other))
 }
 
-/// Returns the verdict for a single outcome.
-fn verdict_for(outcome: Outcome) -> NodeVerdict {
+/// Returns the largest distance of the inexact cases.
+fn largest_distance(ended: &[EndedCase]) -> Option<u64> {
+    let distance = |(_, measured): &EndedCase| match measured {
+        Measured::Inexact(ulps) => Some(*ulps),
+        _ => None,
+    };
+    ended.iter().filter_map(distance).max()
+}
+
+/// Returns the verdict for a single case.
+fn verdict_for(measured: Measured) -> NodeVerdict {
+    let outcome = match measured {
+        Measured::Ended(outcome) => outcome,
+        Measured::Inexact(_) => return NodeVerdict::Inexact,
+        Measured::NotAccepted | Measured::Unknown => return NodeVerdict::Unknown,
+    };
     match outcome {
         Outcome::Pass => NodeVerdict::Runs,
         Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
@@ -352,6 +375,28 @@ mod tests {
         assert_eq!(answer(&plain, &one.replace("mismatch", "unsupported")).verdict, NodeVerdict::PartlyNotHere);
         assert_eq!(answer(&plain, &all.replace("unsupported", "error")).verdict, NodeVerdict::Fails);
         assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);
+    }
+
+    #[test]
+    fn inexact_cases_are_neither_right_nor_wrong() {
+        let plain = softmax("", "2, 3");
+        let good = answer(&plain, "  []\n");
+        let one = format!("  - {{cases: {}, outcome: mismatch, ulp: 3}}\n", good.case.unwrap());
+        let inexact = answer(&plain, &one);
+        assert_eq!((inexact.verdict, inexact.of_these, inexact.ulp), (NodeVerdict::Inexact, 1, Some(3)), "{inexact:?}");
+        let all = "  - {cases: 'ai.onnx/Softmax-13/**/T=float', outcome: mismatch, ulp: 2}\n";
+        let inexact = answer(&plain, all);
+        assert_eq!((inexact.verdict, inexact.of_these, inexact.ulp), (NodeVerdict::Inexact, good.cases, Some(2)));
+        // Worse cases decide. One with special values is an exception only if others have results, as inexact ones do.
+        let worse = |outcome: &str| answer(&plain, &(one.clone() + &all.replace("mismatch, ulp: 2", outcome))).verdict;
+        assert_eq!(worse("mismatch"), NodeVerdict::Wrong);
+        assert_eq!(worse("unsupported"), NodeVerdict::PartlyNotHere);
+        assert_eq!(worse("crash"), NodeVerdict::Crashes);
+        // Inexact results count as results: they cover a setting.
+        let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1, 1, 2, 2] x, float[4] s) => (float[1, 1, 4, 4] y) \
+                      { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25, extrapolation_value = 3.0> (x, , s) }";
+        let likely = answer(resize, "  - {cases: 'ai.onnx/Resize-19/**/T1=float*', outcome: mismatch, ulp: 5}\n");
+        assert_eq!((likely.verdict, likely.ulp), (NodeVerdict::LikelyRuns, Some(5)), "{likely:?}");
     }
 
     #[test]

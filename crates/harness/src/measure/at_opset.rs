@@ -6,17 +6,12 @@ use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::severity::Severity;
-use crate::run::Outcome;
 
 impl Measured {
-    /// Returns the outcome of a case of this level if it is a pass or a failure that counts.
-    pub fn judged(self, level: Level, strict: bool) -> Option<Outcome> {
-        match self {
-            Measured::Ended(outcome) => {
-                Some(outcome).filter(|outcome| !outcome.is_inconclusive() && outcome.counts(level, strict))
-            }
-            Measured::NotAccepted | Measured::Unknown => None,
-        }
+    /// Returns the ending of a case of this level if it is a pass or a failure that counts.
+    pub fn judged(self, level: Level, strict: bool) -> Option<Measured> {
+        let outcome = self.outcome()?;
+        Some(self).filter(|_| !outcome.is_inconclusive() && outcome.counts(level, strict))
     }
 }
 
@@ -40,8 +35,8 @@ impl Measurement {
             return None;
         }
         let severity = |case: &&RecordedCase| {
-            let outcome = self.outcome(version, case).judged(case.facts.level, false)?;
-            Severity::from_outcome(outcome, case.facts.is_edge)
+            let measured = self.outcome(version, case).judged(case.facts.level, false)?;
+            Severity::from_measured(measured, case.facts.is_edge)
         };
         Severity::worst(
             cases.iter().copied().filter(|case| self.counts_at(opset, version, case)).filter_map(|it| severity(&it)),
@@ -78,6 +73,8 @@ mod tests {
         assert_eq!(severity("ai.onnx/Abs-13", 21, &wrong), Some(Severity::Right));
         assert_eq!(severity("ai.onnx/Abs-13", newest - 1, &wrong), Some(Severity::Right));
         assert_eq!(severity("ai.onnx/Abs-13", newest, &wrong), Some(Severity::Wrong));
+        let inexact = wrong.replace("outcome: mismatch", "outcome: mismatch, ulp: 2");
+        assert_eq!(severity("ai.onnx/Abs-13", newest, &inexact), Some(Severity::Inexact));
         // A case that was measured when an older opset was the newest counts from that opset on.
         let digests = MeasuredDigests::for_cases([last.id.as_str()]).to_text();
         let before = digests.replace(&format!("ai.onnx={newest}"), &format!("ai.onnx={}", newest - 1));

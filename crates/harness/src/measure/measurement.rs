@@ -1,5 +1,7 @@
 //! The measurement of one version of a runtime.
 
+use std::fmt;
+
 use onnx_conformance_cases::case::{Case, CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, opset_of, recorded_cases};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
@@ -30,10 +32,48 @@ pub struct Measurement {
 pub enum Measured {
     /// The runtime was given the case, and it ended like this.
     Ended(Outcome),
+    /// The runtime was given the case, and its outputs are wrong, but only inexact: at most so many representable values from
+    /// the expected ones.
+    Inexact(u64),
     /// The runtime does not accept the opset or the IR version of the case.
     NotAccepted,
     /// The case was not measured, has changed since, or is never judged.
     Unknown,
+}
+
+/// Formats the largest of several distances: `1 ULP`, `up to 3 ULP`.
+pub fn distance_text(ulps: u64) -> String {
+    if ulps == 1 { "1 ULP".to_owned() } else { format!("up to {ulps} ULP") }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measured::Ended(outcome) => outcome.fmt(f),
+            Measured::Inexact(ulps) => write!(f, "{} by {}", Outcome::Mismatch, distance_text(*ulps)),
+            Measured::NotAccepted => f.write_str("not accepted"),
+            Measured::Unknown => f.write_str("not measured"),
+        }
+    }
+}
+
+impl Measured {
+    /// Returns the ending of a case with this outcome, and the distance of a mismatch that is only inexact.
+    pub fn ended(outcome: Outcome, inexact: Option<u64>) -> Measured {
+        match (outcome, inexact) {
+            (Outcome::Mismatch, Some(ulps)) => Measured::Inexact(ulps),
+            (outcome, _) => Measured::Ended(outcome),
+        }
+    }
+
+    /// Returns the outcome of a case that the runtime was given.
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Measured::Ended(outcome) => Some(outcome),
+            Measured::Inexact(_) => Some(Outcome::Mismatch),
+            Measured::NotAccepted | Measured::Unknown => None,
+        }
+    }
 }
 
 impl Measurement {
@@ -114,7 +154,7 @@ impl Measurement {
             outcome if case.facts.refusal.is_some() && outcome.is_of_positive_cases() => {
                 Measured::Ended(Outcome::NotApplicable)
             }
-            outcome => Measured::Ended(outcome),
+            outcome => Measured::ended(outcome, entry.and_then(|entry| entry.ulp)),
         }
     }
 
@@ -130,13 +170,10 @@ impl Measurement {
         if entry.is_some_and(|entry| entry.when.is_some()) {
             return None;
         }
+        let ulps = entry.and_then(|entry| entry.ulp);
         let Some(version) = version else {
-            return Some(CaseResult::without_details(
-                id,
-                entry.map_or(Outcome::Pass, Entry::outcome),
-                Level::Required,
-                None,
-            ));
+            let outcome = entry.map_or(Outcome::Pass, Entry::outcome);
+            return Some(CaseResult { ulps, ..CaseResult::without_details(id, outcome, Level::Required, None) });
         };
         let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
         // At other opsets than today's, the runtime was given another file.
@@ -146,11 +183,12 @@ impl Measurement {
         }
         let outcome = match self.outcome(&version, case) {
             Measured::Ended(outcome) => outcome,
+            Measured::Inexact(_) => Outcome::Mismatch,
             // Its outcome is not judged.
             Measured::Unknown if case.facts.level == Level::Open => Outcome::Pass,
             Measured::NotAccepted | Measured::Unknown => return None,
         };
-        Some(CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal))
+        Some(CaseResult { ulps, ..CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal) })
     }
 
     /// Returns the outcome of a case of any level that ended without an answer. An entry for several cases is not conclusive for
@@ -276,6 +314,31 @@ mod tests {
         assert_eq!(read(&before).outcome(&version, case), Measured::Ended(Outcome::Pass));
         assert!(read(&before).result(&case.id).is_none(), "the file of today was not measured");
         assert_eq!(read(&digests).outcome(&version, case), Measured::NotAccepted);
+    }
+
+    #[test]
+    fn an_inexact_case_has_its_distance() {
+        let [near, far, group] = ["ranks/X=2x3x4/T=float", "ranks/X=2x3x4/T=double", "ranks/X=2x3x4/T=float16"]
+            .map(|end| format!("ai.onnx/Abs-13/{end}"));
+        let text = format!(
+            "runtime: a\nversion: 1.2\nexact: true\nstrict: true\nexpect:\n  - {{cases: {near}, outcome: mismatch, ulp: 3}}\n  \
+             - {{cases: {far}, outcome: mismatch}}\n  - {{cases: 'ai.onnx/Abs-13/ranks/*/T=float16', outcome: mismatch, ulp: 1}}\n"
+        );
+        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        let version: OperatorVersion = "ai.onnx/Abs-13".parse().unwrap();
+        for (id, measured, ulps) in [
+            (&near, Measured::Inexact(3), Some(3)),
+            (&far, Measured::Ended(Outcome::Mismatch), None),
+            (&group, Measured::Inexact(1), Some(1)),
+        ] {
+            let case = recorded_cases(&version).iter().find(|case| case.id == *id).unwrap();
+            assert_eq!(measurement.outcome(&version, case), measured, "{id}");
+            let result = measurement.result(id).unwrap();
+            assert_eq!((result.outcome, result.mismatch_ulps()), (Outcome::Mismatch, ulps), "{id}");
+        }
+        let words =
+            [Measured::Inexact(1), Measured::Inexact(3), Measured::Ended(Outcome::Crash)].map(|it| it.to_string());
+        assert_eq!(words, ["mismatch by 1 ULP", "mismatch by up to 3 ULP", "crash"]);
     }
 
     #[test]

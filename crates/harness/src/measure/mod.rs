@@ -16,7 +16,7 @@ mod unchanged;
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
-pub use measurement::{Measured, Measurement};
+pub use measurement::{Measured, Measurement, distance_text};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};

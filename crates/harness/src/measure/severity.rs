@@ -1,5 +1,6 @@
 //! Severity of an outcome, and the definition of correct: no case is worse than [`Severity::Right`].
 
+use crate::measure::measurement::Measured;
 use crate::run::Outcome;
 
 /// Severity of the outcome of a judged case, in order from good to bad.
@@ -7,6 +8,8 @@ use crate::run::Outcome;
 pub enum Severity {
     /// The outputs are correct, or an invalid model is refused.
     Right,
+    /// Wrong output, but by a few representable values only.
+    Inexact,
     /// The runtime reports that it does not support the case.
     Declined,
     /// The runtime runs an invalid model.
@@ -23,8 +26,9 @@ pub enum Severity {
 
 impl Severity {
     /// All severities, from best to worst.
-    pub const ALL: [Severity; 7] = [
+    pub const ALL: [Severity; 8] = [
         Severity::Right,
+        Severity::Inexact,
         Severity::Declined,
         Severity::TakesInvalid,
         Severity::RefusesValid,
@@ -47,6 +51,15 @@ impl Severity {
         })
     }
 
+    /// Returns the severity of a measured case; `None` if it is inconclusive or the runtime was not given it.
+    pub fn from_measured(measured: Measured, is_edge: bool) -> Option<Severity> {
+        match measured {
+            Measured::Inexact(_) => Some(Severity::Inexact),
+            Measured::Ended(outcome) => Severity::from_outcome(outcome, is_edge),
+            Measured::NotAccepted | Measured::Unknown => None,
+        }
+    }
+
     /// Returns the severity of several judged cases, which is the worst; `None` without a case. They are correct if it is
     /// [`Severity::Right`], for one behaviour as for an operator: that every judged case passes.
     pub fn worst(severities: impl IntoIterator<Item = Severity>) -> Option<Severity> {
@@ -57,6 +70,7 @@ impl Severity {
     pub const fn letter(self) -> char {
         match self {
             Severity::Right => 'r',
+            Severity::Inexact => 'i',
             Severity::Declined => 'd',
             Severity::TakesInvalid => 'a',
             Severity::RefusesValid => 'e',
@@ -73,8 +87,8 @@ mod tests {
 
     #[test]
     fn the_order_is_from_right_to_crash() {
-        use Severity::{Crash, Declined, RefusesValid, Right, TakesInvalid, Wrong, WrongSpecial};
-        let order = [Right, Declined, TakesInvalid, RefusesValid, WrongSpecial, Wrong, Crash];
+        use Severity::{Crash, Declined, Inexact, RefusesValid, Right, TakesInvalid, Wrong, WrongSpecial};
+        let order = [Right, Inexact, Declined, TakesInvalid, RefusesValid, WrongSpecial, Wrong, Crash];
         assert!(order.is_sorted() && order == Severity::ALL);
     }
 

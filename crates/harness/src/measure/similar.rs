@@ -9,8 +9,8 @@ use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
 use crate::run::Outcome;
 
-/// A measured case and its outcome.
-pub(super) type EndedCase = (&'static RecordedCase, Outcome);
+/// A case that the runtime was given, and how it ended.
+pub(super) type EndedCase = (&'static RecordedCase, Measured);
 
 /// Cases that have all settings of a node, and no trait that it lacks.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl NodeKind {
         let all = candidates.iter().copied().filter(|(case, _)| has_settings(case));
         let (cases, others): (Vec<_>, Vec<_>) =
             all.partition(|(case, _)| case.facts.settings.traits_beyond(&self.settings, other_ranks).next().is_none());
-        let other_failures = others.into_iter().filter(|case| !passes(case)).collect();
+        let other_failures = others.into_iter().filter(|case| !works(case)).collect();
         SimilarCases {
             cases: self.nearest(cases),
             other_failures,
@@ -88,13 +88,12 @@ impl Measurement {
                 && any_positions.has_types_of(case)
                 && self.counts_at(kind.opset, &kind.version, case)
         };
-        let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
+        let ended = |case: &'static RecordedCase| {
+            let measured = self.outcome(&kind.version, case);
             // A runtime that gives no answer fails, even if the standard leaves the result open.
-            Measured::Ended(outcome) if outcome.is_without_answer() => {
-                (level == Level::Required).then_some((case, outcome))
-            }
-            Measured::Ended(outcome) => (case.facts.level == level).then_some((case, outcome)),
-            Measured::NotAccepted | Measured::Unknown => None,
+            let is_required = measured.outcome()?.is_without_answer();
+            let of_level = if is_required { Level::Required } else { case.facts.level };
+            (of_level == level).then_some((case, measured))
         };
         let ended = recorded_cases(&kind.version).iter().filter(is_about).filter_map(ended).collect();
         self.at_nearest_opset(kind, ended)
@@ -106,31 +105,41 @@ impl Measurement {
     fn at_nearest_opset(&self, kind: &NodeKind, cases: Vec<EndedCase>) -> Vec<EndedCase> {
         let opset =
             |case: &RecordedCase| self.opsets_when_measured(&case.facts, &kind.version, CaseId::parse(&case.id)).0;
-        let mut by_path: BTreeMap<&str, Vec<(u32, Outcome)>> = BTreeMap::new();
-        for (case, outcome) in &cases {
+        let mut by_path: BTreeMap<&str, Vec<(u32, Measured)>> = BTreeMap::new();
+        for (case, measured) in &cases {
             // Only the suffix of the id differs between opsets.
             let path = case.id.split_once("@opset=").map_or(case.id.as_str(), |(path, _)| path);
-            by_path.entry(path).or_default().push((opset(case), *outcome));
+            by_path.entry(path).or_default().push((opset(case), *measured));
         }
-        let mut lifted: Vec<(u32, Outcome)> = Vec::new();
+        let mut lifted: Vec<(u32, Measured)> = Vec::new();
         for of_case in by_path.values_mut().filter(|of_case| of_case.len() > 1) {
             of_case.sort_unstable_by_key(|(opset, _)| *opset);
             let pairs = of_case.iter().zip(of_case.iter().skip(1));
-            let is_lifted = |((first, before), (last, after)): &(&(u32, Outcome), &(u32, Outcome))| {
-                first < last && matches!(before, Outcome::Unsupported | Outcome::Error) && *after == Outcome::Pass
+            let is_lifted = |((first, before), (last, after)): &(&(u32, Measured), &(u32, Measured))| {
+                let is_refusal = matches!(before, Measured::Ended(Outcome::Unsupported | Outcome::Error));
+                first < last && is_refusal && has_result(*after)
             };
             lifted.extend(pairs.filter(is_lifted).map(|(before, _)| *before));
         }
-        let is_lifted = |(case, outcome): &EndedCase| {
-            lifted.iter().any(|(last, refusal)| refusal == outcome && opset(case) <= *last)
+        let is_lifted = |(case, measured): &EndedCase| {
+            lifted.iter().any(|(last, refusal)| refusal == measured && opset(case) <= *last)
         };
         if lifted.is_empty() { cases } else { cases.into_iter().filter(|case| !is_lifted(case)).collect() }
     }
 }
 
 /// Returns true if the case passes.
-pub(super) fn passes((_, outcome): &EndedCase) -> bool {
-    *outcome == Outcome::Pass
+pub(super) fn passes((_, measured): &EndedCase) -> bool {
+    *measured == Measured::Ended(Outcome::Pass)
+}
+
+/// Returns true if the case passes, or its outputs are only inexact.
+pub(super) fn works((_, measured): &EndedCase) -> bool {
+    has_result(*measured)
+}
+
+fn has_result(measured: Measured) -> bool {
+    matches!(measured, Measured::Ended(Outcome::Pass) | Measured::Inexact(_))
 }
 
 /// Returns true if a case has a setting or trait.
@@ -139,11 +148,11 @@ pub(super) fn has_word(case: &RecordedCase, word: &str) -> bool {
 }
 
 /// Returns true if the failure of a case is explained by a trait that the node lacks, or by a setting that it lacks and that no
-/// passing case has. Without any passing case, nothing explains a failure.
+/// passing case has. Without any passing case, nothing explains a failure. An inexact case counts as passing.
 pub(super) fn is_explained((case, _): &EndedCase, kind: &NodeKind, all: &[EndedCase]) -> bool {
     let settings = case.facts.settings.without_rank();
     let mut extra = settings.words().filter(|word| !kind.settings.words().any(|own| own == *word));
-    let has_no_pass = |word: &str| !all.iter().any(|other| passes(other) && has_word(other.0, word));
+    let has_no_pass = |word: &str| !all.iter().any(|other| works(other) && has_word(other.0, word));
     let has_other_trait = case.facts.settings.traits_beyond(&kind.settings, true).next().is_some();
-    all.iter().any(passes) && (has_other_trait || extra.any(has_no_pass))
+    all.iter().any(works) && (has_other_trait || extra.any(has_no_pass))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
-use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance};
+use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, all_of};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::message::MAX_MESSAGE;
@@ -140,6 +140,8 @@ fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
                     }
                     Err(difference) => {
                         result.distance = distance_of(difference.kind);
+                        // The distances in later data sets are unknown.
+                        result.ulps = difference.ulps.filter(|_| number + 1 == case.data.len());
                         (outcome_of(difference.kind), difference.message)
                     }
                 }
@@ -213,17 +215,14 @@ fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
 fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreement, Difference> {
     if expected.len() != actual.len() {
         let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
-        return Err(Difference { kind: DifferenceKind::Shape, message });
+        return Err(Difference { kind: DifferenceKind::Shape, message, ulps: None });
     }
-    let mut sum = Agreement::default();
-    for (expected, actual) in expected.iter().zip(actual) {
-        let agreement = expected.expected.check(actual).map_err(|difference| Difference {
+    all_of(expected.iter().zip(actual).map(|(expected, actual)| {
+        expected.expected.check(actual).map_err(|difference| Difference {
             message: format!("output '{}': {}", expected.name, difference.message),
             ..difference
-        })?;
-        sum.ulps = sum.ulps.max(agreement.ulps);
-    }
-    Ok(sum)
+        })
+    }))
 }
 
 /// Judges a refusal. Any error is a refusal, but it counts only if the control, the same model repaired, passes.
@@ -254,6 +253,8 @@ fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::case::Expected;
+    use onnx_conformance_cases::compare::Accuracy;
     use onnx_conformance_cases::suite::{CaseGroup, HostileCases, Source};
 
     /// A host that ends hostile requests in a fixed way, and runs others with the built-in executor.
@@ -326,6 +327,35 @@ mod tests {
         check(meaningless, outputs(Vec::new()), false, Outcome::Accepted);
         check(free, outputs(Vec::new()), false, Outcome::Pass);
         check(free, outputs(vec![tensor(&[7.0])]), false, Outcome::Pass);
+    }
+
+    #[test]
+    fn a_mismatch_has_a_distance_if_all_outputs_of_all_data_sets_have() {
+        let tensor = |value: f64| {
+            let element = onnx_conformance_reference::dtype::ElementType::Float;
+            Value::Tensor(onnx_conformance_reference::tensor::Tensor::of_floats(element, &[1], &[value]).unwrap())
+        };
+        let near = 1.0 + 3.0 * f64::from(f32::EPSILON);
+        let [known, ..] = KINDS;
+        let (unit, _) = known.rsplit_once('/').unwrap();
+        let cases = HostileCases.load(&CaseGroup { name: unit.to_owned() }, &|id| id == known).unwrap();
+        let output = |name: &str| ExpectedOutput {
+            name: name.to_owned(),
+            expected: Expected::Value(tensor(1.0), Accuracy::Exact),
+        };
+        let data = DataSet { inputs: Vec::new(), outputs: vec![output("a"), output("b")] };
+        let check = |data_sets: usize, actual: [f64; 2], outcome: Outcome, ulps: Option<u64>| {
+            let mut case = cases[0].clone();
+            (case.is_hostile, case.data) = (false, vec![data.clone(); data_sets]);
+            let fake = Fake { ended: outputs(actual.map(tensor).to_vec()), refuses_memory: false };
+            let result = judge(&case, &fake, &fake.declaration());
+            assert_eq!((result.outcome, result.ulps), (outcome, ulps), "{}", result.message);
+        };
+        check(1, [1.0, 1.0], Outcome::Pass, Some(0));
+        check(1, [1.0, near], Outcome::Mismatch, Some(3));
+        check(1, [near, 1.0], Outcome::Mismatch, Some(3));
+        check(1, [near, 7.0], Outcome::Mismatch, None);
+        check(2, [near, 1.0], Outcome::Mismatch, None);
     }
 
     #[test]

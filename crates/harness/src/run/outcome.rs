@@ -279,7 +279,7 @@ pub struct CaseResult {
     /// The feature that the runtime does not have, in the same form for all cases that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// The largest distance from an expected element, in representable values.
+    /// The largest distance from an expected element, in representable values. A mismatch has it only if the outputs are inexact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
     /// Distance of a mismatch from the expected output.
@@ -321,6 +321,11 @@ impl CaseResult {
     pub fn flaky_note(&self) -> String {
         let first = escape::message(self.flaky.as_deref().unwrap_or_default());
         format!("flaky: {} is {} in a fresh process; at first {first}", escape::line(&self.id), self.outcome)
+    }
+
+    /// Returns the largest distance of a mismatch whose outputs are only inexact, in representable values.
+    pub fn mismatch_ulps(&self) -> Option<u64> {
+        self.ulps.filter(|_| self.outcome == Outcome::Mismatch)
     }
 
     /// Creates a pass of a case, to be completed.

@@ -81,6 +81,7 @@ fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
                 NodeVerdict::NotHere => ("runtime/not-here", "error"),
                 NodeVerdict::Fails => ("runtime/fails", "error"),
                 NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails => ("runtime/may-fail", "warning"),
+                NodeVerdict::Inexact => ("runtime/inexact", "note"),
                 _ => ("runtime/unknown", "note"),
             };
             (rule, level, format!("{}: {}", kind.kind, kind.says()), kind.first.as_str())

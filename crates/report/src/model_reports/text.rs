@@ -140,7 +140,10 @@ pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
 fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::LikelyRuns => GOOD,
-        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown | NodeVerdict::WrongOnSomeProcessors => UNSURE,
+        NodeVerdict::RunsButForSpecialValues
+        | NodeVerdict::Inexact
+        | NodeVerdict::Unknown
+        | NodeVerdict::WrongOnSomeProcessors => UNSURE,
         NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails | NodeVerdict::NotHere | NodeVerdict::Fails => {
             MISSING.bold()
         }

@@ -9,7 +9,7 @@ use onnx_conformance_check::finding::{PathStep, Place};
 use onnx_conformance_check::infer::{Inferred, NodeId, runtime_with_kernel};
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
-use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
+use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict, distance_text};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_subject::Host;
 use serde::Serialize;
@@ -55,6 +55,8 @@ pub struct RuntimeReport {
 pub enum RuntimeVerdict {
     /// Similar cases pass for every node.
     Runs,
+    /// Like `Runs`, although outputs of some nodes are inexact.
+    Inexact,
     /// Like `Runs`, although for some nodes no case has all settings.
     LikelyRuns,
     /// The runtime loaded the model, but its result is unknown.
@@ -77,6 +79,7 @@ impl fmt::Display for RuntimeVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             RuntimeVerdict::Runs => "runs",
+            RuntimeVerdict::Inexact => "runs, inexact",
             RuntimeVerdict::LikelyRuns => "likely runs",
             RuntimeVerdict::Loads => "loads",
             RuntimeVerdict::Unknown => "unknown",
@@ -182,9 +185,7 @@ impl<'a> AskedRuntime<'a> {
     fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>, probes: bool) -> NodeAnswer {
         let measured = self.measurement().map_or_else(NodeAnswer::unknown, |measurement| measurement.answer(kind));
         match self {
-            AskedRuntime::Started(runtime)
-                if probes && !matches!(measured.verdict, NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues) =>
-            {
+            AskedRuntime::Started(runtime) if probes && measured.verdict > NodeVerdict::Inexact => {
                 let outcome = match origin.single_node(first) {
                     Ok(model) => probe(&*runtime.host, &model),
                     Err(error) => Probed::NotProbed(error.to_string()),
@@ -289,8 +290,9 @@ impl RuntimeReport {
         }
         let cause = self.refused.clone().or_else(|| {
             let worst = self.kinds.first().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues)?;
-            let types = worst.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
-            Some(format!("{}{types}: {}", worst.first, worst.says()))
+            let inexact = self.kinds.iter().find(|kind| kind.answer.verdict == NodeVerdict::Inexact);
+            let inexact = inexact.filter(|_| worst.answer.verdict == NodeVerdict::LikelyRuns);
+            Some([Some(worst), inexact].into_iter().flatten().map(KindReport::line).collect::<Vec<_>>().join("; "))
         });
         let started = started.map(|started| format!(" (probed on {started})")).unwrap_or_default();
         let name = format!("{} {}{started}: {}", self.runtime, self.version, self.verdict);
@@ -317,21 +319,33 @@ impl KindReport {
         }
     }
 
+    /// Describes the first node and the answer: `node 3 (Sqrt-13), T=float: wrong in 2 of 25 similar cases`.
+    fn line(&self) -> String {
+        let types = self.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
+        format!("{}{types}: {}", self.first, self.says())
+    }
+
     /// Describes the answer: `wrong in 2 of 25 similar cases`.
     pub fn says(&self) -> String {
-        let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
+        let NodeAnswer { verdict, cases, of_these, ulp, other_ranks, reason, is_probed, .. } = &self.answer;
         let rank = if *other_ranks { " of other ranks" } else { "" };
+        let ended = match (verdict, ulp) {
+            (NodeVerdict::Inexact, Some(ulp)) => format!("differs by {}", distance_text(*ulp)),
+            (verdict, _) => verdict.to_string(),
+        };
         let mut text = match verdict {
             _ if *is_probed => format!("{verdict} (probed)"),
             NodeVerdict::Unknown => verdict.to_string(),
             NodeVerdict::LikelyRuns if *cases == 0 => verdict.to_string(),
             NodeVerdict::LikelyRuns => {
-                format!("{verdict}: no case has all its settings; {cases} passing cases cover each of them")
+                let inexact = ulp.map(|ulp| format!(", some with a difference of {}", distance_text(ulp)));
+                let inexact = inexact.unwrap_or_default();
+                format!("{verdict}: no case has all its settings; {cases} passing cases cover each of them{inexact}")
             }
             NodeVerdict::Runs if *cases == 1 => format!("runs in the only similar case{rank}"),
             NodeVerdict::Runs => format!("runs in all {cases} similar cases{rank}"),
-            _ if *cases == 1 => format!("{verdict} in the only similar case{rank}"),
-            _ => format!("{verdict} in {of_these} of {cases} similar cases{rank}"),
+            _ if *cases == 1 => format!("{ended} in the only similar case{rank}"),
+            _ => format!("{ended} in {of_these} of {cases} similar cases{rank}"),
         };
         if let Some(reason) = reason {
             text = format!("{text}: {reason}");
@@ -349,6 +363,7 @@ fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
     let fails = matches!(
         answer.verdict,
         NodeVerdict::RunsButForSpecialValues
+            | NodeVerdict::Inexact
             | NodeVerdict::Unknown
             | NodeVerdict::WrongOnSomeProcessors
             | NodeVerdict::PartlyFails
@@ -414,6 +429,7 @@ fn tried_verdict(result: TriedResult, of_nodes: RuntimeVerdict) -> RuntimeVerdic
 const fn runtime_verdict(verdict: NodeVerdict) -> RuntimeVerdict {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
+        NodeVerdict::Inexact => RuntimeVerdict::Inexact,
         NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,
         NodeVerdict::Unknown => RuntimeVerdict::Unknown,
         NodeVerdict::WrongOnSomeProcessors => RuntimeVerdict::WrongOnSomeProcessors,

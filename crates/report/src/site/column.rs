@@ -150,9 +150,11 @@ impl Column {
         match &self.origin {
             Origin::Committed(measurement) => measurement.outcome(version, case),
             Origin::OtherSuite { .. } => Measured::Unknown,
-            Origin::Results(results) => match results.get(&case.id).map(|result| result.outcome) {
-                Some(Outcome::NotDeclared) if !self.takes(version, case) => Measured::NotAccepted,
-                Some(outcome) => Measured::Ended(outcome),
+            Origin::Results(results) => match results.get(&case.id) {
+                Some(result) if result.outcome == Outcome::NotDeclared && !self.takes(version, case) => {
+                    Measured::NotAccepted
+                }
+                Some(result) => Measured::ended(result.outcome, result.mismatch_ulps()),
                 None => Measured::Unknown,
             },
         }

@@ -133,7 +133,11 @@ impl OperatorFailures {
             }
         }
         let against = |(severity, count): (&Severity, &usize)| {
-            *count >= 2 && !matches!(severity, Severity::Right | Severity::Declined | Severity::RefusesValid)
+            *count >= 2
+                && !matches!(
+                    severity,
+                    Severity::Right | Severity::Inexact | Severity::Declined | Severity::RefusesValid
+                )
         };
         let differs = letters.values().any(|letter| Some(letter) != letters.values().next());
         if (open && differs) || counts.iter().any(against) {
@@ -180,10 +184,10 @@ fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
 fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char> {
     let of_behaviour = table.cases.iter().filter(|case| case.behaviour == position);
     let ended = of_behaviour.filter_map(|case| match case.measured.get(column) {
-        Some(Measured::Ended(outcome)) if !outcome.is_inconclusive() => Some(*outcome),
-        _ => None,
+        Some(measured) => Some((measured.outcome().filter(|outcome| !outcome.is_inconclusive())?, *measured)),
+        None => None,
     });
-    ended.max_by_key(|outcome| outcome.rank()).map(|outcome| letter(Measured::Ended(outcome)))
+    ended.max_by_key(|(outcome, _)| outcome.rank()).map(|(_, measured)| letter(measured))
 }
 
 /// Merges a failure into an equal one of another version, or adds it.

@@ -306,6 +306,7 @@ pub(crate) const fn letter(measured: Measured) -> char {
     match measured {
         Measured::NotAccepted => 'n',
         Measured::Unknown => '?',
+        Measured::Inexact(_) => 'I',
         Measured::Ended(outcome) => outcome.letter(),
     }
 }

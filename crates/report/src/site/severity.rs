@@ -28,11 +28,11 @@ pub(crate) struct State {
 }
 
 const fn state(key: char, sign: char, name: &'static str, many: &'static str, one: &'static str) -> State {
-    State { key, sign, name, many, one, bad: matches!(key, 'c' | 'w' | 's' | 'e' | 'a') }
+    State { key, sign, name, many, one, bad: matches!(key, 'c' | 'w' | 's' | 'e' | 'a' | 'i') }
 }
 
 /// The states of cells, worst first.
-pub(crate) const STATES: [State; 11] = [
+pub(crate) const STATES: [State; 12] = [
     state('c', '☠', "crashes", "crash", "crashes, hangs or uses too much memory"),
     state('w', '✗', "wrong", "are wrong", "gives a wrong output"),
     state(
@@ -46,6 +46,7 @@ pub(crate) const STATES: [State; 11] = [
     state('a', '!', "accepts invalid", "accept invalid models", "runs an invalid model"),
     state('p', '◐', "partly declined", "are partly declined", "reports some cases as not supported"),
     state('d', '–', "declined", "are declined", "reports it as not supported"),
+    state('i', '±', "inexact", "are inexact", "differs from the expected output by a few ULP only"),
     state('r', '✓', "right", "are right", "is right in every case"),
     state('n', '▨', "not accepted", "are not accepted", "does not take files of this opset or IR version"),
     state('o', '○', "recorded", "are recorded", "the standard leaves it open; the outcome is recorded"),
@@ -58,7 +59,11 @@ pub(crate) fn tables_script() -> String {
         let state = Severity::from_outcome(outcome, false).map_or('?', Severity::letter);
         (outcome.letter(), (outcome.words(), state))
     };
-    let others = [('n', ("opset or IR version not accepted", 'n')), ('?', ("not measured", '?'))];
+    let others = [
+        ('I', ("inexact values", 'i')),
+        ('n', ("opset or IR version not accepted", 'n')),
+        ('?', ("not measured", '?')),
+    ];
     let outcomes: BTreeMap<char, (&str, char)> = Outcome::ALL.into_iter().map(outcome).chain(others).collect();
     format!(
         "\"use strict\";\n\n/** The states of cells, worst first. */\nsite.STATES = {};\n\n\
@@ -87,9 +92,9 @@ impl Ending {
         match measured {
             Measured::NotAccepted => Ending::NotAccepted,
             Measured::Unknown => Ending::Unknown,
-            Measured::Ended(outcome) => match Severity::from_outcome(outcome, is_edge) {
+            Measured::Inexact(_) | Measured::Ended(_) => match Severity::from_measured(measured, is_edge) {
                 None => Ending::Unknown,
-                Some(_) if outcome.is_left_open(level) => Ending::Recorded,
+                Some(_) if measured.outcome().is_some_and(|outcome| outcome.is_left_open(level)) => Ending::Recorded,
                 Some(severity) => Ending::Judged(severity),
             },
         }
@@ -166,7 +171,7 @@ impl CellState {
 pub(crate) fn colour_of(state: &CellState) -> Style {
     match state {
         CellState::Untested | CellState::Recorded | CellState::NotAccepted | CellState::DeclinedAll(_) => DIM,
-        CellState::Right(_) | CellState::Worst(Severity::Right, ..) => GOOD,
+        CellState::Right(_) | CellState::Worst(Severity::Right | Severity::Inexact, ..) => GOOD,
         CellState::Worst(Severity::Declined, ..) => NOTE,
         CellState::Worst(Severity::TakesInvalid | Severity::RefusesValid | Severity::WrongSpecial, ..) => UNSURE,
         CellState::Worst(Severity::Wrong | Severity::Crash, ..) => BAD,
@@ -182,6 +187,7 @@ pub(crate) fn letter_of(state: &CellState) -> char {
 pub(crate) fn words_of(state: &CellState) -> String {
     let words = |severity: &Severity| match severity {
         Severity::Right => "right",
+        Severity::Inexact => "inexact",
         Severity::Declined => "partly declined",
         Severity::TakesInvalid => "accepts invalid models",
         Severity::RefusesValid => "refuses valid models",
@@ -282,7 +288,7 @@ mod tests {
         let (_, outcomes) = script.split_once("site.OUTCOMES = ").unwrap();
         let outcomes: BTreeMap<char, (String, char)> =
             serde_json::from_str(outcomes.trim_end().trim_end_matches(';')).unwrap();
-        assert_eq!(outcomes.len(), Outcome::ALL.len() + 2, "two outcomes have the same letter");
+        assert_eq!(outcomes.len(), Outcome::ALL.len() + 3, "two outcomes have the same letter");
         assert_eq!(outcomes.get(&'S'), Some(&("wrong shape".to_owned(), 'w')));
         assert!(outcomes.values().all(|(_, state)| keys.contains(state)), "{outcomes:?}");
     }

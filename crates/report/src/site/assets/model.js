@@ -8,8 +8,8 @@
 
   /** State whose colours a verdict has. */
   const STATES = {
-    runs: "r", "likely runs": "p", unknown: "?", "wrong somewhere": "w", "may fail": "e", "fails when run": "e", "will not load": "d",
-    "runs-but-for-special-values": "s", "likely-runs": "p", "wrong-on-some-processors": "w", "partly-not-here": "d", "not-here": "d", "partly-fails": "e", fails: "e", wrong: "w", crashes: "c",
+    runs: "r", "runs, inexact": "i", "likely runs": "p", unknown: "?", "wrong somewhere": "w", "may fail": "e", "fails when run": "e", "will not load": "d",
+    "runs-but-for-special-values": "s", inexact: "i", "likely-runs": "p", "wrong-on-some-processors": "w", "partly-not-here": "d", "not-here": "d", "partly-fails": "e", fails: "e", wrong: "w", crashes: "c",
   };
   const mark = (verdict, words) => el("span", { class: `mark s-${STATES[verdict] === "?" ? "q" : STATES[verdict] || "q"}` }, words);
 

@@ -199,7 +199,7 @@
     const filter = chosen.get("only") === "failing";
     const all = data.behaviours.filter((behaviour) => behaviour.v[version.since]);
     const rows = all.map((behaviour) => ({ behaviour, cases: behaviour.v[version.since], state: worst(data, behaviour.v[version.since], at) }))
-      .filter(({ state }) => !filter || "cwsea".includes(state.key));
+      .filter(({ state }) => !filter || "cwseai".includes(state.key));
     const open = chosen.get("b");
     const order = (one) => (one.behaviour.refusal ? 2 : 0) + (one.behaviour.n.startsWith("large/") ? 1 : 0);
     rows.sort((a, b) => order(a) - order(b) || a.behaviour.n.localeCompare(b.behaviour.n));
