@@ -77,8 +77,8 @@ const NEAR_BOUNDS: u64 = 4;
 /// Returns true if an element that is too far from the expected one, by its value and the allowed one in representable values, is
 /// only inexact: both are finite, have the same sign, and are near each other.
 pub(super) fn is_inexact(element: ElementType, (want, got): (f64, f64), ulps: u64, allowed: u64) -> bool {
-    let is_finite = want.is_finite() && got.is_finite();
-    is_finite
+    want.is_finite()
+        && got.is_finite()
         && want.is_sign_negative() == got.is_sign_negative()
         && ulps <= near_ulps(element).max(NEAR_BOUNDS.saturating_mul(allowed))
 }
