@@ -212,7 +212,8 @@ impl Measurement {
             return likely;
         }
         let used: Vec<EndedCase> = all.into_iter().filter(|(case, _)| passing.contains(case.id.as_str())).collect();
-        NodeAnswer { cases: used.len(), of_these: used.len(), ulp: largest_distance(&used), ..likely_runs(likely) }
+        let plain = used.iter().filter(|(case, _)| !case.facts.is_edge);
+        NodeAnswer { cases: used.len(), of_these: used.len(), ulp: largest_distance(plain), ..likely_runs(likely) }
     }
 
     /// Returns the answer for a node with a setting that no case has, or only failing cases that differ from the node otherwise.
@@ -258,7 +259,9 @@ impl Measurement {
     fn summed(&self, ended: &[EndedCase], other_ranks: bool) -> NodeAnswer {
         // Special values are an exception only if other cases have results.
         let some_work = ended.iter().any(works);
+        let plain_work = ended.iter().any(|ended| works(ended) && !ended.0.facts.is_edge);
         let for_case = |(case, measured): &EndedCase| match verdict_for(*measured) {
+            NodeVerdict::Inexact if case.facts.is_edge && plain_work => NodeVerdict::RunsButForSpecialValues,
             verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_work => {
                 NodeVerdict::RunsButForSpecialValues
             }
@@ -267,11 +270,8 @@ impl Measurement {
         };
         let verdicts: Vec<NodeVerdict> = ended.iter().map(for_case).collect();
         let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
-        let is_it = |verdict: &NodeVerdict| *verdict == worst;
-        let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
-        let case =
-            ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
-        let plain_work = ended.iter().any(|ended| works(ended) && !ended.0.facts.is_edge);
+        let at_worst = || ended.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == worst).map(|(ended, _)| ended);
+        let case = at_worst().next().map(|(case, _)| case.id.clone());
         let verdict = match worst {
             NodeVerdict::NotHere if plain_work => NodeVerdict::PartlyNotHere,
             NodeVerdict::Fails if plain_work => NodeVerdict::PartlyFails,
@@ -284,9 +284,9 @@ impl Measurement {
         NodeAnswer {
             verdict,
             cases: ended.len(),
-            of_these,
+            of_these: at_worst().count(),
             case,
-            ulp: largest_distance(ended),
+            ulp: largest_distance(at_worst()).filter(|_| worst == NodeVerdict::Inexact),
             other_ranks: other_ranks && !ended.is_empty(),
             reason,
             is_probed: false,
@@ -307,12 +307,12 @@ fn is_neighbour(one: &str, other: &str) -> bool {
 }
 
 /// Returns the largest distance of the inexact cases.
-fn largest_distance(ended: &[EndedCase]) -> Option<u64> {
+fn largest_distance<'a>(ended: impl Iterator<Item = &'a EndedCase>) -> Option<u64> {
     let distance = |(_, measured): &EndedCase| match measured {
         Measured::Inexact(ulps) => Some(*ulps),
         _ => None,
     };
-    ended.iter().filter_map(distance).max()
+    ended.filter_map(distance).max()
 }
 
 /// Returns the verdict for a single case.
@@ -392,6 +392,11 @@ mod tests {
         assert_eq!(worse("mismatch"), NodeVerdict::Wrong);
         assert_eq!(worse("unsupported"), NodeVerdict::PartlyNotHere);
         assert_eq!(worse("crash"), NodeVerdict::Crashes);
+        // An inexact case with special values is an exception, too.
+        let root = "<ir_version: 7, opset_import: [\"\": 13]> g (float[3] x) => (float[3] y) { y = Sqrt (x) }";
+        let edge = "  - {cases: 'ai.onnx/Sqrt-13/nan_and_infinities/T=float', outcome: mismatch, ulp: 1}\n";
+        let special = answer(root, edge);
+        assert_eq!((special.verdict, special.ulp), (NodeVerdict::RunsButForSpecialValues, None), "{special:?}");
         // Inexact results count as results: they cover a setting.
         let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1, 1, 2, 2] x, float[4] s) => (float[1, 1, 4, 4] y) \
                       { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25, extrapolation_value = 3.0> (x, , s) }";
