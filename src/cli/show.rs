@@ -71,17 +71,13 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
 fn failed_as(measurement: &Measurement, case: &Case) -> Option<Measured> {
     let version = CaseId::parse(&case.id).version();
     let recorded = version.as_ref().and_then(|it| recorded_cases(it).iter().find(|recorded| recorded.id == case.id));
-    let measured = match (version, recorded) {
-        (Some(version), Some(recorded)) => match measurement.outcome(&version, recorded) {
-            measured @ (Measured::Ended(_) | Measured::Inexact(_)) => measured,
-            Measured::NotAccepted | Measured::Unknown => return None,
-        },
-        _ => {
-            let entry = measurement.entry(&case.id)?;
-            Measured::ended(entry.outcome(), entry.ulp)
-        }
+    let measured = if let (Some(version), Some(recorded)) = (version, recorded) {
+        measurement.outcome(&version, recorded)
+    } else {
+        let entry = measurement.entry(&case.id)?;
+        Measured::ended(entry.outcome(), entry.ulp)
     };
-    (measured != Measured::Ended(Outcome::Pass)).then_some(measured)
+    Some(measured).filter(|it| it.outcome().is_some_and(|outcome| outcome != Outcome::Pass))
 }
 
 /// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the nearest id.
