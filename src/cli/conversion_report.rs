@@ -85,8 +85,14 @@ impl ConversionReport {
         }
     }
 
-    /// Reports the edits of the file and those of the conversion after a one-line summary.
-    pub(crate) fn edits(&mut self, of_file: &[PlacedEdit], conversion: &Conversion) -> anyhow::Result<()> {
+    /// Reports the edits of the file and those of the conversion after a line with the result: the reason why the converted model
+    /// is not written, or the number of edits.
+    pub(crate) fn edits(
+        &mut self,
+        failure: Option<(Ended, String)>,
+        of_file: &[PlacedEdit],
+        conversion: &Conversion,
+    ) -> anyhow::Result<()> {
         let edits = of_file.iter().chain(&conversion.edits);
         let (of_model, of_nodes): (Vec<_>, Vec<_>) = edits.partition(|edit| edit.concerns_model());
         let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
@@ -97,7 +103,8 @@ impl ConversionReport {
             1 => "1 edit".to_owned(),
             count => format!("{count} edits"),
         };
-        self.end(Ended::Converted, &summary)?;
+        let (status, summary) = failure.unwrap_or((Ended::Converted, summary));
+        self.end(status, &summary)?;
         for edit in of_model.into_iter().chain(of_nodes) {
             self.edits.push(self.placed(&edit.place, &edit.text)?);
         }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_cases::case::external_locations;
+use onnx_conformance_check::Finding;
 use onnx_conformance_check::convert::{Conversion, ConvertedFile, Target, convert_within};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
@@ -103,14 +104,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         (original, plan)
     };
     let Some(Planned { conversion, converted, reason, data }) = plan else { return Ok(exit::REGRESSION) };
-    report.edits(edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
-    if let Some(reason) = reason {
-        report.remark(&reason)?;
-    }
     let was_broken = broken_rule(&file, &allowance.limits());
-    if let Some(finding) = &was_broken {
-        report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
-    }
     let verification = Verification {
         model: &arguments.model,
         count: arguments.verify,
@@ -129,16 +123,26 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         }
     };
     let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
-    if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_broken.is_none()) {
-        if finding.rule == RuleId::FileLimit {
-            return Err(
-                allowance.limit_error(&format!("{name} was not checked after its conversion, so nothing is written"))
-            );
-        }
-        report.end(Ended::Invalid, &format!("the converted model violates a rule, so it is not written: {finding}"))?;
-        return Ok(exit::REGRESSION);
+    let is_broken = broken_rule(&converted, &allowance.limits()).filter(|_| was_broken.is_none());
+    if is_broken.as_ref().is_some_and(|finding| finding.rule == RuleId::FileLimit) {
+        let text = format!("{name} was not checked after its conversion, so nothing is written");
+        return Err(allowance.limit_error(&text));
     }
-    if !accepts(proof, arguments.require_proof, report)? {
+    let failure = failure(is_broken.as_ref(), &proof, arguments.require_proof);
+    let is_refused = failure.is_some();
+    report.edits(failure, edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
+    if let Some(reason) = reason {
+        report.remark(&reason)?;
+    }
+    if let Some(finding) = &was_broken {
+        report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
+    }
+    match &proof {
+        Proof::Same(text) if is_broken.is_none() => report.verified(true, text)?,
+        Proof::NotVerified(text) if is_broken.is_none() => report.verified(false, text)?,
+        _ => {}
+    }
+    if is_refused {
         return Ok(exit::REGRESSION);
     }
     if let Some(output) = &arguments.output {
@@ -150,25 +154,23 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     Ok(exit::SUCCESS)
 }
 
-/// Reports the comparison of both models. Returns true if the converted model may be written.
-fn accepts(proof: Proof, is_required: bool, report: &mut ConversionReport) -> anyhow::Result<bool> {
+/// Returns the reason why the converted model is not written, if there is one.
+fn failure(broken: Option<&Finding>, proof: &Proof, is_proof_required: bool) -> Option<(Ended, String)> {
+    if let Some(finding) = broken {
+        let text = format!("the converted model violates a rule, so it is not written: {finding}");
+        return Some((Ended::Invalid, text));
+    }
     match proof {
-        Proof::Same(text) => report.verified(true, &text)?,
-        Proof::NotVerified(text) => {
-            report.verified(false, &text)?;
-            if is_required {
-                let text = "the outputs were not compared, so with --require-proof nothing is written";
-                report.end(Ended::Unverified, text)?;
-                return Ok(false);
-            }
-        }
         Proof::Differs(text) => {
             let text = format!("the converted model computes other outputs, so it is not written: {text}");
-            report.end(Ended::Differs, &text)?;
-            return Ok(false);
+            Some((Ended::Differs, text))
         }
+        Proof::NotVerified(_) if is_proof_required => {
+            let text = "the outputs were not compared, so with --require-proof nothing is written";
+            Some((Ended::Unverified, text.to_owned()))
+        }
+        Proof::Same(_) | Proof::NotVerified(_) => None,
     }
-    Ok(true)
 }
 
 /// A file without a model.

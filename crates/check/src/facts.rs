@@ -1,5 +1,6 @@
 //! Known facts about values and nodes before a model runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use onnx_conformance_reference::infer::{MAX_RANK, ValueFact};
@@ -45,4 +46,6 @@ pub struct NodeFacts<'a> {
     pub inputs: Vec<Option<ValueFact>>,
     /// The outputs by position; an omitted output is `None`.
     pub outputs: Vec<Option<ValueFact>>,
+    /// The outputs of its subgraphs, by the name of the attribute that holds a subgraph.
+    pub subgraph_outputs: BTreeMap<String, Vec<ValueFact>>,
 }

@@ -1,6 +1,6 @@
 //! Draft of a conversion: a node, the known facts about its inputs and outputs, and the nodes added before and after it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
@@ -45,6 +45,11 @@ impl Names {
     }
 }
 
+/// Reason why an input must be a constant: a version has it as an attribute.
+pub(crate) fn as_attribute(name: &str, to: &OpSpec) -> String {
+    format!("{} has it as attribute {name}", to.version)
+}
+
 /// Node of ai.onnx to add before or after the converted one.
 pub(crate) struct NewNode<'a> {
     /// The operator.
@@ -72,6 +77,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) inputs: Vec<Option<ValueFact>>,
     /// Known facts about its outputs, by position.
     pub(crate) outputs: Vec<Option<ValueFact>>,
+    /// Known facts about the outputs of its subgraphs, by attribute.
+    subgraph_outputs: BTreeMap<String, Vec<ValueFact>>,
     /// Nodes of a function body that are not converted yet; the node itself is the last one of the body.
     body: Vec<BodyNode>,
     before: Vec<NodeProto>,
@@ -93,6 +100,7 @@ impl<'a> Draft<'a> {
             node: facts.node.clone(),
             inputs: facts.inputs.clone(),
             outputs: facts.outputs.clone(),
+            subgraph_outputs: facts.subgraph_outputs.clone(),
             body: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),
@@ -155,6 +163,11 @@ impl<'a> Draft<'a> {
         self.inputs.get(position).cloned().flatten().unwrap_or_default()
     }
 
+    /// The known facts about an output of the subgraph in an attribute.
+    pub(crate) fn subgraph_output(&self, attribute: &str, position: usize) -> ValueFact {
+        self.subgraph_outputs.get(attribute).and_then(|facts| facts.get(position)).cloned().unwrap_or_default()
+    }
+
     /// The name of an input.
     pub(crate) fn input(&self, position: usize) -> String {
         self.node.input.get(position).cloned().unwrap_or_default()
@@ -193,17 +206,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The value of an input that becomes part of the model in the other version; fails if it is computed at run time.
-    pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
+    /// The value of an input on which an edit depends, for the reason `why`; fails if it is computed at run time.
+    pub(crate) fn known(&self, position: usize, what: &str, why: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
-            None => unknown(format!("input {position} '{what}' must be a constant, but is computed at run time")),
+            None => unknown(format!(
+                "input {position} '{what}' is computed at run time, but must be a constant, since {why}"
+            )),
         }
     }
 
-    /// The integers of an input that become part of the model in the other version.
-    pub(crate) fn known_ints(&self, position: usize, what: &str) -> Step<Vec<i64>> {
-        Ok(self.known(position, what)?.indices())
+    /// The integers of an input on which an edit depends, for the reason `why`.
+    pub(crate) fn known_ints(&self, position: usize, what: &str, why: &str) -> Step<Vec<i64>> {
+        Ok(self.known(position, what, why)?.indices())
     }
 
     /// Replaces an input by a constant, or adds it.

@@ -359,7 +359,7 @@ impl<'a> Converter<'a> {
             self.refuse(&here, "the node was not found");
             return None;
         };
-        let facts = NodeFacts { node, opset, inputs: known.inputs, outputs: known.outputs };
+        let facts = NodeFacts { node, opset, ..known };
         let onnx_opset = scope.imports.get(DEFAULT_DOMAIN).map_or(self.onnx_opset, |(_, onnx_opset)| *onnx_opset);
         match convert_node(&facts, target, onnx_opset, &mut self.names) {
             Ok(fragment) => Some(self.accept(&here, fragment, scope)),

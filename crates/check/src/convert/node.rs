@@ -1,5 +1,7 @@
 //! Conversion of one node: one pair of adjacent versions at a time, up or down.
 
+use std::collections::BTreeMap;
+
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, SilentChange, Specs, canonical_domain, model_domain};
 
@@ -15,6 +17,8 @@ use crate::facts::NodeFacts;
 /// # Examples
 ///
 /// ```
+/// use std::collections::BTreeMap;
+///
 /// use onnx_conformance_check::convert::{Answer, answer};
 /// use onnx_conformance_check::facts::NodeFacts;
 /// use onnx_conformance_reference::proto::NodeProto;
@@ -25,7 +29,7 @@ use crate::facts::NodeFacts;
 ///     output: vec!["y".to_owned()],
 ///     ..NodeProto::default()
 /// };
-/// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None] };
+/// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None], subgraph_outputs: BTreeMap::new() };
 /// assert_eq!(answer(&facts, 14, 14), Answer::AsIs);
 /// ```
 pub fn answer(facts: &NodeFacts, target: i64, onnx_opset: i64) -> Answer {
@@ -83,7 +87,7 @@ pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut
 fn convert_body(draft: &mut Draft, opset: i64) -> Step {
     let target = draft.onnx_opset();
     for BodyNode { node, inputs, outputs } in draft.take_body() {
-        let facts = NodeFacts { node: &node, opset, inputs, outputs };
+        let facts = NodeFacts { node: &node, opset, inputs, outputs, subgraph_outputs: BTreeMap::new() };
         let fragment =
             convert_node(&facts, target, target, draft.names()).map_err(|obstacle| in_body(&node, obstacle))?;
         draft.before_fragment(fragment);

@@ -209,7 +209,8 @@ fn allowzero_has_no_effect_where_a_zero_is_the_size_of_the_input() {
 fn nodes_that_cannot_be_converted_are_refused_with_their_place() {
     let text = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x, int64[1] axes) => (float[n] y) { y = ReduceSum <keepdims = 0> (x, axes) }"#;
-    let computed = "node 0 (ReduceSum): input 1 'axes' must be a constant, but is computed at run time";
+    let computed = "node 0 (ReduceSum): input 1 'axes' is computed at run time, but must be a constant, since ReduceSum-11 has \
+        it as attribute axes";
     refused(text, &target(12), computed);
     let text = r#"<ir_version: 8, opset_import: ["" : 13]>
         g (float[2, 3] x) => (float[2, 3] y) { a = Relu (x) y = Identity (a) }"#;
@@ -498,11 +499,38 @@ fn scales_of_one_element_become_scalars() {
     };
     let edits = [
         "scale of one element becomes a scalar, which DequantizeLinear-10 requires",
-        "attribute axis, which has no effect on the types that the version allows, is removed",
+        "attribute axis, which has no effect with a scalar scale, is removed",
     ];
     check(&text("[1] scale = {0.5}"), 10, &[1, 3], &edits);
     let refusal = convert(&parse_model(&text("[1, 1] scale = {0.5}")).unwrap(), &target(10)).unwrap_err();
     assert!(refusal.to_string().contains("requires a scalar scale"), "{refusal}");
+}
+
+#[test]
+fn branches_return_equal_shapes_before_opset_11() {
+    let text = |x: &str, y: &str, other: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 13]> g (float[{x}] x, bool c) => (float[{y}] y) {{
+                y = If (c) <
+                    then_branch = t () => (p) {{ p = Neg (x) }},
+                    else_branch = e () => (q) {{ q = {other} }}
+                >
+            }}"#
+        )
+    };
+    let converted = |text: &str| convert(&parse_model(text).unwrap(), &target(9));
+    let transposed = "Transpose <perm = [1, 0]> (x)";
+    for (x, y, other) in [("2, 3", "A, B", "Abs (x)"), ("N, 3", "A, B", "Abs (x)"), ("N, M", "2, 2", transposed)] {
+        assert!(converted(&text(x, y, other)).is_ok(), "{x} {y} {other}");
+    }
+    let place = "node 0 (If): the branches of If-1 return equal shapes, but output 0 has";
+    let different = format!("{place} shape [2, 3] in then_branch and shape [3, 2] in else_branch");
+    refused(&text("2, 3", "A, B", transposed), &target(9), &different);
+    let unknown = format!(
+        "{place} shape [N, M] in then_branch and shape [M, N] in else_branch; declare the sizes of that output in the model if \
+         they are equal"
+    );
+    refused(&text("N, M", "A, B", transposed), &target(9), &unknown);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Results of inference for a model.
 
-use onnx_conformance_reference::proto::{ModelProto, NodeProto};
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::proto::{AttributeProto, ModelProto, NodeProto};
 
 use crate::facts::{NodeFacts, Origin, ValueFact};
 use crate::finding::Described;
@@ -63,7 +65,18 @@ impl<'m> Inferred<'m> {
             opset: self.bodies.opset(id.body, node.domain()).unwrap_or(0),
             inputs: node.input.iter().map(fact).collect(),
             outputs: node.output.iter().map(fact).collect(),
+            subgraph_outputs: self.subgraph_outputs(id, node),
         })
+    }
+
+    fn subgraph_outputs(&self, id: NodeId, node: &NodeProto) -> BTreeMap<String, Vec<ValueFact>> {
+        let outputs = |(attribute, at): (&AttributeProto, usize)| {
+            let body = self.bodies.subgraph(id, at, 0).filter(|_| attribute.g.is_some())?;
+            let facts = self.bodies.body(body).outputs().into_iter();
+            let facts = facts.map(|name| self.value(body, name).cloned().unwrap_or_default());
+            Some((attribute.name().to_owned(), facts.collect()))
+        };
+        node.attribute.iter().zip(0..).filter_map(outputs).collect()
     }
 
     /// The same for the node at the end of a path.

@@ -1,14 +1,16 @@
 //! Axes: attributes that became an input, and negative axes.
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::TypeProto;
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
 
 use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, as_attribute};
+use crate::infer::{contradiction, shape_text};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Squeeze", "Unsqueeze"], versions: (11, 13), up: axes_to_input, down: axes_to_attribute },
@@ -77,7 +79,7 @@ fn axes_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// Moves input 1, a constant, to attribute axes.
 fn axes_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(1) {
-        let axes = draft.known_ints(1, "axes")?;
+        let axes = draft.known_ints(1, "axes", &as_attribute("axes", to))?;
         draft.clear_input(1);
         attributes::set(&mut draft.node, attributes::ints("axes", &axes));
         draft.edit(format!("axes moves from input 1 to an attribute of {}", to.version));
@@ -91,7 +93,8 @@ fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step
     if attributes::remove(&mut draft.node, "noop_with_empty_axes") {
         draft.edit("attribute noop_with_empty_axes is removed");
     }
-    let axes = if draft.has_input(1) { draft.known_ints(1, "axes")? } else { Vec::new() };
+    let why = as_attribute("axes", to);
+    let axes = if draft.has_input(1) { draft.known_ints(1, "axes", &why)? } else { Vec::new() };
     if !axes.is_empty() {
         return axes_to_attribute(draft, from, to);
     }
@@ -185,7 +188,7 @@ fn concat_axis(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 /// Checks that indices, which must be constant, are not negative.
 fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let indices = draft.known_ints(1, "indices")?;
+    let indices = draft.known_ints(1, "indices", &format!("{} does not support negative indices", to.version))?;
     if indices.iter().all(|index| *index >= 0) {
         return Ok(());
     }
@@ -202,7 +205,7 @@ fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 /// Checks that indices, which must be constant, are not negative.
 fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let indices = draft.known(0, "indices")?;
+    let indices = draft.known(0, "indices", &format!("{} does not support negative indices", to.version))?;
     if indices.floats().iter().all(|index| *index >= 0.0) {
         draft.mark_equivalent();
         return Ok(());
@@ -245,18 +248,36 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("only Scan-8 scans batches of sequences, so {} cannot replace {}", to.version, from.version))
 }
 
-/// Checks that both branches declare the same shapes, as required before version 11.
+/// The branches of If.
+const BRANCHES: [&str; 2] = ["then_branch", "else_branch"];
+
+/// Checks that both branches return values of the same shape, as required before version 11. The sizes that the model declares for
+/// an output of the node hold for both.
 fn check_branches(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let outputs = |name: &str| -> Vec<Option<TypeProto>> {
-        let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);
-        graphs
-            .flat_map(|attribute| &attribute.g)
-            .flat_map(|graph| &graph.output)
-            .map(|info| info.r#type.clone())
-            .collect()
-    };
-    if outputs("then_branch") == outputs("else_branch") {
-        return Ok(());
+    for position in 0..draft.node.output.len() {
+        let merged = draft.outputs.get(position).cloned().flatten().unwrap_or_default();
+        let is_tensor = merged.value_type.as_ref().is_none_or(|it| matches!(it, ValueType::Tensor(_)));
+        if merged.sizes().is_some() || !is_tensor {
+            continue;
+        }
+        let [one, two] = BRANCHES.map(|name| draft.subgraph_output(name, position));
+        let is_known = one.shape.as_ref().is_some_and(|shape| !shape.contains(&Dim::Unknown));
+        if is_known && one.shape == two.shape {
+            continue;
+        }
+        let [then_shape, else_shape] = [&one, &two].map(|fact| match &fact.shape {
+            Some(shape) => format!("shape {}", shape_text(shape)),
+            None => "an unknown shape".to_owned(),
+        });
+        let found = format!("output {position} has {then_shape} in then_branch and {else_shape} in else_branch");
+        if contradiction(&one, &two).is_some() {
+            return impossible(format!("the branches of {} return equal shapes, but {found}", to.version));
+        }
+        return unknown(format!(
+            "the branches of {} return equal shapes, but {found}; declare the sizes of that output in the model if they are \
+             equal",
+            to.version
+        ));
     }
-    impossible(format!("the branches of {} must declare the same types and shapes", to.version))
+    Ok(())
 }

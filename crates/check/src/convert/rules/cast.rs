@@ -58,16 +58,16 @@ fn to_name(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 /// The version has none of the types that saturate.
 fn without_saturate(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    without(draft, "saturate")
+    without(draft, "saturate", "has an effect on float8 types only")
 }
 
 fn without_round_mode(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    without(draft, "round_mode")
+    without(draft, "round_mode", "has an effect on casts to float8e8m0 only")
 }
 
-fn without(draft: &mut Draft, name: &str) -> Step {
+fn without(draft: &mut Draft, name: &str, why: &str) -> Step {
     if attributes::remove(&mut draft.node, name) {
-        draft.edit(format!("attribute {name}, which has no effect on the types that the version allows, is removed"));
+        draft.edit(format!("attribute {name}, which {why}, is removed"));
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         draft.set_input(position, name, Some(fact));
         draft.edit(format!("{what} of one element becomes a scalar, which {} requires: Squeeze before", to.version));
     }
-    without(draft, "axis")
+    without(draft, "axis", "has no effect with a scalar scale")
 }
 
 /// Replaces `output_dtype` by the type of the zero point.

@@ -8,7 +8,7 @@ use super::inputs::numbers;
 use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_floats, get_int, get_ints, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, as_attribute};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Upsample"], versions: (1, 7), up: scales_of_axes, down: scales_of_images },
@@ -75,14 +75,14 @@ fn scales_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 /// The scales, which must be a constant float tensor.
-fn known_scales(draft: &Draft, position: usize) -> Step<Vec<f32>> {
-    let scales = draft.known(position, "scales")?;
+fn known_scales(draft: &Draft, position: usize, why: &str) -> Step<Vec<f32>> {
+    let scales = draft.known(position, "scales", why)?;
     #[expect(clippy::cast_possible_truncation, reason = "elements of a tensor of float")]
     Ok(scales.floats().into_iter().map(|scale| scale as f32).collect())
 }
 
 fn scales_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let scales = known_scales(draft, 1)?;
+    let scales = known_scales(draft, 1, &as_attribute("scales", to))?;
     draft.clear_input(1);
     attributes::set(&mut draft.node, attributes::floats("scales", &scales));
     draft.edit(format!("scales moves from input 1 to an attribute of {}", to.version));
@@ -101,7 +101,7 @@ pub(super) fn modernize(draft: &mut Draft) -> Step {
 }
 
 fn to_upsample(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
-    if known_scales(draft, 1)?.iter().any(|scale| *scale < 1.0) {
+    if known_scales(draft, 1, "the scales of Upsample must be at least 1")?.iter().any(|scale| *scale < 1.0) {
         return impossible(format!("before {} there is only Upsample, whose scales must be at least 1", from.version));
     }
     draft.node.op_type = Some("Upsample".to_owned());
@@ -160,7 +160,7 @@ fn is_empty(draft: &Draft, position: usize) -> bool {
 fn without_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(3) {
         if !is_empty(draft, 2) && draft.has_input(2) {
-            draft.known(2, "scales")?;
+            draft.known(2, "scales", "with input 3 'sizes' they must be empty")?;
         }
         draft.clear_input(2);
         draft.edit(format!("the empty scales are removed, since {} accepts sizes without scales", to.version));
@@ -250,7 +250,12 @@ fn dft_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn dft_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let axis = if draft.has_input(2) { draft.known_ints(2, "axis")?.first().copied().unwrap_or(-2) } else { -2 };
+    let axis = if draft.has_input(2) {
+        draft.known_ints(2, "axis", &as_attribute("axis", to))?.first().copied()
+    } else {
+        None
+    };
+    let axis = axis.unwrap_or(-2);
     let axis = as_int(axis_of(axis, draft.rank(0)?)?);
     draft.clear_input(2);
     attributes::set(&mut draft.node, attributes::int("axis", axis));

@@ -10,7 +10,7 @@ use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
-use crate::convert::draft::{Draft, NewNode};
+use crate::convert::draft::{Draft, NewNode, as_attribute};
 use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
@@ -64,7 +64,7 @@ pub(super) fn single(tensor: &Tensor, what: &str, to: &OpSpec) -> Step<f32> {
 /// Moves a list input, which must be constant, to an attribute.
 fn list_to_attribute(draft: &mut Draft, position: usize, name: &str, to: &OpSpec) -> Step {
     if draft.has_input(position) {
-        let values = draft.known_ints(position, name)?;
+        let values = draft.known_ints(position, name, &as_attribute(name, to))?;
         attributes::set(&mut draft.node, attributes::ints(name, &values));
         draft.edit(format!("{name} moves from input {position} to an attribute of {}", to.version));
     }
@@ -118,7 +118,7 @@ fn pad_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn pad_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(2) {
-        let value = single(&draft.known(2, "constant_value")?, "value", to)?;
+        let value = single(&draft.known(2, "constant_value", &as_attribute("value", to))?, "value", to)?;
         attributes::set(&mut draft.node, attributes::float("value", value));
         draft.edit(format!("constant_value moves from input 2 to attribute value of {}", to.version));
     }
@@ -132,7 +132,9 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
     }
-    let (pads, axes, rank) = (draft.known_ints(1, "pads")?, draft.known_ints(3, "axes")?, draft.rank(0)?);
+    let why = format!("pads are listed for all axes in {}", to.version);
+    let (pads, axes) = (draft.known_ints(1, "pads", &why)?, draft.known_ints(3, "axes", &why)?);
+    let rank = draft.rank(0)?;
     let mut all = bounded::repeated(0, 2 * rank)?;
     for (at, axis) in axes.iter().enumerate() {
         let axis = axis_of(*axis, rank)?;
@@ -229,7 +231,9 @@ fn clip_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn clip_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for (position, name, limit) in [(1, "min", f32::NEG_INFINITY), (2, "max", f32::INFINITY)] {
-        let value = if draft.has_input(position) { single(&draft.known(position, name)?, name, to)? } else { limit };
+        let why = as_attribute(name, to);
+        let value =
+            if draft.has_input(position) { single(&draft.known(position, name, &why)?, name, to)? } else { limit };
         attributes::set(&mut draft.node, attributes::float(name, value));
         draft.edit(format!("{name} moves from input {position} to attribute {name}={value} of {}", to.version));
     }
@@ -246,8 +250,8 @@ fn slice_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(4) {
-        let steps = draft.known_ints(4, "steps")?;
-        if steps.len() != draft.known_ints(1, "starts")?.len() {
+        let steps = draft.known_ints(4, "steps", &format!("{} has only steps of 1", to.version))?;
+        if steps.len() != draft.known_ints(1, "starts", &as_attribute("starts", to))?.len() {
             return impossible("steps and starts differ in their number of elements");
         }
         if steps.iter().any(|step| *step != 1) {
@@ -266,7 +270,7 @@ fn slice_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
     }
-    let axes = draft.known(3, "axes")?;
+    let axes = draft.known(3, "axes", &format!("{} does not support negative axes", to.version))?;
     if axes.indices().iter().all(|axis| *axis >= 0) {
         return Ok(());
     }
@@ -290,7 +294,7 @@ fn top_k_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn top_k_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let k = draft.known_ints(1, "K")?;
+    let k = draft.known_ints(1, "K", &as_attribute("k", to))?;
     let [k] = k.as_slice() else { return impossible("K is not a single number") };
     attributes::set(&mut draft.node, attributes::int("k", *k));
     draft.clear_input(1);
@@ -372,7 +376,8 @@ fn shape_entries(draft: &Draft) -> Option<Vec<Option<Size>>> {
 
 /// Replaces tiles and axis by a repeat count for each axis.
 fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let (tiles, axis) = (draft.known(1, "tiles")?, draft.known(2, "axis")?);
+    let why = format!("{} has a number of repeats for each axis instead", to.version);
+    let (tiles, axis) = (draft.known(1, "tiles", &why)?, draft.known(2, "axis", &why)?);
     let rank = draft.rank(0)?;
     let (tiles, axis) = (integer(&tiles)?, axis_of(integer(&axis)?, rank)?);
     let repeats: Vec<i64> = (0..rank).map(|at| if at == axis { tiles } else { 1 }).collect();
@@ -393,7 +398,7 @@ fn integer(tensor: &Tensor) -> Step<i64> {
 }
 
 fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let repeats = draft.known_ints(1, "repeats")?;
+    let repeats = draft.known_ints(1, "repeats", &format!("{} repeats along one axis only", to.version))?;
     let mut tiled = repeats.iter().enumerate().filter(|(_, count)| **count != 1);
     if repeats.is_empty() {
         return impossible(format!("{} repeats along an axis, but a scalar has none", to.version));
@@ -413,7 +418,7 @@ fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// The first version also has the lengths as an input, and its default axis is 0.
 fn split_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(1) {
-        let lengths = draft.known(1, "split")?;
+        let lengths = draft.known(1, "split", &as_attribute("split", to))?;
         let mut values = Vec::new();
         for value in lengths.floats() {
             values.push(integer(&numbers(ElementType::Double, &[1], &[value])?)?);

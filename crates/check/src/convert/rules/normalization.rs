@@ -385,7 +385,9 @@ fn dropout_ratio_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn dropout_ratio_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if draft.has_input(2) && draft.known(2, "training_mode")?.bools().contains(&true) {
+    if draft.has_input(2)
+        && draft.known(2, "training_mode", &format!("{} never drops elements", to.version))?.bools().contains(&true)
+    {
         return impossible(format!("training_mode is true, but {} never drops elements", to.version));
     }
     if draft.has_input(1) {

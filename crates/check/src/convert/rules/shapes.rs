@@ -75,7 +75,7 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if get_string(&draft.node, "reduction")?.is_some_and(|reduction| reduction != "none") {
         return impossible("Scatter has no reduction");
     }
-    if draft.known_ints(1, "indices")?.iter().any(|index| *index < 0) {
+    if draft.known_ints(1, "indices", "Scatter-9 does not support negative indices")?.iter().any(|index| *index < 0) {
         return impossible("Scatter-9 does not support negative indices");
     }
     draft.node.op_type = Some("Scatter".to_owned());
