@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     summary: bool,
 
-    /// Write the model with all safe edits of findings to the file of -o: the edits do not change what it computes
+    /// Write the model with all safe edits of findings to the file of -o: the edits change neither what it computes nor which runtimes load it
     #[arg(long, requires = "output")]
     fix: bool,
 

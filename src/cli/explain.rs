@@ -43,8 +43,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 /// Formats everything known about a rule of `check` as a page.
 fn page(rule: RuleId) -> String {
     let (safety, fix) = match rule.fix() {
-        Fix::Safe(fix) => ("does not change what the model computes", fix),
-        Fix::Unsafe(fix) => ("may change what the model computes", fix),
+        Fix::Safe(fix) => ("changes neither what the model computes nor which runtimes load it", fix),
+        Fix::Unsafe(fix) => ("may change what the model computes or which runtimes load it", fix),
     };
     let bad = match rule.bad() {
         Example::Text(text) => block("breaks the rule", text),

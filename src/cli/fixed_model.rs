@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use onnx_conformance_cases::case::{MAX_BINARY, external_locations, read_file};
-use onnx_conformance_check::convert::{fix, missing_declarations};
+use onnx_conformance_check::convert::{fix, left_to_the_user, missing_declarations};
 use onnx_conformance_check::infer::infer_facts;
 use onnx_conformance_check::scan::scan;
 use onnx_conformance_check::{Level, Limits, Report, check};
@@ -77,9 +77,13 @@ pub(crate) fn write_edited(
             ));
         }
     }
+    let left = left_to_the_user(&before).filter(|_| wanted.fix);
     if lines.is_empty() {
-        return unedited("there is nothing to edit, so nothing is written");
+        let mut unedited = unedited("there is nothing to edit, so nothing is written")?;
+        unedited.lines.extend(left);
+        return Ok(unedited);
     }
+    lines.extend(left);
     let after = check(file.as_slice(), Some(&folder), limits);
     if limits.deadline.is_over() {
         bail!("{}: the time limit is exceeded, so nothing is written; raise it with --timeout", context());

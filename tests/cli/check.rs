@@ -258,6 +258,18 @@ fn safe_edits_are_applied_to_a_new_file() {
 }
 
 #[test]
+fn an_ir_version_that_a_runtime_may_not_know_is_left_to_the_user() {
+    let folder = Folder::new();
+    let text = r#"<ir_version: 10, opset_import: ["" : 23]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    let model = folder.write("model.onnx", parse_model(text).unwrap().encode_to_vec());
+    let told = call(&["check", &model, "--fix", "-o", &folder.file("fixed.onnx")]).expect(0, "nothing is written");
+    let left = "not applied: ir_version 10 could become 11, but a runtime that loads the model now may not load it then; \
+                convert --ir 11 does it\n";
+    assert!(told.out.contains(left), "{told:?}");
+    assert!(told.out.contains("fix: set ir_version to 11 if every runtime in use knows it\n"), "{told:?}");
+}
+
+#[test]
 fn a_summary_counts_parameters_operations_and_opsets() {
     let folder = Folder::new();
     let bytes = parse_model(&UNSORTED.replace("[N,", "[2,")).unwrap().encode_to_vec();

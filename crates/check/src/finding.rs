@@ -42,7 +42,6 @@ const FIXABLE: &[RuleId] = &[
     RuleId::IrInitializer,
     RuleId::IrFunction,
     RuleId::IrFeature,
-    RuleId::IrOpset,
     RuleId::OpsetRepeated,
     RuleId::OpsetUnused,
     RuleId::NodeDead,
@@ -75,7 +74,7 @@ impl Finding {
         Finding { edit: Some(edit.into()), ..self }
     }
 
-    /// Marks the finding if a safe edit of the file, which keeps what the model computes, fixes it.
+    /// Marks the finding if a safe edit of the file fixes it, which keeps what the model computes and which runtimes load it.
     pub(crate) fn with_fixability(self) -> Finding {
         let is_in_graphs =
             self.place.path.iter().all(|step| matches!(step, PathStep::Graph(_) | PathStep::Subgraph { .. }));

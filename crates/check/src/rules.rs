@@ -41,9 +41,9 @@ pub enum Example {
 /// Way to make a model follow a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// The edit does not change what the model computes.
+    /// The edit changes neither what the model computes nor which runtimes load it.
     Safe(&'static str),
-    /// The edit may change what the model computes, or requires knowledge of what was intended.
+    /// The edit may change what the model computes or which runtimes load it, or requires knowledge of what was intended.
     Unsafe(&'static str),
 }
 

@@ -13,7 +13,7 @@ use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{BodyId, infer_facts};
 use crate::limits::Limits;
 use crate::rules::RuleId;
-use crate::validity::{Report, check};
+use crate::validity::{IrFacts, Report, check};
 
 /// Maximum number of checks: an edit may make others possible, such as the removal of a node whose reader was removed.
 const MAX_ROUNDS: usize = 32;
@@ -57,8 +57,7 @@ impl Round {
     fn collect(&mut self, report: &Report, limits: &Limits) {
         let (Some(scan), Some(facts)) = (&report.scan, &report.facts) else { return };
         let model = &scan.model;
-        let ir = facts.ir.lowest.max(facts.ir.release.as_ref().map_or(0, |release| release.ir));
-        let ir = ir.max(facts.ir.declared.unwrap_or(0)).min(facts.ir.newest);
+        let ir = sufficient_ir(&facts.ir);
         for finding in report.findings.iter().filter(|finding| finding.fixable) {
             match finding.rule {
                 RuleId::OpsetUnused => self.remove_imports(model, &facts.unused, finding),
@@ -153,6 +152,26 @@ impl Round {
             self.add(finding, text);
         }
     }
+}
+
+/// Returns the IR version that a fixed model declares. A runtime may load a model whose version is below that of the release with its
+/// opsets, and not know that release's version. So a published version is only raised to what the model needs.
+fn sufficient_ir(ir: &IrFacts) -> i64 {
+    match ir.declared.filter(|declared| (1..=ir.newest).contains(declared)) {
+        Some(declared) => ir.lowest.max(declared),
+        None => ir.lowest.max(ir.release.as_ref().map_or(0, |release| release.ir)).min(ir.newest),
+    }
+}
+
+/// Returns the edit of the IR version that [`fix`] leaves to the user, with the reason and the command that makes it.
+pub fn left_to_the_user(report: &Report) -> Option<String> {
+    report.findings.iter().find(|finding| finding.rule == RuleId::IrOpset)?;
+    let ir = &report.facts.as_ref()?.ir;
+    let (declared, release) = (ir.declared?, ir.release.as_ref()?.ir);
+    Some(format!(
+        "not applied: ir_version {declared} could become {release}, but a runtime that loads the model now may not load it then; \
+         convert --ir {release} does it"
+    ))
 }
 
 /// Finds the graph of a place, unless it is in a function.
@@ -298,6 +317,25 @@ mod tests {
                 [n_1] y = Neg (t)
             }"#,
         );
+    }
+
+    #[test]
+    fn the_ir_version_is_not_raised_to_that_of_a_release() {
+        let text = |ir: i64, name: &str| {
+            format!(
+                r#"<ir_version: {ir}, opset_import: ["" : 23]> g (float[2] x) => (float[2] y) {{
+                    [n] t = Abs (x)
+                    [{name}] y = Neg (t)
+                }}"#
+            )
+        };
+        let edit = "graph 'g', node 'n' (Neg-13): the node is renamed 'n_1'";
+        check_fixed(&text(10, "n"), &[edit], &text(10, "n_1"));
+        let report =
+            |text: &str| check(parse_model(text).unwrap().encode_to_vec().as_slice(), None, &Limits::default());
+        let left = left_to_the_user(&report(&text(10, "m"))).unwrap();
+        assert!(left.starts_with("not applied: ir_version 10 could become 11, but a runtime"), "{left}");
+        assert_eq!(left_to_the_user(&report(&text(11, "m"))), None);
     }
 
     #[test]

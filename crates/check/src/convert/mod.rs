@@ -30,7 +30,7 @@ pub use answer::{Answer, Fragment, Obstacle};
 pub use declare::missing_declarations;
 pub use draft::Names;
 pub use file_edits::{EditedFile, FileEdits, InlineError, Strip, dimension_names, inline_external};
-pub use fix::{Fixed, fix};
+pub use fix::{Fixed, fix, left_to_the_user};
 pub use graph_edits::{GraphEdits, GraphPath, ModelEdits};
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};

@@ -253,6 +253,10 @@ pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
     if let Some(release) = facts.release.as_ref().filter(|release| release.ir > declared) {
         let message =
             format!("{} was released with IR version {}, but the model declares {declared}", release.what, release.ir);
-        context.model(RuleId::IrOpset, message, Some(format!("set ir_version to {}", release.ir)));
+        context.model(
+            RuleId::IrOpset,
+            message,
+            Some(format!("set ir_version to {} if every runtime in use knows it", release.ir)),
+        );
     }
 }
