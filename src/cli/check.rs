@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     summary: bool,
 
-    /// Write the model with all safe edits of findings to the file of -o: the edits change neither what it computes nor which runtimes load it
+    /// Write the model to the file of -o with all safe edits: they change neither its outputs nor which runtimes load it
     #[arg(long, requires = "output")]
     fix: bool,
 

@@ -149,12 +149,26 @@ pub(crate) fn get_string(node: &NodeProto, name: &str) -> Step<Option<String>> {
     Ok(typed(node, name, AttributeType::String)?.map(text))
 }
 
+/// Reads an attribute of strings.
+pub(crate) fn get_strings(node: &NodeProto, name: &str) -> Step<Option<Vec<String>>> {
+    let texts = |attribute: &AttributeProto| {
+        attribute.strings.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    };
+    Ok(typed(node, name, AttributeType::Strings)?.map(texts))
+}
+
 /// Sets an attribute; it replaces one of the same name.
 pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
     match node.attribute.iter_mut().find(|other| other.name() == attribute.name()) {
         Some(place) => *place = attribute,
         None => node.attribute.push(attribute),
     }
+}
+
+/// Sets all attributes of a node. Those that it has keep their order, in which the file has them.
+pub(crate) fn replace_all(node: &mut NodeProto, new: Vec<AttributeProto>) {
+    node.attribute.retain(|attribute| new.iter().any(|other| other.name() == attribute.name()));
+    new.into_iter().for_each(|attribute| set(node, attribute));
 }
 
 /// Removes an attribute; returns true if there was one.

@@ -348,6 +348,13 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// Adds a node after all nodes added so far; it computes the value named `output`.
+    pub(crate) fn after_all(&mut self, output: &str, node: NewNode<'_>) -> Step {
+        let node = self.build(node, output)?;
+        self.after.push(node);
+        Ok(())
+    }
+
     /// Renames an output of the node. Returns the new name and the old one, which a node after it must produce.
     pub(crate) fn redirect_output(&mut self, position: usize) -> Step<(String, String)> {
         let inner = self.fresh("inner");

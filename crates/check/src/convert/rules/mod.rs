@@ -9,6 +9,7 @@ mod broadcast;
 mod cast;
 mod constants;
 mod embedding;
+mod forest;
 mod functions;
 mod image;
 mod inputs;
@@ -18,6 +19,7 @@ mod registry;
 mod rule;
 mod shapes;
 mod softmax;
+mod trees;
 mod windows;
 
 pub(crate) use registry::{find, modernize, replace};

@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
     attention, axes, broadcast, cast, constants, embedding, functions, image, inputs, normalization, recurrent, shapes,
-    softmax, windows,
+    softmax, trees, windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -21,6 +21,7 @@ const FAMILIES: &[&[Rule]] = &[
     recurrent::RULES,
     shapes::RULES,
     softmax::RULES,
+    trees::RULES,
     windows::RULES,
 ];
 
@@ -31,6 +32,7 @@ const REPLACEMENTS: &[&[Replacement]] = &[
     image::REPLACEMENTS,
     normalization::REPLACEMENTS,
     shapes::REPLACEMENTS,
+    trees::REPLACEMENTS,
 ];
 
 /// Finds the rule from a version to an adjacent one.
