@@ -168,7 +168,9 @@ pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
 /// Sets all attributes of a node. Those that it has keep their order, in which the file has them.
 pub(crate) fn replace_all(node: &mut NodeProto, new: Vec<AttributeProto>) {
     node.attribute.retain(|attribute| new.iter().any(|other| other.name() == attribute.name()));
-    new.into_iter().for_each(|attribute| set(node, attribute));
+    for attribute in new {
+        set(node, attribute);
+    }
 }
 
 /// Removes an attribute; returns true if there was one.

@@ -84,6 +84,8 @@ pub(crate) struct Draft<'a> {
     before: Vec<NodeProto>,
     after: Vec<NodeProto>,
     constants: Vec<TensorProto>,
+    /// The outputs of the unconverted node.
+    results: Vec<String>,
     edits: Vec<String>,
     /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
@@ -105,6 +107,7 @@ impl<'a> Draft<'a> {
             before: Vec::new(),
             after: Vec::new(),
             constants: Vec::new(),
+            results: facts.node.output.clone(),
             edits: Vec::new(),
             same_defaults: Vec::new(),
             is_equivalent: false,
@@ -398,7 +401,8 @@ impl<'a> Draft<'a> {
 
     /// Returns the fragment that replaces the node.
     pub(crate) fn finish(mut self) -> Fragment {
-        let mut nodes = self.before;
+        let of_later = self.after.iter().flat_map(|node| &node.input);
+        let mut nodes = without_unused(self.before, self.node.input.iter().chain(of_later).chain(&self.results));
         let before = nodes.len();
         nodes.push(self.node);
         nodes.extend(self.after);
@@ -417,6 +421,20 @@ impl<'a> Draft<'a> {
         constants.extend(nodes);
         Fragment { nodes: constants, node_position, initializers, edits: self.edits }
     }
+}
+
+/// Removes nodes whose outputs are not among the needed names, and that no remaining node reads.
+fn without_unused<'a>(nodes: Vec<NodeProto>, needed: impl Iterator<Item = &'a String>) -> Vec<NodeProto> {
+    let mut needed: HashSet<String> = needed.cloned().collect();
+    let mut kept = Vec::new();
+    for node in nodes.into_iter().rev() {
+        if node.output.iter().any(|name| needed.contains(name)) {
+            needed.extend(node.input.iter().cloned());
+            kept.push(node);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// True if `Constant` of an opset supports the tensor's type.

@@ -20,11 +20,15 @@ mod wire;
 mod write;
 
 #[cfg(test)]
+mod body_tests;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
 pub use declare::missing_declarations;

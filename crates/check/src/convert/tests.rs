@@ -30,7 +30,7 @@ fn both_names_of_the_domain_are_accepted() {
 }
 
 /// Runs the model on the input `x`, a float tensor with elements -3, -2 and so on.
-fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
+pub(super) fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
     let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|at| at as f64 - 3.0).collect();
     let x = Tensor::of_floats(ElementType::Float, shape, &values).unwrap();
     let bytes = model.encode_to_vec().into();
@@ -40,7 +40,7 @@ fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
 }
 
 /// Converts a model with one input `x` of this shape; compares the edits of nodes, and the outputs of both models.
-fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
+pub(super) fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
     let edits: Vec<String> =
@@ -50,7 +50,7 @@ fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
 }
 
 /// Checks that the values are equal up to one rounding in another kernel.
-fn assert_near(expected: &[Value], actual: &[Value]) {
+pub(super) fn assert_near(expected: &[Value], actual: &[Value]) {
     assert_eq!(expected.len(), actual.len());
     for (expected, actual) in expected.iter().zip(actual) {
         let [expected, actual] = [expected, actual].map(|value| value.as_tensor().unwrap());

@@ -61,12 +61,8 @@ fn type_of_body(draft: &Draft) -> Step<ElementType> {
     Ok(if is_double { ElementType::Double } else { ElementType::Float })
 }
 
-/// `Softmax(softcap(Q * K^T * scale) + bias) * V`, in one type that does not round between the steps.
-fn attention(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
-    if (1..4).any(|position| draft.has_output(position)) || draft.has_input(4) || draft.has_input(5) {
-        return impossible("Attention is expanded only without past and present keys and values, and with one output");
-    }
-    let (element, wide) = (draft.element(0)?, type_of_body(draft)?);
+/// Query, key and value; their numbers of heads fit.
+fn operands(draft: &Draft) -> Step<[Operand; 3]> {
     let (q, k, v) =
         (operand(draft, 0, "q_num_heads")?, operand(draft, 1, "kv_num_heads")?, operand(draft, 2, "kv_num_heads")?);
     if k.heads < 1 || q.heads % k.heads != 0 || v.heads != k.heads || q.size < 1 {
@@ -75,19 +71,44 @@ fn attention(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
             q.heads, k.heads, v.heads
         ));
     }
+    Ok([q, k, v])
+}
+
+/// The factor of the scores, whose square root is applied to queries and keys.
+fn scale(draft: &Draft, q: &Operand) -> Step<f64> {
     let scale = get_float(&draft.node, "scale")?.map_or(1.0 / (q.size as f64).sqrt(), f64::from);
     if scale.is_nan() || scale < 0.0 {
         return impossible(format!("the function body takes the square root of scale, which is {scale:?}"));
     }
+    Ok(scale)
+}
+
+/// `Softmax(softcap(Q * K^T * scale) + bias) * V`, in one type that does not round between the steps.
+fn attention(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    if draft.has_output(3) {
+        return impossible("Attention with the output qk_matmul_output is not expanded");
+    }
+    let (element, wide) = (draft.element(0)?, type_of_body(draft)?);
+    let [q, k, v] = operands(draft)?;
+    let scale = scale(draft, &q)?;
     let softcap = get_float(&draft.node, "softcap")?.unwrap_or(0.0);
     let is_causal = get_int(&draft.node, "is_causal")?.unwrap_or(0) != 0;
     let is_bool = draft.has_input(3) && draft.element(3)? == ElementType::Bool;
-    let inputs = [0, 1, 2, 3].map(|position| draft.input(position));
-    let [query, key, value, mask] = inputs;
+    let inputs = [0, 1, 2, 3, 4, 5].map(|position| draft.input(position));
+    let [query, key, value, mask, past_key, past_value] = inputs;
+    let kinds = [draft.element(1)?, draft.element(2)?];
     let mut body = Body::new(draft, from);
-    let query = by_head(&mut body, query, &q, q.heads, wide)?;
-    let key = by_head(&mut body, key, &k, q.heads, wide)?;
-    let value = by_head(&mut body, value, &v, q.heads, wide)?;
+    let query = by_head(&mut body, query, &q)?;
+    let query = repeated(&mut body, query, &q, q.heads, wide)?;
+    let [key, value] = [(key, &k, &past_key, 0), (value, &v, &past_value, 1)].map(|(name, operand, past, at)| {
+        let mut new = by_head(&mut body, name, operand)?;
+        if !past.is_empty() {
+            new = body.node("Concat", &[past, &new], vec![attributes::int("axis", 2)])?;
+        }
+        body.later_output(at + 1, &new, kinds.get(at).copied().unwrap_or(wide))?;
+        repeated(&mut body, new, operand, q.heads, wide)
+    });
+    let (key, value) = (key?, value?);
     let root = body.number(wide, scale.sqrt())?;
     let scaled = body.plain("Mul", &[&query, &root])?;
     let columns = body.node("Transpose", &[&key], vec![attributes::ints("perm", &[0, 1, 3, 2])])?;
@@ -98,7 +119,7 @@ fn attention(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     }
     let mut bias = if mask.is_empty() { None } else { Some(mask_bias(&mut body, mask, is_bool, wide)?) };
     if is_causal {
-        let causal = causal_bias(&mut body, &query, &key, wide)?;
+        let causal = causal_bias(&mut body, [&query, &key, &past_key], wide)?;
         bias = Some(match bias {
             Some(bias) => body.plain("Add", &[&bias, &causal])?,
             None => causal,
@@ -124,13 +145,18 @@ fn attention(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Arranges an operand as batch, heads, sequence and elements; heads are repeated up to `heads`.
-fn by_head(body: &mut Body, name: String, operand: &Operand, heads: i64, wide: ElementType) -> Step<String> {
-    let mut value = body.cast(name, wide)?;
-    if operand.is_flat {
-        let split = body.reshape(&value, &[0, 0, operand.heads, operand.size])?;
-        value = body.node("Transpose", &[&split], vec![attributes::ints("perm", &[0, 2, 1, 3])])?;
+/// Arranges an operand as batch, heads, sequence and elements.
+fn by_head(body: &mut Body, name: String, operand: &Operand) -> Step<String> {
+    if !operand.is_flat {
+        return Ok(name);
     }
+    let split = body.reshape(&name, &[0, 0, operand.heads, operand.size])?;
+    body.node("Transpose", &[&split], vec![attributes::ints("perm", &[0, 2, 1, 3])])
+}
+
+/// Casts an operand, and repeats its heads up to `heads`.
+fn repeated(body: &mut Body, name: String, operand: &Operand, heads: i64, wide: ElementType) -> Step<String> {
+    let value = body.cast(name, wide)?;
     let repeats = heads / operand.heads;
     if repeats == 1 {
         return Ok(value);
@@ -159,15 +185,20 @@ fn mask_bias(body: &mut Body, mask: String, is_bool: bool, wide: ElementType) ->
     body.plain("Where", &[&mask, &zero, &infinity])
 }
 
-/// The bias of causal attention: minus infinity where the position of the key is above that of the query.
-fn causal_bias(body: &mut Body, query: &str, key: &str, wide: ElementType) -> Step<String> {
+/// The bias of causal attention: minus infinity where the position of the key is above that of the query, which follows past keys.
+fn causal_bias(body: &mut Body, [query, key, past]: [&str; 3], wide: ElementType) -> Step<String> {
     let length = |body: &Body, name: &str| {
         let shape = body.fact(name).and_then(|fact| fact.shape);
         shape.and_then(|shape| shape.get(2).cloned()).unwrap_or(Dim::Unknown)
     };
     let (rows, columns) = (length(body, query), length(body, key));
-    let rows = positions(body, query, 2, &rows)?;
+    let mut rows = positions(body, query, 2, &rows)?;
     let columns = positions(body, key, 2, &columns)?;
+    if !past.is_empty() {
+        let (shape, axis) = (body.plain("Shape", &[past])?, body.list(&[2])?);
+        let before = body.plain("Gather", &[&shape, &axis])?;
+        rows = body.plain("Add", &[&rows, &before])?;
+    }
     let rows = body.reshape(&rows, &[-1, 1])?;
     let is_later = body.plain("Less", &[&rows, &columns])?;
     let (zero, infinity) = (body.number(wide, 0.0)?, body.number(wide, f64::NEG_INFINITY)?);

@@ -57,10 +57,16 @@ impl<'d, 'n> Body<'d, 'n> {
     /// Adds a node and returns the name of its output.
     pub(super) fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step<String> {
         let output = self.draft.fresh(&op.to_lowercase());
+        self.node_to(&output, op, inputs, attributes)?;
+        Ok(output)
+    }
+
+    /// Adds a node that computes the value named `output`, such as a later output of the converted node.
+    pub(super) fn node_to(&mut self, output: &str, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step {
         let node = NodeProto {
             op_type: Some(op.to_owned()),
             input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: vec![output.clone()],
+            output: vec![output.to_owned()],
             attribute: attributes,
             ..NodeProto::default()
         };
@@ -72,10 +78,22 @@ impl<'d, 'n> Body<'d, 'n> {
         let outputs: Vec<Option<ValueFact>> =
             output_facts(&node, spec, self.opset, &inputs).into_iter().map(Some).collect();
         if let Some(Some(fact)) = outputs.first() {
-            self.facts.insert(output.clone(), fact.clone());
+            self.facts.insert(output.to_owned(), fact.clone());
         }
         self.draft.push_body(BodyNode { node, inputs, outputs });
-        Ok(output)
+        Ok(())
+    }
+
+    /// Casts a value to a later output of the converted node, if that is used.
+    pub(super) fn later_output(&mut self, position: usize, value: &str, element: ElementType) -> Step {
+        if !self.draft.has_output(position) {
+            return Ok(());
+        }
+        let output = self.draft.node.output.get(position).cloned().unwrap_or_default();
+        if self.fact(value).and_then(|fact| fact.value_type) == Some(ValueType::Tensor(element)) {
+            return self.node_to(&output, "Identity", &[value], Vec::new());
+        }
+        self.node_to(&output, "Cast", &[value], vec![cast_to(element)])
     }
 
     /// Adds a node without attributes.
@@ -113,7 +131,36 @@ impl<'d, 'n> Body<'d, 'n> {
         (!name.is_empty()).then(|| self.facts.get(name).cloned().unwrap_or_default())
     }
 
-    /// Turns the node itself into the last one of the body.
+    /// Sums over some axes, or over all if none are given, without keeping them.
+    pub(super) fn sum(&mut self, value: &str, axes: Option<&[i64]>) -> Step<String> {
+        let mut attributes = vec![attributes::int("keepdims", 0)];
+        let Some(axes) = axes else { return self.node("ReduceSum", &[value], attributes) };
+        // From version 13 on, the axes are an input.
+        if self.opset < 13 {
+            attributes.push(attributes::ints("axes", axes));
+            return self.node("ReduceSum", &[value], attributes);
+        }
+        let axes = self.list(axes)?;
+        self.node("ReduceSum", &[value, &axes], attributes)
+    }
+
+    /// Adds or removes axes of size 1.
+    pub(super) fn with_axes(&mut self, op: &str, value: &str, axes: &[i64]) -> Step<String> {
+        // From version 13 on, the axes are an input.
+        if self.opset < 13 {
+            return self.node(op, &[value], vec![attributes::ints("axes", axes)]);
+        }
+        let axes = self.list(axes)?;
+        self.plain(op, &[value, &axes])
+    }
+
+    /// The larger of two lists of integers, element by element.
+    pub(super) fn larger(&mut self, a: &str, b: &str) -> Step<String> {
+        let is_less = self.plain("Less", &[a, b])?;
+        self.plain("Where", &[&is_less, b, a])
+    }
+
+    /// Turns the node itself into the last one of the body. It computes the first output; the body computes the others.
     pub(super) fn last(self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) {
         let facts: Vec<Option<ValueFact>> = inputs.iter().map(|name| self.fact(name)).collect();
         let name = self.draft.node.op_type().to_owned();
@@ -123,6 +170,8 @@ impl<'d, 'n> Body<'d, 'n> {
             self.draft.set_input(position, (*input).to_owned(), fact);
         }
         self.draft.node.op_type = Some(op.to_owned());
+        self.draft.node.output.truncate(1);
+        self.draft.outputs.truncate(1);
         self.draft.edit(format!("{name} is expanded into its function body"));
     }
 

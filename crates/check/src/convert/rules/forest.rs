@@ -178,7 +178,9 @@ impl Forest {
             // A tree without branches is one whose branches lead to the same leaf.
             let leaf = lists.push_leaf(votes, copy, selection)?;
             let at = lists.push_branch(&Branch { feature: 0, mode: 0, split: 0.0, missing: 0, children: [0, 0] });
-            [0, 1].into_iter().for_each(|side| lists.connect(at, side, leaf, 1));
+            for side in [0, 1] {
+                lists.connect(at, side, leaf, 1);
+            }
             return Ok(());
         }
         let (mut seen, mut open) = (HashSet::new(), vec![(root, None)]);
@@ -246,8 +248,9 @@ pub(super) struct NodesWithIds {
     pub(super) splits: Vec<f64>,
     pub(super) missing: Vec<i64>,
     pub(super) children: [Vec<i64>; 2],
-    /// Tree, node and vote of each leaf.
-    pub(super) votes: Vec<(i64, i64, Vote)>,
+    /// Tree and node of each vote.
+    pub(super) voters: Vec<(i64, i64)>,
+    pub(super) votes: Vec<Vote>,
 }
 
 impl Lists {
@@ -303,7 +306,8 @@ impl Lists {
                 let Ok(place) = usize::try_from(place) else { return impossible("a child is negative") };
                 if is_leaf {
                     let Some(vote) = self.votes.get(place) else { return impossible("a leaf is missing") };
-                    nodes.votes.push((tree, id, *vote));
+                    nodes.voters.push((tree, id));
+                    nodes.votes.push(*vote);
                     nodes.push((tree, id), (0, LEAF, 0.0, 0));
                     continue;
                 }
@@ -334,7 +338,10 @@ impl Lists {
         let missing = self.missing.get(place).copied().unwrap_or(0);
         match MODES.iter().zip(0..).find(|(_, number)| number == mode) {
             Some((name, _)) => Ok((*feature, name, *split, missing)),
-            None => impossible(format!("a node has mode {mode}, a test that nodes with ids do not have")),
+            None => impossible(format!(
+                "a node has mode {mode}; TreeEnsembleRegressor has only {} (0 to 5), no test for members of a set (6)",
+                MODES.join(", ")
+            )),
         }
     }
 }

@@ -4,10 +4,13 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::body::Body;
-use super::rule::Replacement;
+use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_string};
 use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] =
+    &[Rule { operators: &["Celu"], versions: (12, 28), up: unchanged, down: celu_of_other_types }];
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "CastLike", replace: cast_like },
@@ -17,7 +20,10 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "HardSwish", replace: hard_swish },
     Replacement { operator: "LessOrEqual", replace: less_or_equal },
     Replacement { operator: "Mish", replace: mish },
+    Replacement { operator: "Shrink", replace: shrink },
+    Replacement { operator: "SwiGLU", replace: swiglu },
     Replacement { operator: "Swish", replace: swish },
+    Replacement { operator: "ThresholdedRelu", replace: thresholded_relu },
 ];
 
 /// The type in which a body computes: float for narrower types, so that only the result is rounded.
@@ -92,6 +98,14 @@ fn celu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     curve.last("Add", &[&positive, &below])
 }
 
+/// Expands the types that version 12, which supports float only, does not have.
+fn celu_of_other_types(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    match draft.element(0)? {
+        ElementType::Float => Ok(()),
+        _ => celu(draft, from, to),
+    }
+}
+
 fn gelu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let is_tanh = get_string(&draft.node, "approximate")?.is_some_and(|value| value == "tanh");
     let mut curve = Curve::new(draft, from)?;
@@ -139,6 +153,35 @@ fn swish(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let scaled = curve.body.plain("Mul", &[&alpha, &x])?;
     let gate = curve.body.plain("Sigmoid", &[&scaled])?;
     curve.last("Mul", &[&x, &gate])
+}
+
+/// `a * Sigmoid(alpha * a) * b`, with alpha in the type of the inputs.
+fn swiglu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let alpha = get_float(&draft.node, "alpha")?.unwrap_or(1.0);
+    let (alpha, b) = (draft.element(0)?.round(f64::from(alpha)), draft.input(1));
+    let mut curve = Curve::new(draft, from)?;
+    let (alpha, x) = (curve.number(alpha)?, curve.x.clone());
+    let b = curve.body.cast(b, curve.wide)?;
+    let scaled = curve.body.plain("Mul", &[&alpha, &x])?;
+    let gate = curve.body.plain("Sigmoid", &[&scaled])?;
+    let swish = curve.body.plain("Mul", &[&x, &gate])?;
+    curve.last("Mul", &[&swish, &b])
+}
+
+/// `Where(alpha < x, x, 0)`, with alpha in the type of the input.
+fn thresholded_relu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (element, x) = (draft.element(0)?, draft.input(0));
+    let alpha = get_float(&draft.node, "alpha")?.unwrap_or(1.0);
+    let mut body = Body::new(draft, from);
+    let (alpha, zero) = (body.number(element, f64::from(alpha))?, body.number(element, 0.0)?);
+    let is_above = body.plain("Less", &[&alpha, &x])?;
+    body.last("Where", &[&is_above, &x, &zero], Vec::new());
+    Ok(())
+}
+
+/// Fails, since the function body selects elements by Where, which has the same first opset.
+fn shrink(_: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    impossible("the function body of Shrink needs Where, which also begins with opset 9")
 }
 
 fn less_or_equal(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {

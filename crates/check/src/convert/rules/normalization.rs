@@ -10,7 +10,7 @@ use super::functions::wide;
 use super::inputs::{numbers, single};
 use super::rule::{Replacement, Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
-use crate::convert::attributes::{self, get_float, get_int};
+use crate::convert::attributes::{self, get_float, get_int, get_ints};
 use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
@@ -28,6 +28,7 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "GroupNormalization", replace: group_by_group },
     Replacement { operator: "LayerNormalization", replace: layer },
+    Replacement { operator: "MeanVarianceNormalization", replace: mean_variance },
     Replacement { operator: "RMSNormalization", replace: root_mean_square },
 ];
 
@@ -52,12 +53,43 @@ fn normalized(body: &mut Body, element: ElementType, x: &str, axes: &[i64], epsi
     divided(body, element, &deviation, &variance, epsilon)
 }
 
-/// Adds the nodes of `x / sqrt(square + epsilon)`.
-fn divided(body: &mut Body, element: ElementType, x: &str, square: &str, epsilon: f32) -> Step<String> {
+/// Adds the nodes of `sqrt(square + epsilon)`.
+fn root(body: &mut Body, element: ElementType, square: &str, epsilon: f32) -> Step<String> {
     let epsilon = body.number(element, f64::from(epsilon))?;
     let raised = body.plain("Add", &[square, &epsilon])?;
-    let root = body.plain("Sqrt", &[&raised])?;
+    body.plain("Sqrt", &[&raised])
+}
+
+/// Adds the nodes of `x / sqrt(square + epsilon)`.
+fn divided(body: &mut Body, element: ElementType, x: &str, square: &str, epsilon: f32) -> Step<String> {
+    let root = root(body, element, square, epsilon)?;
     body.plain("Div", &[x, &root])
+}
+
+/// `(x - mean) / (sqrt(variance) + 1e-9)`.
+fn mean_variance(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (element, x) = (draft.element(0)?, draft.input(0));
+    let (wide, mut axes) = (wide(element)?, get_ints(&draft.node, "axes")?.unwrap_or_else(|| vec![0, 2, 3]));
+    if axes.iter().any(|axis| *axis < 0) {
+        let rank = draft.rank(0)?;
+        axes = axes.iter().map(|axis| axis_of(*axis, rank).map(as_int)).collect::<Step<_>>()?;
+    }
+    let mut body = Body::new(draft, from);
+    let x = body.cast(x, wide)?;
+    let mean = body.mean(&x, &axes)?;
+    let deviation = body.plain("Sub", &[&x, &mean])?;
+    let square = body.plain("Mul", &[&deviation, &deviation])?;
+    let variance = body.mean(&square, &axes)?;
+    let root = body.plain("Sqrt", &[&variance])?;
+    let epsilon = body.number(wide, 1e-9)?;
+    let root = body.plain("Add", &[&root, &epsilon])?;
+    if wide == element {
+        body.last("Div", &[&deviation, &root], Vec::new());
+        return Ok(());
+    }
+    let result = body.plain("Div", &[&deviation, &root])?;
+    body.last_cast(&result, element);
+    Ok(())
 }
 
 /// Ends a body by the second stage, `normalized * scale + bias`, computed in a type that does not round between the two.
@@ -89,15 +121,22 @@ fn axes_to_the_last(draft: &Draft) -> Step<Vec<i64>> {
 
 /// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, over the axes from `axis` on.
 fn layer(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
-    if draft.has_output(1) || draft.has_output(2) {
-        return impossible("the outputs Mean and InvStdDev of LayerNormalization are not expanded");
-    }
     let (element, stash, axes) = (draft.element(0)?, stash(draft)?, axes_to_the_last(draft)?);
     let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
     let [x, scale, bias] = [0, 1, 2].map(|position| draft.input(position));
     let mut body = Body::new(draft, from);
     let x = body.cast(x, stash)?;
-    let normalized = normalized(&mut body, stash, &x, &axes, epsilon)?;
+    let mean = body.mean(&x, &axes)?;
+    let deviation = body.plain("Sub", &[&x, &mean])?;
+    let square = body.plain("Mul", &[&deviation, &deviation])?;
+    let variance = body.mean(&square, &axes)?;
+    let root = root(&mut body, stash, &variance, epsilon)?;
+    let normalized = body.plain("Div", &[&deviation, &root])?;
+    body.later_output(1, &mean, stash)?;
+    if body.draft.has_output(2) {
+        let inverse = body.plain("Reciprocal", &[&root])?;
+        body.later_output(2, &inverse, stash)?;
+    }
     let normalized = body.cast(normalized, element)?;
     scale_and_shift(body, normalized, [scale, bias], element)
 }

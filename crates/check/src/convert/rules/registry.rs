@@ -4,8 +4,8 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
-    attention, axes, broadcast, cast, constants, embedding, functions, image, inputs, normalization, recurrent, shapes,
-    softmax, trees, windows,
+    attention, axes, broadcast, cast, constants, embedding, functions, image, inputs, losses, normalization, quantize,
+    random, recurrent, sampling, shapes, signal, softmax, trees, windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -15,6 +15,7 @@ const FAMILIES: &[&[Rule]] = &[
     broadcast::RULES,
     cast::RULES,
     constants::RULES,
+    functions::RULES,
     image::RULES,
     inputs::RULES,
     normalization::RULES,
@@ -30,8 +31,13 @@ const REPLACEMENTS: &[&[Replacement]] = &[
     embedding::REPLACEMENTS,
     functions::REPLACEMENTS,
     image::REPLACEMENTS,
+    losses::REPLACEMENTS,
     normalization::REPLACEMENTS,
+    quantize::REPLACEMENTS,
+    random::REPLACEMENTS,
+    sampling::REPLACEMENTS,
     shapes::REPLACEMENTS,
+    signal::REPLACEMENTS,
     trees::REPLACEMENTS,
 ];
 

@@ -1,15 +1,17 @@
-//! Shape of some axes, and Scatter, which `ScatterElements` replaced.
+//! Shape of some axes, and Scatter, which `ScatterElements` replaced; `CenterCropPad`, Range and Trilu, at opsets that do not have them
+//! yet.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::value::Value;
 
 use super::axes::{as_int, vector};
 use super::body::Body;
 use super::rule::{Replacement, Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible};
-use crate::convert::attributes::{self, get_int, get_string};
+use crate::convert::attributes::{self, get_int, get_ints, get_string};
 use crate::convert::draft::{Draft, NewNode};
 
 pub(super) const RULES: &[Rule] = &[
@@ -18,6 +20,8 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[
+    Replacement { operator: "CenterCropPad", replace: center_crop_pad },
+    Replacement { operator: "Range", replace: range },
     Replacement { operator: "ScatterElements", replace: to_scatter },
     Replacement { operator: "Trilu", replace: trilu },
 ];
@@ -116,7 +120,82 @@ pub(super) fn positions(body: &mut Body, x: &str, axis: i64, size: &Dim) -> Step
         return body.list(&numbers);
     }
     let shape = body.plain("Shape", &[x])?;
-    let (index, zero) = (body.number(ElementType::Int64, axis as f64)?, body.number(ElementType::Int64, 0.0)?);
-    let (size, one) = (body.plain("Gather", &[&shape, &index])?, body.number(ElementType::Int64, 1.0)?);
-    body.plain("Range", &[&zero, &size, &one])
+    let index = body.number(ElementType::Int64, axis as f64)?;
+    let size = body.plain("Gather", &[&shape, &index])?;
+    count_to(body, &size)
+}
+
+/// The integers from 0 to a scalar, exclusive.
+pub(super) fn count_to(body: &mut Body, size: &str) -> Step<String> {
+    let (zero, one) = (body.number(ElementType::Int64, 0.0)?, body.number(ElementType::Int64, 1.0)?);
+    body.plain("Range", &[&zero, size, &one])
+}
+
+/// Pads and crops to the new sizes, half of the difference at the front, rounded down.
+fn center_crop_pad(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (axes, x, sizes) = (get_ints(&draft.node, "axes")?, draft.input(0), draft.input(1));
+    let mut body = Body::new(draft, from);
+    let old = body.plain("Shape", &[&x])?;
+    let mut new = body.cast(sizes, ElementType::Int64)?;
+    if let Some(axes) = axes {
+        let axes = body.list(&axes)?;
+        new = body.node("ScatterElements", &[&old, &axes, &new], vec![attributes::int("axis", 0)])?;
+    }
+    let two = body.list(&[2])?;
+    let padded = body.larger(&old, &new)?;
+    let added = body.plain("Sub", &[&padded, &old])?;
+    let front = body.plain("Div", &[&added, &two])?;
+    let back = body.plain("Sub", &[&added, &front])?;
+    let pads = body.node("Concat", &[&front, &back], vec![attributes::int("axis", 0)])?;
+    let whole = body.plain("Pad", &[&x, &pads])?;
+    let cropped = body.plain("Sub", &[&padded, &new])?;
+    let start = body.plain("Div", &[&cropped, &two])?;
+    let end = body.plain("Add", &[&start, &new])?;
+    body.last("Slice", &[&whole, &start, &end], Vec::new());
+    Ok(())
+}
+
+/// `start + i * delta` for the positions `i` of the nonzero elements of a list of ones, which are all its positions.
+fn range(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    if let Some(Value::Tensor(list)) = draft.outputs.first().cloned().flatten().and_then(|fact| fact.constant) {
+        draft.arrange_inputs(&[]);
+        draft.set_constant(0, "range", &list);
+        draft.node.attribute.clear();
+        draft.node.op_type = Some("Identity".to_owned());
+        draft.edit("Range of constants is replaced by a constant");
+        return Ok(());
+    }
+    let element = draft.element(0)?;
+    if element.is_float() {
+        return impossible(format!(
+            "Range of {element} needs constants: the function body adds delta in each step, which rounds differently"
+        ));
+    }
+    let [start, limit, delta] = [0, 1, 2].map(|position| draft.input(position));
+    let mut body = Body::new(draft, from);
+    let int64 = ElementType::Int64;
+    let [start, limit, delta] = [start, limit, delta].map(|value| body.cast(value, int64));
+    let (start, limit, delta) = (start?, limit?, delta?);
+    let scalar = |body: &mut Body, value: &str| body.reshape(value, &[]);
+    let (start, limit, delta) = (scalar(&mut body, &start)?, scalar(&mut body, &limit)?, scalar(&mut body, &delta)?);
+    let (zero, one) = (body.number(int64, 0.0)?, body.number(int64, 1.0)?);
+    // Division rounds toward zero, so a positive distance is raised by one less than the size of delta.
+    let distance = body.plain("Sub", &[&limit, &start])?;
+    let raised = body.plain("Add", &[&distance, &delta])?;
+    let sign = body.plain("Sign", &[&delta])?;
+    let raised = body.plain("Sub", &[&raised, &sign])?;
+    let count = body.plain("Div", &[&raised, &delta])?;
+    let count = body.larger(&count, &zero)?;
+    let count = body.reshape(&count, &[1])?;
+    let ones = body.node("Expand", &[&one, &count], Vec::new())?;
+    let places = body.plain("NonZero", &[&ones])?;
+    let places = body.reshape(&places, &[-1])?;
+    let distances = body.plain("Mul", &[&places, &delta])?;
+    let values = body.plain("Add", &[&start, &distances])?;
+    if element == int64 {
+        body.last("Identity", &[&values], Vec::new());
+    } else {
+        body.last_cast(&values, element);
+    }
+    Ok(())
 }

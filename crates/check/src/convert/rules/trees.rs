@@ -60,6 +60,11 @@ fn number_of(draft: &Draft, attribute: &str, names: &[&str], default: i64) -> St
     }
 }
 
+/// The name of a post-transform.
+fn name_of(transform: i64) -> &'static str {
+    usize::try_from(transform).ok().and_then(|place| TRANSFORMS.get(place)).copied().unwrap_or_default()
+}
+
 /// The base value of each target; empty if all are 0.
 fn base_values(draft: &Draft, targets: usize) -> Step<Vec<f64>> {
     let base = numbers_of(&draft.node, "base_values")?.unwrap_or_default();
@@ -148,8 +153,10 @@ fn classifier(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ensemble { lists, element: ElementType::Double, aggregate: SUM, transform: NONE, targets }.replace(draft)?;
     let mut scores = with_base(draft, scores, &base)?;
     if is_binary {
+        let is_positive = forest.votes().all(|(_, weight)| *weight >= 0.0);
+        check_pair(transform, is_positive)?;
         // Positive votes are probabilities.
-        let is_probability = transform == NONE && forest.votes().all(|(_, weight)| *weight >= 0.0);
+        let is_probability = transform == NONE && is_positive;
         let threshold = numbers(ElementType::Double, &[], &[if is_probability { 0.5 } else { 0.0 }])?;
         let is_second = with_constant(draft, "Greater", &scores, &threshold)?;
         labels.name_of_pair(draft, &is_second, &label)?;
@@ -173,6 +180,19 @@ fn classifier(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         if is_binary { "Greater" } else { "ArgMax" }
     ));
     Ok(())
+}
+
+/// Checks that runtimes agree on how the sum of votes for one class becomes the scores of two.
+fn check_pair(transform: i64, is_positive: bool) -> Step {
+    if transform == NONE || (transform == LOGISTIC && !is_positive) {
+        return Ok(());
+    }
+    impossible(format!(
+        "all votes are for one class{}, with post_transform {}: the standard does not say how one score becomes two, and runtimes \
+         differ",
+        if is_positive { " and none is negative" } else { "" },
+        name_of(transform)
+    ))
 }
 
 /// The base value of the sum that decides between two classes.
@@ -277,9 +297,9 @@ fn finish_scores(draft: &mut Draft, scores: &str, transform: i64, output: &str) 
         SOFTMAX => added(draft, "Softmax", &[scores], vec![attributes::int("axis", 1)])?,
         LOGISTIC => added(draft, "Sigmoid", &[scores], Vec::new())?,
         other => {
-            let name = usize::try_from(other).ok().and_then(|other| TRANSFORMS.get(other)).unwrap_or(&"");
             return impossible(format!(
-                "post_transform {name} follows the base values and the choice of the class, which TreeEnsemble does not have"
+                "post_transform {} is applied after the base values and the choice of the class, and no other operator computes it",
+                name_of(other)
             ));
         }
     };
@@ -341,21 +361,22 @@ fn to_regressor(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if !lists.is_single() {
         return impossible("a split or weight is a double that no 32-bit float represents");
     }
-    let name_of = |attribute: &str, names: &[&'static str], default: i64| -> Step<&'static str> {
+    let named = |attribute: &str, names: &[&'static str], default: i64| -> Step<&'static str> {
         let number = get_int(&draft.node, attribute)?.unwrap_or(default);
         match names.iter().zip(0..).find(|(_, other)| *other == number) {
             Some((name, _)) => Ok(name),
             None => impossible(format!("{attribute} is {number}")),
         }
     };
-    let aggregate = name_of("aggregate_function", &AGGREGATES, SUM)?;
-    let transform = name_of("post_transform", &TRANSFORMS, NONE)?;
+    let aggregate = named("aggregate_function", &AGGREGATES, SUM)?;
+    let transform = named("post_transform", &TRANSFORMS, NONE)?;
     let largest = lists.votes.iter().map(|(target, _)| target.saturating_add(1)).max().unwrap_or(1);
     let targets = get_int(&draft.node, "n_targets")?.unwrap_or(largest);
     let nodes = lists.with_ids()?;
     #[expect(clippy::cast_possible_truncation, reason = "checked by is_single")]
-    let floats = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value as f32).collect::<Vec<f32>>();
-    let of_votes = |part: fn(&(i64, i64, (i64, f64))) -> i64| nodes.votes.iter().map(part).collect::<Vec<i64>>();
+    let floats = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
+    let (voter_trees, voters): (Vec<i64>, Vec<i64>) = nodes.voters.iter().copied().unzip();
+    let (leaf_targets, weights): (Vec<i64>, Vec<f64>) = nodes.votes.iter().copied().unzip();
     let [if_true, if_false] = &nodes.children;
     let mut all = vec![
         attributes::string("aggregate_function", aggregate),
@@ -366,12 +387,12 @@ fn to_regressor(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         attributes::ints("nodes_nodeids", &nodes.ids),
         attributes::ints("nodes_treeids", &nodes.trees),
         attributes::ints("nodes_truenodeids", if_true),
-        attributes::floats("nodes_values", &floats(&mut nodes.splits.iter().copied())),
+        attributes::floats("nodes_values", &floats(&nodes.splits)),
         attributes::string("post_transform", transform),
-        attributes::ints("target_ids", &of_votes(|(_, _, (target, _))| *target)),
-        attributes::ints("target_nodeids", &of_votes(|(_, id, _)| *id)),
-        attributes::ints("target_treeids", &of_votes(|(tree, ..)| *tree)),
-        attributes::floats("target_weights", &floats(&mut nodes.votes.iter().map(|(_, _, (_, weight))| *weight))),
+        attributes::ints("target_ids", &leaf_targets),
+        attributes::ints("target_nodeids", &voters),
+        attributes::ints("target_treeids", &voter_trees),
+        attributes::floats("target_weights", &floats(&weights)),
     ];
     if nodes.missing.contains(&1) {
         all.push(attributes::ints("nodes_missing_value_tracks_true", &nodes.missing));
