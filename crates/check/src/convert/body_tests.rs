@@ -118,6 +118,22 @@ fn attention_appends_to_past_keys_and_values() {
 }
 
 #[test]
+fn a_causal_convolution_returns_its_last_inputs() {
+    let weight = "w = Constant <value = float[3, 1, 2] {1, 2, 0.5, -1, 3, 1}> ()";
+    let results = "float[1, 3, 4] y, float[1, 3, 1] s";
+    for (nodes, inputs) in [
+        ("", "<activation = \"silu\"> (x, w)"),
+        (
+            "p = Constant <value = float[1, 3, 1] {5, 6, 7}> () b = Constant <value = float[3] {1, 2, 3}> ()",
+            "(x, w, b, p)",
+        ),
+    ] {
+        let nodes = format!("{weight} {nodes} y, s = CausalConvWithState {inputs}");
+        check_shape("CausalConvWithState", (27, 10), (&[1, 3, 4], results), &nodes);
+    }
+}
+
+#[test]
 fn a_seed_keeps_bernoulli() {
     let reason = "with attribute seed, a runtime repeats its results, but RandomUniformLike of the function body may draw others";
     let seeded = refusal((15, 14), "a = Abs (x) p = Sigmoid (a) y = Bernoulli <seed = 1.0> (p)");

@@ -19,7 +19,9 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "GreaterOrEqual", replace: greater_or_equal },
     Replacement { operator: "HardSwish", replace: hard_swish },
     Replacement { operator: "LessOrEqual", replace: less_or_equal },
+    Replacement { operator: "LinearAttention", replace: loop_body },
     Replacement { operator: "Mish", replace: mish },
+    Replacement { operator: "SequenceMap", replace: loop_body },
     Replacement { operator: "Shrink", replace: shrink },
     Replacement { operator: "SwiGLU", replace: swiglu },
     Replacement { operator: "Swish", replace: swish },
@@ -177,6 +179,12 @@ fn thresholded_relu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let is_above = body.plain("Less", &[&alpha, &x])?;
     body.last("Where", &[&is_above, &x, &zero], Vec::new());
     Ok(())
+}
+
+/// Fails, since the function body runs a subgraph repeatedly, which is not built.
+fn loop_body(_: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    let (name, since) = (&from.version.name, from.version.since);
+    impossible(format!("{name} was added in opset {since}, and its function body, a loop, is not built"))
 }
 
 /// Fails, since the function body selects elements by Where, which has the same first opset.

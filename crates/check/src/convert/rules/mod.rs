@@ -7,6 +7,7 @@ mod axes;
 mod body;
 mod broadcast;
 mod cast;
+mod causal;
 mod constants;
 mod embedding;
 mod forest;

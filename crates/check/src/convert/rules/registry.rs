@@ -4,8 +4,8 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
-    attention, axes, broadcast, cast, constants, embedding, functions, image, inputs, losses, normalization, quantize,
-    random, recurrent, sampling, shapes, signal, softmax, trees, windows,
+    attention, axes, broadcast, cast, causal, constants, embedding, functions, image, inputs, losses, normalization,
+    quantize, random, recurrent, sampling, shapes, signal, softmax, trees, windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -28,6 +28,7 @@ const FAMILIES: &[&[Rule]] = &[
 
 const REPLACEMENTS: &[&[Replacement]] = &[
     attention::REPLACEMENTS,
+    causal::REPLACEMENTS,
     embedding::REPLACEMENTS,
     functions::REPLACEMENTS,
     image::REPLACEMENTS,

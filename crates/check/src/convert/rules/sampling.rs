@@ -8,7 +8,7 @@ use super::axes::as_int;
 use super::body::Body;
 use super::rule::Replacement;
 use super::shapes::count_to;
-use crate::convert::answer::{Step, unknown};
+use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::Draft;
 
@@ -19,7 +19,8 @@ fn spatial_axes(draft: &Draft) -> Step<usize> {
     let rows = draft.fact(0).shape.and_then(|shape| shape.get(1).and_then(Dim::size));
     let length = draft.fact(1).shape.and_then(|shape| shape.first().and_then(Dim::size));
     match rows.or(length.map(|length| length.saturating_sub(2))) {
-        Some(count) => Ok(count),
+        Some(count @ (2 | 3)) => Ok(count),
+        Some(count) => impossible(format!("{count} spatial axes are not 2 or 3")),
         None => unknown("the number of rows of theta and of elements of size is unknown"),
     }
 }
@@ -30,11 +31,8 @@ fn affine_grid(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let is_aligned = get_int(&draft.node, "align_corners")?.unwrap_or(0) != 0;
     let (theta, size) = (draft.input(0), draft.input(1));
     let mut body = Body::new(draft, from);
-    let part = |body: &mut Body, start: i64, end: i64| {
-        let (start, end) = (body.list(&[start])?, body.list(&[end])?);
-        body.plain("Slice", &[&size, &start, &end])
-    };
-    let spatial = part(&mut body, 2, as_int(rank + 2))?;
+    let (start, end) = (body.list(&[2])?, body.list(&[as_int(rank + 2)])?);
+    let spatial = body.plain("Slice", &[&size, &start, &end])?;
     // The coordinates of a point begin with that of the last axis.
     let mut coordinates = Vec::new();
     for axis in (0..rank).rev() {
@@ -44,18 +42,18 @@ fn affine_grid(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
         shape.get_mut(axis).into_iter().for_each(|entry| *entry = -1);
         let line = body.reshape(&line, &shape)?;
         let whole = body.plain("Expand", &[&line, &spatial])?;
-        coordinates.push(body.reshape(&whole, &[1, -1])?);
+        coordinates.push(body.with_axes("Unsqueeze", &whole, &[as_int(rank)])?);
     }
     let one = body.number(element, 1.0)?;
     let ones = body.plain("Expand", &[&one, &spatial])?;
-    coordinates.push(body.reshape(&ones, &[1, -1])?);
+    coordinates.push(body.with_axes("Unsqueeze", &ones, &[as_int(rank)])?);
     let names: Vec<&str> = coordinates.iter().map(String::as_str).collect();
-    let grid = body.node("Concat", &names, vec![attributes::int("axis", 0)])?;
-    let points = body.plain("MatMul", &[&theta, &grid])?;
-    let points = body.node("Transpose", &[&points], vec![attributes::ints("perm", &[0, 2, 1])])?;
-    let (batch, last) = (part(&mut body, 0, 1)?, body.list(&[as_int(rank)])?);
-    let shape = body.node("Concat", &[&batch, &spatial, &last], vec![attributes::int("axis", 0)])?;
-    body.last("Reshape", &[&points, &shape], Vec::new());
+    let points = body.node("Concat", &names, vec![attributes::int("axis", as_int(rank))])?;
+    // The rows of theta become columns, the same for all points of an image.
+    let columns = body.node("Transpose", &[&theta], vec![attributes::ints("perm", &[0, 2, 1])])?;
+    let axes: Vec<i64> = (1..as_int(rank)).collect();
+    let columns = body.with_axes("Unsqueeze", &columns, &axes)?;
+    body.last("MatMul", &[&points, &columns], Vec::new());
     Ok(())
 }
 

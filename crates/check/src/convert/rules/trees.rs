@@ -110,7 +110,10 @@ fn regressor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     };
     if ensemble.element == ElementType::Float {
         ensemble.replace(draft)?;
-        draft.edit(format!("TreeEnsembleRegressor, which {} deprecates, is replaced by TreeEnsemble", to.version));
+        draft.edit(format!(
+            "TreeEnsembleRegressor, which ai.onnx.ml {} deprecates, is replaced by TreeEnsemble",
+            to.version.since
+        ));
         return Ok(());
     }
     let (mut scores, output) = draft.redirect_output(0)?;
@@ -123,8 +126,8 @@ fn regressor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let transform = if is_plain { NONE } else { transform };
     finish_scores(draft, &scores, transform, &output)?;
     draft.edit(format!(
-        "TreeEnsembleRegressor, which {} deprecates, is replaced by TreeEnsemble of doubles, whose result is cast to float",
-        to.version
+        "TreeEnsembleRegressor, which ai.onnx.ml {} deprecates, is replaced by TreeEnsemble of doubles, whose result is cast to float",
+        to.version.since
     ));
     Ok(())
 }
@@ -175,8 +178,8 @@ fn classifier(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     finish_scores(draft, &scores, transform, &score)?;
     draft.edit(format!(
-        "TreeEnsembleClassifier, which {} deprecates, is replaced by TreeEnsemble of doubles; {} selects the label",
-        to.version,
+        "TreeEnsembleClassifier, which ai.onnx.ml {} deprecates, is replaced by TreeEnsemble of doubles; {} selects the label",
+        to.version.since,
         if is_binary { "Greater" } else { "ArgMax" }
     ));
     Ok(())
