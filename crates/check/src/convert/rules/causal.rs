@@ -49,6 +49,9 @@ fn causal_convolution(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let names: Vec<&str> = operands.iter().map(String::as_str).collect();
     let mut result = body.node("Conv", &names, vec![attributes::int("group", channels)])?;
     if is_silu {
+        // The function body rounds the sum to the type of the input before the activation.
+        let sum = body.cast(result, element)?;
+        result = body.cast(sum, wide)?;
         let gate = body.plain("Sigmoid", &[&result])?;
         result = body.plain("Mul", &[&result, &gate])?;
     }
