@@ -1,9 +1,10 @@
-"""onnx-conformance for Python: checks and converts models, starts the program and its adapters, and has a helper for pytest.
+"""onnx-conformance for Python: checks, converts and traces models, starts the program and its adapters, and has a helper for pytest.
 
     import onnx_conformance
 
     report = onnx_conformance.check("model.onnx", runtime="onnxruntime")
     older = onnx_conformance.convert("model.onnx", opset=13).model
+    first = onnx_conformance.trace("model.onnx", "onnxruntime").difference
 
 `check` and `convert` need no other package. `python -m onnx_conformance` is the command line. `onnx_conformance.pytest` makes the
 cases tests of a backend; it and the adapters need the packages of `onnx-conformance[adapters]`.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .api import Model, check, check_all, convert
+from .api import CheckOptions, Model, check, check_all, convert, trace
 from .errors import (
     ConformanceError,
     MissingPackageError,
@@ -26,6 +27,7 @@ from .errors import (
 from .process import adapters, environment, program
 from .reports import (
     Conversion,
+    Difference,
     Facts,
     Finding,
     Kind,
@@ -36,6 +38,8 @@ from .reports import (
     Runtime,
     SavedNode,
     Target,
+    Trace,
+    TracedValue,
     Value,
     Verification,
 )
@@ -44,8 +48,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "CheckOptions",
     "ConformanceError",
     "Conversion",
+    "Difference",
     "Facts",
     "Finding",
     "Kind",
@@ -62,6 +68,8 @@ __all__ = [
     "Runtime",
     "SavedNode",
     "Target",
+    "Trace",
+    "TracedValue",
     "UsageError",
     "Value",
     "Verification",
@@ -72,6 +80,7 @@ __all__ = [
     "convert",
     "environment",
     "program",
+    "trace",
 ]
 
 

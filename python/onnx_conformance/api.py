@@ -1,4 +1,4 @@
-"""Check and convert models."""
+"""Check, convert and trace models."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Union
 
 from .errors import ConformanceError, ModelNotFoundError, NotAModelError, NotConvertedError, UsageError
 from .process import Called, answer, call
-from .reports import Conversion, Report, placed
+from .reports import Conversion, Report, Trace, placed
 
-__all__ = ["Model", "check", "check_all", "convert"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["CheckOptions", "Model", "check", "check_all", "convert", "trace"]
 
 # The largest message that protobuf encodes.
 MAX_BYTES = 2**31 - 1
@@ -38,33 +41,35 @@ Model = Union[PathLike, bytes, bytearray, memoryview, Serializable]
 Opsets = Union[int, Mapping[str, int]]
 
 
-def check(
-    model: Model,
-    *,
-    opset: Opsets | None = None,
-    ir: int | None = None,
-    release: str | None = None,
-    relabel_only: bool = False,
-    runtime: str | Sequence[str] | None = None,
-    probe: bool = False,
-    shapes: bool = False,
-    folder: PathLike | None = None,
-    timeout: int | None = None,
-    memory: int | None = None,
-    options: Sequence[str] = (),
-) -> Report:
-    """Checks a model: is it valid, at which opsets, and what do runtimes do with it?
+class CheckOptions(TypedDict, total=False):
+    """Keyword arguments of `check` and `check_all`.
 
     `opset`, `ir` and `release` ask for another opset, IR version or release of ONNX. `runtime` is the name of a measured runtime,
     such as `onnxruntime` or `onnxruntime@1.20.1`, or several; `probe` starts it. `shapes` adds the types and shapes of all values.
-    `folder` has the files with external data of a model in memory. `timeout` in seconds and `memory` in MB are limits. `options`
-    are further options of `onnx-conformance check`.
+    `timeout` in seconds and `memory` in MB are limits. `options` are further options of `onnx-conformance check`.
+    """
+
+    opset: Opsets | None
+    ir: int | None
+    release: str | None
+    relabel_only: bool
+    runtime: str | Sequence[str] | None
+    probe: bool
+    shapes: bool
+    timeout: int | None
+    memory: int | None
+    options: Sequence[str]
+
+
+def check(model: Model, *, folder: PathLike | None = None, **question: Unpack[CheckOptions]) -> Report:
+    """Checks a model: is it valid, at which opsets, and what do runtimes do with it?
+
+    `folder` has the files with external data of a model in memory. `CheckOptions` describes the other arguments.
 
     Raises `NotAModelError` if there is no model. A violated rule is no exception: it is a finding of the report.
     """
     source = Source.of(model, folder)
-    words = check_words(opset, ir, release, relabel_only, runtime, probe, shapes, timeout, memory, options)
-    called = source.call("check", words)
+    called = source.call("check", check_words("check", question))
     report = Report.from_json(reports_of(called, source)[0])
     if report.status == "unreadable":
         raise NotAModelError(source.text(f"{report.file}: {report.verdict}"))
@@ -73,26 +78,13 @@ def check(
     return report
 
 
-def check_all(
-    models: Iterable[PathLike],
-    *,
-    opset: Opsets | None = None,
-    ir: int | None = None,
-    release: str | None = None,
-    relabel_only: bool = False,
-    runtime: str | Sequence[str] | None = None,
-    probe: bool = False,
-    shapes: bool = False,
-    timeout: int | None = None,
-    memory: int | None = None,
-    options: Sequence[str] = (),
-) -> list[Report]:
-    """Checks many models in one process, in parallel: files, and all `.onnx` files below folders. The other arguments are those of
-    `check`. A file without a model has a report, too, with the status `unreadable`."""
+def check_all(models: Iterable[PathLike], **question: Unpack[CheckOptions]) -> list[Report]:
+    """Checks many models in one process, in parallel: files, and all `.onnx` files below folders. `CheckOptions` describes the
+    arguments. A file without a model has a report, too, with the status `unreadable`."""
+    words = check_words("check_all", question)
     paths = [path_word(path) for path in models]
     if not paths:
         return []
-    words = check_words(opset, ir, release, relabel_only, runtime, probe, shapes, timeout, memory, options)
     called = call(["check", "--format", "json", *words, "--", *paths])
     return [Report.from_json(report) for report in reports_of(called, None)]
 
@@ -135,6 +127,37 @@ def convert(
         source = Source(source.path, source.data, source.folder, written=str(path))
         json = conversion_of(source, [*words, *options, f"--output={path}"])
         return Conversion.from_json(json, None, path.read_bytes())
+
+
+def trace(
+    model: Model,
+    runtime: str,
+    *,
+    against: str | None = None,
+    inputs: PathLike | None = None,
+    output: PathLike | None = None,
+    folder: PathLike | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    options: Sequence[str] = (),
+) -> Trace:
+    """Finds the first nodes of a model that a runtime computes differently from the built-in executor, or from `against`.
+
+    `runtime` and `against` are the name of an adapter, such as `onnxruntime`, or its command line. `inputs` has inputs of the
+    model; without it they are generated. `output` is a new folder for the nodes that differ, as a case folder of ONNX with a text
+    for an issue. The other arguments are those of `check`; `options` are further options of `onnx-conformance trace`.
+
+    Raises `NotAModelError` if there is no model. A difference is no exception: the trace has it.
+    """
+    source = Source.of(model, folder)
+    words = [f"--runtime={runtime}", *limit_words(timeout, memory)]
+    words += [f"--against={against}"] if against is not None else []
+    words += [f"--inputs={os.path.abspath(inputs)}"] if inputs is not None else []
+    words += [f"--output={os.path.abspath(output)}"] if output is not None else []
+    json = answer_of(source.call("trace", [*words, *options]), source)
+    if json["status"] == "unreadable":
+        raise NotAModelError(source.text(json["summary"]))
+    return Trace.from_json(json)
 
 
 def conversion_of(source: Source, words: Sequence[str]) -> dict[str, Any]:
@@ -245,23 +268,21 @@ def path_word(path: PathLike) -> str:
     return os.path.join(".", text) if text == "-" else text
 
 
-def check_words(
-    opset: Opsets | None,
-    ir: int | None,
-    release: str | None,
-    relabel_only: bool,
-    runtime: str | Sequence[str] | None,
-    probe: bool,
-    shapes: bool,
-    timeout: int | None,
-    memory: int | None,
-    options: Sequence[str],
-) -> list[str]:
+def check_words(function: str, question: CheckOptions) -> list[str]:
+    """The options of `check` as words. Raises `TypeError` if it has no such option."""
+    for name in question:
+        if name not in CheckOptions.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    runtime = question.get("runtime")
     runtimes = [runtime] if isinstance(runtime, str) else list(runtime or ())
-    words = target_words(opset, ir, release, relabel_only) + limit_words(timeout, memory)
+    words = target_words(
+        question.get("opset"), question.get("ir"), question.get("release"), question.get("relabel_only", False)
+    )
+    words += limit_words(question.get("timeout"), question.get("memory"))
     words += [f"--runtime={name}" for name in runtimes]
-    words += [word for word, given in (("--probe", probe), ("--shapes", shapes)) if given]
-    return [*words, *options]
+    words += ["--probe"] if question.get("probe") else []
+    words += ["--shapes"] if question.get("shapes") else []
+    return [*words, *question.get("options", ())]
 
 
 def target_words(opset: Opsets | None, ir: int | None, release: str | None, relabel_only: bool) -> list[str]:

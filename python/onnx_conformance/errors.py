@@ -38,7 +38,8 @@ class NotConvertedError(ConformanceError):
     """There is no converted model.
 
     `status` is `refused` if some place cannot be converted, and then `reasons` has the places; `invalid` if the converted model
-    would violate a rule, and `differs` if it would compute other outputs.
+    would violate a rule, `differs` if it would compute other outputs, and `unverified` if the outputs were not compared, although
+    `--require-proof` is given.
     """
 
     def __init__(self, message: str, status: str = "refused", reasons: tuple[Placed, ...] = ()) -> None:

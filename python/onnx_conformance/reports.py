@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import ConformanceError
 
 __all__ = [
     "Conversion",
+    "Difference",
     "Facts",
     "Finding",
     "Kind",
@@ -26,11 +27,23 @@ __all__ = [
     "Runtime",
     "SavedNode",
     "Target",
+    "Trace",
+    "TracedValue",
     "Value",
     "Verification",
 ]
 
 Json = Mapping[str, Any]
+
+T = TypeVar("T")
+
+
+def parsed(cls: type[T], found: Json, /, **given: Any) -> T:
+    """An instance whose fields are those that are given, and else those of the JSON. A field with a default may be missing there."""
+    for each in fields(cls):  # type: ignore[arg-type]
+        if each.name not in given and (each.name in found or each.default is MISSING):
+            given[each.name] = found[each.name]
+    return cls(**given)
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class Node:
 
     @classmethod
     def from_json(cls, json: Json) -> Node:
-        return cls(json["index"], json["name"], json["operator"], json["output"])
+        return parsed(cls, json)
 
     def __str__(self) -> str:
         named = f"'{self.name}'" if self.name else f"{self.index} for '{self.output}'" if self.output else str(self.index)
@@ -62,7 +75,7 @@ class Value:
     @classmethod
     def from_json(cls, json: Json) -> Value:
         shape = json.get("shape")
-        return cls(json["name"], json.get("type"), None if shape is None else tuple(shape))
+        return parsed(cls, json, shape=None if shape is None else tuple(shape))
 
 
 @dataclass(frozen=True)
@@ -85,15 +98,12 @@ class Finding:
     @classmethod
     def from_json(cls, json: Json) -> Finding:
         place = json["place"]
-        return cls(
-            rule=json["rule"],
-            level=json["level"],
-            message=json["message"],
+        return parsed(
+            cls,
+            json,
             node=Node.from_json(place["node"]) if place.get("node") else None,
             item=place.get("item"),
             inputs=tuple(map(Value.from_json, json.get("inputs", ()))),
-            edit=json.get("edit"),
-            offset=json.get("offset"),
         )
 
     def __str__(self) -> str:
@@ -111,7 +121,7 @@ class Need:
 
     @classmethod
     def from_json(cls, json: Json) -> Need:
-        return cls(json["ir"], json["what"])
+        return parsed(cls, json)
 
 
 @dataclass(frozen=True)
@@ -130,15 +140,12 @@ class Facts:
 
     @classmethod
     def from_json(cls, json: Json) -> Facts:
-        return cls(
+        return parsed(
+            cls,
+            json,
             ir=json["ir"]["declared"],
             lowest_ir=json["ir"]["lowest"],
             because=tuple(map(Need.from_json, json["ir"]["because"])),
-            opsets=json["opsets"],
-            nodes=json["nodes"],
-            operators=json["operators"],
-            functions=json["functions"],
-            initializers=json["initializers"],
         )
 
 
@@ -167,7 +174,7 @@ class Target:
         def placed(items: Iterable[tuple[str, str]]) -> tuple[Placed, ...]:
             return tuple(Placed(place, text) for place, text in items)
 
-        return cls(json["label"], json["answer"], placed(json["edits"]), placed(json["reasons"]))
+        return parsed(cls, json, edits=placed(json["edits"]), reasons=placed(json["reasons"]))
 
 
 @dataclass(frozen=True)
@@ -193,19 +200,7 @@ class Kind:
 
     @classmethod
     def from_json(cls, json: Json) -> Kind:
-        return cls(
-            kind=json["kind"],
-            settings=json["settings"],
-            nodes=json["nodes"],
-            first=json["first"],
-            verdict=json["verdict"],
-            cases=json["cases"],
-            of_these=json["of_these"],
-            case=json.get("case"),
-            reason=json.get("reason"),
-            finding=json["finding"]["id"] if json.get("finding") else None,
-            ulp=json.get("ulp"),
-        )
+        return parsed(cls, json, finding=json["finding"]["id"] if json.get("finding") else None)
 
 
 @dataclass(frozen=True)
@@ -220,8 +215,7 @@ class Runtime:
 
     @classmethod
     def from_json(cls, json: Json) -> Runtime:
-        kinds = tuple(map(Kind.from_json, json["kinds"]))
-        return cls(json["runtime"], json["version"], json["verdict"], kinds, json.get("refused"))
+        return parsed(cls, json, kinds=tuple(map(Kind.from_json, json["kinds"])))
 
 
 @dataclass(frozen=True)
@@ -234,7 +228,7 @@ class SavedNode:
 
     @classmethod
     def from_json(cls, json: Json) -> SavedNode:
-        return cls(json["node"], json.get("file"), json.get("why"))
+        return parsed(cls, json)
 
 
 @dataclass(frozen=True)
@@ -262,10 +256,9 @@ class Report:
     @classmethod
     def from_json(cls, json: Json) -> Report:
         values = json.get("values")
-        return cls(
-            file=json["file"],
-            status=json["status"],
-            verdict=json["verdict"],
+        return parsed(
+            cls,
+            json,
             findings=tuple(map(Finding.from_json, json["findings"])),
             facts=Facts.from_json(json["facts"]) if json.get("facts") else None,
             same_operators=ranges(json.get("same_operators", {})),
@@ -304,7 +297,7 @@ class Verification:
 
     @classmethod
     def from_json(cls, json: Json) -> Verification:
-        return cls(json["verified"], json["text"])
+        return parsed(cls, json)
 
 
 @dataclass(frozen=True)
@@ -325,9 +318,9 @@ class Conversion:
 
     @classmethod
     def from_json(cls, json: Json, path: Path | None, model: bytes | None) -> Conversion:
-        return cls(
-            file=json["file"],
-            summary=json["summary"],
+        return parsed(
+            cls,
+            json,
             edits=placed(json["edits"]),
             verification=Verification.from_json(json["verification"]),
             path=path,
@@ -365,6 +358,103 @@ class Conversion:
 
     def __str__(self) -> str:
         return "\n  ".join([f"{self.file}: {self.summary}", *map(str, self.edits), self.verification.text])
+
+
+@dataclass(frozen=True)
+class TracedValue:
+    """A value of a run: its type, such as `tensor(float)`, the sizes of a tensor, and the value with its first elements as text."""
+
+    name: str
+    type: str
+    text: str
+    shape: tuple[int, ...] | None = None
+
+    @classmethod
+    def from_json(cls, json: Json) -> TracedValue:
+        shape = json.get("shape")
+        return parsed(cls, json, shape=None if shape is None else tuple(shape))
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.text}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The nodes that a runtime computes differently.
+
+    `fault` is `node` if the node alone differs, `grows` if it is beyond the bound of its operator and the difference shows behind
+    `shows_behind` nodes, and `graph` if the nodes only differ together; `cause` says it in a sentence. `text` is the difference, or
+    the message of the runtime. `actual` is `None` if the runtime gave no outputs.
+    """
+
+    fault: str
+    cause: str
+    text: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[TracedValue, ...]
+    expected: tuple[TracedValue, ...]
+    actual: tuple[TracedValue, ...] | None = None
+    shows_behind: int | None = None
+
+    @classmethod
+    def from_json(cls, json: Json) -> Difference:
+        def values(items: Iterable[Json]) -> tuple[TracedValue, ...]:
+            return tuple(map(TracedValue.from_json, items))
+
+        return parsed(
+            cls,
+            json,
+            nodes=tuple(map(Node.from_json, json["nodes"])),
+            inputs=values(json["inputs"]),
+            expected=values(json["expected"]),
+            actual=values(json["actual"]) if "actual" in json else None,
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A search for the first nodes that a runtime computes differently.
+
+    `status` is `same`, `found` (then `difference` has the nodes), `every-model` (the runtime fails on any model with these opsets
+    and this IR version) or `only-whole` (only the whole file differs). `whole` is the end of the whole model if it is not the same.
+    `random` are the nodes with random outputs, of which only types and shapes were compared. `path` is the written case folder.
+    """
+
+    file: str
+    status: str
+    summary: str
+    runtime: str
+    reference: str
+    inputs: str
+    nodes: int
+    random: tuple[Node, ...]
+    path: Path | None
+    json: Json = field(repr=False, compare=False)
+    whole: str | None = None
+    difference: Difference | None = None
+
+    @classmethod
+    def from_json(cls, json: Json) -> Trace:
+        return parsed(
+            cls,
+            json,
+            random=tuple(map(Node.from_json, json["random"])),
+            path=Path(json["written"]) if "written" in json else None,
+            json=json,
+            difference=Difference.from_json(json["difference"]) if "difference" in json else None,
+        )
+
+    @property
+    def is_same(self) -> bool:
+        """True if all outputs agree."""
+        return self.status == "same"
+
+    def __str__(self) -> str:
+        lines = [f"{self.file}: {self.summary}"]
+        if self.difference:
+            values = [("input", self.difference.inputs), ("expected", self.difference.expected), ("actual", self.difference.actual)]
+            lines += [self.difference.cause, *(f"{kind} {value}" for kind, all in values for value in all or ())]
+        return "\n  ".join(lines)
 
 
 def placed(json: Iterable[Json]) -> tuple[Placed, ...]:

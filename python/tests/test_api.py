@@ -1,4 +1,4 @@
-"""`onnx_conformance.check` and `convert`, from a user's view. Needs pytest alone; `cargo xtask wheel` runs it on the wheel."""
+"""`onnx_conformance.check`, `convert` and `trace`, from a user's view. Needs pytest alone; `cargo xtask wheel` runs it on the wheel."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from onnx_conformance import (
     check,
     check_all,
     convert,
+    trace,
 )
 
 RELU = unary("Relu")
@@ -144,6 +145,63 @@ def test_a_refusal_has_its_reasons() -> None:
     assert caught.value.status == "refused" and "Mish" in caught.value.reasons[0].place
     assert str(caught.value).startswith("the model: 1 place cannot be converted\n  node ")
     assert isinstance(caught.value, ConformanceError)
+
+
+# An adapter whose every output is a single zero, whatever was requested.
+ZERO = r"""
+import json
+import sys
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["cmd"] == "start":
+        print(json.dumps({"runtime": {"name": "zero", "version": "1"}}), flush=True)
+    elif request["cmd"] == "run":
+        for output in request["outputs"]:
+            with open(output["path"], "wb") as file:
+                file.write(bytes([8, 1, 16, 1, 34, 4, 0, 0, 0, 0]))
+        print(json.dumps({"seq": request["seq"], "ok": True}), flush=True)
+    else:
+        break
+"""
+
+
+def test_a_trace_names_the_node_that_differs(tmp_path: Path, model: Path) -> None:
+    same = trace(RELU, "builtin")
+    assert same.is_same and same.difference is None and same.nodes == 1 and same.inputs == "3 sets of inputs"
+    assert str(same) == "<stdin>: the same: 1 output within the bounds"
+    adapter = tmp_path / "zero.py"
+    adapter.write_text(ZERO)
+    found = trace(model, f"{sys.executable} {adapter}", output=tmp_path / "case")
+    assert (found.status, found.runtime, found.path) == ("found", "zero 1", tmp_path / "case")
+    difference = found.difference
+    assert difference is not None and difference.fault == "node" and difference.actual is not None
+    assert [str(node) for node in difference.nodes] == ["node 'only' (Relu-13)"]
+    assert (difference.inputs[0].name, difference.inputs[0].shape, difference.actual[0].shape) == ("x", (2,), (1,))
+    assert "actual y = tensor(float)[1] [0.0]" in str(found)
+    again = trace(tmp_path / "case" / "model.onnx", "builtin", inputs=tmp_path / "case" / "test_data_set_0")
+    assert again.is_same and again.inputs.endswith("test_data_set_0")
+    assert trace(model, "builtin", against=f"{sys.executable} {adapter}").reference == "zero 1"
+
+
+def test_what_cannot_be_traced_has_the_message_of_the_program(tmp_path: Path, model: Path) -> None:
+    with pytest.raises(NotAModelError, match="^the model is not a model: "):
+        trace(b"no model", "builtin")
+    with pytest.raises(ConformanceError, match="no-such-runtime"):
+        trace(model, "no-such-runtime")
+    with pytest.raises(UsageError, match="is not empty; choose another folder"):
+        trace(model, "builtin", output=tmp_path)
+    with pytest.raises(ModelNotFoundError, match="gone.onnx: no such file"):
+        trace(tmp_path / "gone.onnx", "builtin")
+    with pytest.raises(ConformanceError, match="time limit"):
+        trace(model, "builtin", timeout=1e-9)
+
+
+def test_an_unknown_keyword_is_a_type_error(model: Path) -> None:
+    with pytest.raises(TypeError, match=r"check\(\) got an unexpected keyword argument 'opsets'"):
+        check(model, opsets=13)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"check_all\(\) got an unexpected keyword argument 'opsets'"):
+        check_all([], opsets=13)  # type: ignore[call-arg]
 
 
 def test_errors_have_the_message_of_the_program(tmp_path: Path, model: Path) -> None:

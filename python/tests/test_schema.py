@@ -8,7 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onnx_conformance import Conversion, Facts, Finding, Kind, Need, Node, Placed, Report, Runtime, SavedNode, Target, Value, Verification
+from onnx_conformance import (
+    Conversion,
+    Difference,
+    Facts,
+    Finding,
+    Kind,
+    Need,
+    Node,
+    Placed,
+    Report,
+    Runtime,
+    SavedNode,
+    Target,
+    Trace,
+    TracedValue,
+    Value,
+    Verification,
+)
 
 SCHEMAS = Path(__file__).parent / "schema"
 
@@ -39,6 +56,10 @@ RUNTIME = ("$defs", "model", "properties", "runtimes", "items")
         (Conversion, "convert", (), ("json", "path", "_bytes")),
         (Placed, "convert", ("$defs", "placed"), ()),
         (Verification, "convert", ("properties", "verification"), ()),
+        (Trace, "trace", (), ("json", "path")),
+        (Difference, "trace", ("properties", "difference"), ()),
+        (TracedValue, "trace", ("$defs", "value"), ()),
+        (Node, "trace", ("$defs", "node"), ()),
     ],
 )
 def test_a_field_is_in_the_schema(fields: Any, name: str, path: tuple[str, ...], own: tuple[str, ...]) -> None:

@@ -25,7 +25,7 @@ use crate::cli::options::{self, Form};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime_target::{RuntimeTarget, runtime_target};
 use crate::cli::target::TargetOptions;
-use crate::cli::usage::Usage;
+use crate::cli::usage::{NotAModel, Usage};
 use crate::cli::verify::{Verification, verify};
 
 #[derive(Debug, Args)]
@@ -172,11 +172,6 @@ fn failure(broken: Option<&Finding>, proof: &Proof, is_proof_required: bool) -> 
         Proof::Same(_) | Proof::NotVerified(_) => None,
     }
 }
-
-/// A file without a model.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct NotAModel(String);
 
 /// Planned conversion.
 struct Planned {

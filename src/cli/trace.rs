@@ -14,6 +14,7 @@ use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_report::describe_case::{describe_expected, shown};
+use onnx_conformance_report::models::{is_stdin, model_name};
 
 use crate::cli::body::function_body;
 use crate::cli::limits::{Allowance, LimitOptions};
@@ -24,7 +25,7 @@ use crate::cli::{options, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the case, or a model file
+    /// Id of the case, or a model file, or - for a model on standard input
     #[arg(value_name = "CASE|MODEL")]
     case: String,
 
@@ -55,7 +56,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     if arguments.search.is_given() {
         bail!(Usage(format!(
-            "--runtime, --against, --inputs and -o need a model file, and there is no file {}; `run --runtime` runs a case",
+            "--runtime, --against, --inputs, --format and -o need a model file, and there is no file {}; `run --runtime` runs a case",
             arguments.case
         )));
     }
@@ -82,22 +83,24 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Returns the path if the argument is one of a model: a file, or a name that ends in `.onnx`.
+/// Returns the path if the argument is one of a model: a file, a name that ends in `.onnx`, or `-`.
 fn model_file(argument: &str) -> Option<&Path> {
     let path = Path::new(argument);
-    let is_model = path.is_file() || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+    let is_model =
+        is_stdin(path) || path.is_file() || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
     is_model.then_some(path)
 }
 
 /// Prints the value of every node of a model file.
 fn trace_file(path: &Path, options: &SearchOptions, allowance: &Allowance) -> anyhow::Result<u8> {
-    if options.output.is_some() || options.has_reference() {
-        bail!(Usage("-o and --against need --runtime, the runtime to compare".to_owned()));
+    if options.asks_about_runtime() {
+        bail!(Usage("-o, --against and --format need --runtime, the runtime to compare".to_owned()));
     }
     let model = allowance.read(path)?;
     let (source, inputs) = first_inputs(path, &model, options, allowance)?;
-    print::line(&format!("model {}, {}", line(&path.display().to_string()), line(&source)))?;
-    let case = Case { folder: Some(home(path).to_owned()), ..Case::without_data(&path.display().to_string()) };
+    let name = model_name(path);
+    print::line(&format!("model {}, {}", line(&name), line(&source)))?;
+    let case = Case { folder: Some(home(path).to_owned()), ..Case::without_data(&name) };
     trace(&case, &model, &inputs, allowance)?;
     Ok(exit::SUCCESS)
 }

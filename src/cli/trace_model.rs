@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
-use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::infer::{BodyId, infer_facts};
 use onnx_conformance_check::scan::scan;
 use onnx_conformance_harness::escape;
@@ -15,16 +14,18 @@ use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, decode};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_report::models::{
-    InputPlan, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TrialInputs, trace_model,
+    InputPlan, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, TrialInputs,
+    generated_trial, model_name, trace_model,
 };
 use onnx_conformance_subject::{Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
 use crate::cli::case_folder::{check_new, write_folder};
 use crate::cli::input_files::{folders_of_inputs, inputs_in_folder};
 use crate::cli::limits::Allowance;
+use crate::cli::options::Form;
 use crate::cli::print;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions};
-use crate::cli::usage::Usage;
+use crate::cli::usage::{NotAModel, Usage};
 
 /// Number of draws of generated inputs, of which one has special values: outputs may agree by chance.
 const DRAWS: usize = 3;
@@ -47,16 +48,25 @@ pub(crate) struct SearchOptions {
     /// Write the nodes that differ to this new folder, as a case folder of ONNX with a text for an issue
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Output format of the answer about a runtime. `docs/schema/trace.json` describes the JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Form,
 }
 
 impl SearchOptions {
     /// Returns true if an option is given.
     pub(crate) fn is_given(&self) -> bool {
-        self.runtime.is_some() || self.has_reference() || self.inputs.is_some() || self.output.is_some()
+        self.runtime.is_some() || self.inputs.is_some() || self.asks_about_runtime()
+    }
+
+    /// Returns true if an option is given that needs `--runtime`.
+    pub(crate) fn asks_about_runtime(&self) -> bool {
+        self.has_reference() || self.output.is_some() || self.format != Form::Text
     }
 
     /// Returns true if the values of another runtime than the built-in executor are taken as correct.
-    pub(crate) fn has_reference(&self) -> bool {
+    fn has_reference(&self) -> bool {
         self.against != BUILTIN
     }
 }
@@ -75,11 +85,21 @@ pub(crate) fn first_inputs(
 ) -> anyhow::Result<TrialInputs> {
     let decoded = decoded(path, model)?;
     let source = InputSource::new(path, model, graph(path, &decoded)?, options, allowance)?;
-    source.trial(0)?.with_context(|| format!("{}: there are no inputs", path.display()))
+    source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))
 }
 
 /// Finds the first nodes of a model that a runtime computes differently, and prints them.
 pub(crate) fn search(path: &Path, options: &SearchOptions, allowance: Allowance) -> anyhow::Result<u8> {
+    match search_model(path, options, allowance) {
+        Err(error) if error.is::<NotAModel>() && options.format == Form::Json => {
+            print::json(&TraceReport::unreadable(model_name(path), error.to_string()))?;
+            Ok(exit::HARNESS)
+        }
+        done => done,
+    }
+}
+
+fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> anyhow::Result<u8> {
     let Some(runtime) = &options.runtime else { bail!(Usage("--runtime is missing".to_owned())) };
     if let Some(output) = &options.output {
         check_new(output)?;
@@ -91,7 +111,7 @@ pub(crate) fn search(path: &Path, options: &SearchOptions, allowance: Allowance)
     let host = started(runtime, &allowance, &stop)?;
     let other = if options.has_reference() { Some(started(&options.against, &allowance, &stop)?) } else { None };
     let source = InputSource::new(path, &bytes, graph, options, &allowance)?;
-    let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", path.display()))?;
+    let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
     for number in 1.. {
         let (name, inputs) = &trial;
         let question = TraceQuestion {
@@ -126,31 +146,45 @@ pub(crate) fn search(path: &Path, options: &SearchOptions, allowance: Allowance)
     Ok(exit::SUCCESS)
 }
 
-/// Prints the result, and writes the nodes that differ.
+/// Writes the nodes that differ, and prints the result.
 fn report(path: &Path, inputs: &str, trace: &Trace, options: &SearchOptions) -> anyhow::Result<u8> {
-    print::line(&escape::line(&format!("{}, {inputs}", path.display())))?;
-    for text in trace.text().lines() {
-        print::line(&escape::line(text))?;
+    let name = model_name(path);
+    if options.format == Form::Text {
+        print::line(&escape::line(&format!("{name}, {inputs}")))?;
+        for text in trace.text().lines() {
+            print::line(&escape::line(text))?;
+        }
     }
-    match (&trace.outcome, &options.output) {
+    let (written, hint) = match (&trace.outcome, &options.output) {
         (TraceOutcome::Found(found), Some(folder)) => {
-            let runtime = options.runtime.as_deref().unwrap_or_default();
-            // The path of an adapter's folder means nothing elsewhere, but its last part is the name of the adapter.
-            let is_path = !runtime.contains(char::is_whitespace);
-            let runtime = if is_path { runtime.rsplit('/').next().unwrap_or(runtime) } else { runtime };
-            let runtime = RuntimeOptions::plain(runtime, std::time::Duration::ZERO).as_arguments();
-            let command = format!("onnx-conformance trace model.onnx{runtime} --inputs test_data_set_0");
-            let files = found.files(trace, Some(home(path)), &command);
+            let files = found.files(trace, Some(home(path)), &command(options));
             write_folder(folder, &files, home(path))?;
-            print::line(&escape::line(&format!("wrote {}", folder.display())))?;
+            (Some(folder.display().to_string()), format!("wrote {}", folder.display()))
         }
         (TraceOutcome::Found(_), None) => {
-            print::line("-o DIR writes the nodes with these values as a case folder, with a text for an issue")?;
+            (None, "-o DIR writes the nodes with these values as a case folder, with a text for an issue".to_owned())
         }
-        (_, Some(_)) => print::line("nothing was written: there are no nodes to write")?,
-        (_, None) => {}
+        (_, Some(_)) => (None, "nothing was written: there are no nodes to write".to_owned()),
+        (_, None) => (None, String::new()),
+    };
+    if options.format == Form::Json {
+        let mut report = TraceReport::new(name, inputs.to_owned(), trace);
+        report.written = written;
+        print::json(&report)?;
+    } else if !hint.is_empty() {
+        print::line(&escape::line(&hint))?;
     }
     Ok(if trace.is_same() { exit::SUCCESS } else { exit::REGRESSION })
+}
+
+/// Returns the command that shows the difference again in the written folder.
+fn command(options: &SearchOptions) -> String {
+    let runtime = options.runtime.as_deref().unwrap_or_default();
+    // The path of an adapter's folder means nothing elsewhere, but its last part is the name of the adapter.
+    let is_path = !runtime.contains(char::is_whitespace);
+    let runtime = if is_path { runtime.rsplit('/').next().unwrap_or(runtime) } else { runtime };
+    let runtime = RuntimeOptions::plain(runtime, std::time::Duration::ZERO).as_arguments();
+    format!("onnx-conformance trace model.onnx{runtime} --inputs test_data_set_0")
 }
 
 /// Starts a runtime.
@@ -160,11 +194,12 @@ fn started(runtime: &str, allowance: &Allowance, stop: &Stop) -> anyhow::Result<
 }
 
 fn decoded(path: &Path, bytes: &Bytes) -> anyhow::Result<ModelProto> {
-    decode::model(bytes.clone()).map_err(|error| anyhow!("{} is not a model: {error}", path.display()))
+    let decoded = decode::model(bytes.clone());
+    decoded.map_err(|error| NotAModel(format!("{} is not a model: {error}", model_name(path))).into())
 }
 
 fn graph<'a>(path: &Path, model: &'a ModelProto) -> anyhow::Result<&'a GraphProto> {
-    model.graph.as_ref().with_context(|| format!("{}: the model has no graph", path.display()))
+    model.graph.as_ref().with_context(|| format!("{}: the model has no graph", model_name(path)))
 }
 
 /// Returns the inferred types of the values of the main graph.
@@ -182,7 +217,7 @@ fn inferred_types(bytes: &Bytes, allowance: &Allowance) -> BTreeMap<String, Valu
 
 /// Adds the file, the inputs and the way out to an error.
 fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance, is_given: bool) -> anyhow::Error {
-    let name = path.display();
+    let name = model_name(path);
     match error {
         TraceError::Late | TraceError::Memory(_) => allowance.limit_error(&format!("{name} was not traced ({error})")),
         TraceError::NotLoaded(_) => anyhow!("{name}: {error}; --against compares with another runtime"),
@@ -243,10 +278,10 @@ impl<'a> InputSource<'a> {
         if !is_generated || (number > 0 && self.plan.wanted().is_empty()) {
             return Ok(None);
         }
-        let inputs: Vec<Named> = self
-            .plan
-            .inputs(self.way, number, &self.allowance.limits())
-            .map_err(|error| anyhow!("{error}; provide inputs with --inputs"))?;
-        Ok(Some((format!("generated input {number}"), inputs)))
+        let generated = generated_trial(&self.plan, self.way, number, &self.allowance.limits());
+        generated.map(Some).map_err(|failure| match failure {
+            RunFailure::Limit(why) => self.allowance.limit_error(&why),
+            RunFailure::Model(why) | RunFailure::Never(why) => anyhow!("{why}; provide inputs with --inputs"),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of invalid command lines.
+//! Errors of invalid command lines, and of files that are not what a command reads.
 
 use onnx_conformance_cases::case::Variant;
 
@@ -6,6 +6,11 @@ use onnx_conformance_cases::case::Variant;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
+
+/// A file without a model.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotAModel(pub(crate) String);
 
 /// Arguments that select no case.
 #[derive(Debug, thiserror::Error)]

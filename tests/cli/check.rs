@@ -23,7 +23,12 @@ fn report(arguments: &[&str], code: i32) -> Value {
 }
 
 pub(crate) fn validate(report: &Value) {
-    let schema = fs::read_to_string("docs/schema/check.json").unwrap();
+    validate_as("check", report);
+}
+
+/// Validates the JSON of a command against its schema.
+pub(crate) fn validate_as(command: &str, report: &Value) {
+    let schema = fs::read_to_string(format!("docs/schema/{command}.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let errors: Vec<String> = validator.iter_errors(report).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?} in {report:#}");

@@ -8,6 +8,7 @@ use onnx_conformance_reference::proto::{Message as _, decode};
 use onnx_conformance_reference::spec::Specs;
 use serde_json::{Value, json};
 
+use crate::check::validate_as;
 use crate::program::call;
 
 const SUM: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
@@ -47,12 +48,11 @@ fn a_model_is_converted_proved_and_written() {
 fn the_json_says_how_a_conversion_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
-    let schema = fs::read_to_string("docs/schema/convert.json").unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let json = |code: i32, more: &[&str]| {
         let called = call(&[&["convert", text(&model), "--format", "json"], more].concat()).expect(code, "\"status\"");
         let value: Value = serde_json::from_str(&called.out).unwrap();
-        assert!(validator.is_valid(&value) && called.err.is_empty(), "{value:#} {}", called.err);
+        validate_as("convert", &value);
+        assert!(called.err.is_empty(), "{value:#} {}", called.err);
         assert!(called.out.starts_with("{\n  \"format\": 1,"), "{}", called.out);
         value
     };

@@ -6,9 +6,9 @@ use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::onnx::type_proto;
 use onnx_conformance::reference::proto::{Message as _, ModelProto, ValueInfoProto, decode};
 
-use crate::check::validate;
+use crate::check::{validate, validate_as};
 use crate::models::Folder;
-use crate::program::{call, command, finish};
+use crate::program::{call, call_with_input, command, finish};
 
 const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
 
@@ -180,10 +180,7 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     assert!(told.out.contains("`trace MODEL --runtime NAME`"), "{}", told.out);
     let runtime = shell(&folder, "kill -9 $$");
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "shell 1: wrong somewhere (tried): ");
-    // Always a single float, whatever was requested.
-    let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
-  printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
-    let runtime = shell(&folder, one);
+    let runtime = shell(&folder, ONE_FLOAT);
     call(&["check", "--probe", "--runtime", &runtime, &model])
         .expect(1, "shell 1: wrong somewhere (tried): output 'y': ");
     let no_rank = TWO.replace("float[N, 3] x", "float[] x");
@@ -207,10 +204,7 @@ fn a_trace_of_a_model_finds_the_first_node_that_differs() {
     let values = call(&["trace", &model]).expect(0, "h = MatMul(x, w)");
     assert!(values.out.contains("two.onnx, generated input 0"), "{}", values.out);
 
-    // Always a single float, whatever was requested.
-    let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
-  printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
-    let runtime = shell(&folder, one);
+    let runtime = shell(&folder, ONE_FLOAT);
     let out = folder.file("out/case");
     let told = call(&["trace", &model, "--runtime", &runtime, "-o", &out])
         .expect(1, "first difference: node 'product' (MatMul-13): output 'h': ");
@@ -232,13 +226,57 @@ fn a_trace_of_a_model_finds_the_first_node_that_differs() {
     call(&["trace", &model, "--runtime", &runtime]).expect(1, "no node is to blame: ");
 }
 
+#[cfg(unix)]
+#[test]
+fn the_json_of_a_trace_says_which_node_differs() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    let json = |runtime: &str, code: i32, more: &[&str]| {
+        let arguments = [&["trace", "--format", "json", "--runtime", runtime], more].concat();
+        let called = call(&arguments).expect(code, "\"status\"");
+        let value: serde_json::Value = serde_json::from_str(&called.out).unwrap();
+        validate_as("trace", &value);
+        assert!(called.out.starts_with("{\n  \"format\": 1,"), "{}", called.out);
+        value
+    };
+    let same = json("builtin", 0, &[&model]);
+    assert_eq!((&same["status"], &same["nodes"], &same["difference"]), (&"same".into(), &2.into(), &().into()));
+    assert_eq!((&same["inputs"], &same["reference"]), (&"3 sets of inputs".into(), &"the built-in executor".into()));
+
+    let zeros = shell(&folder, ONE_FLOAT);
+    let out = folder.file("case");
+    let found = json(&zeros, 1, &[&model, "-o", &out]);
+    let difference = &found["difference"];
+    assert_eq!(
+        (&found["status"], &found["runtime"], &found["written"]),
+        (&"found".into(), &"shell 1".into(), &out.into())
+    );
+    assert_eq!(
+        (&difference["fault"], &difference["nodes"][0]["operator"]),
+        (&"node".into(), &"ai.onnx/MatMul-13".into())
+    );
+    let (read, actual) = (&difference["inputs"][0], &difference["actual"][0]);
+    assert_eq!((&read["name"], &read["shape"][1], &read["type"]), (&"x".into(), &3.into(), &"tensor(float)".into()));
+    assert_eq!((&actual["name"], &actual["text"]), (&"h".into(), &"tensor(float)[1] [0.0]".into()));
+
+    let refuses = r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#;
+    let every = json(&shell(&folder, refuses), 1, &[&model]);
+    assert_eq!((&every["status"], &every["whole"]), (&"every-model".into(), &"not today".into()));
+    let unreadable = json("builtin", 4, &[&folder.write("text.onnx", "text")]);
+    assert!(unreadable["status"] == "unreadable" && unreadable["summary"].as_str().unwrap().contains("is not a model"));
+    let piped = ["trace", "-", "--runtime", "builtin", "--format", "json"];
+    let piped = call_with_input(&piped, fs::read(&model).unwrap()).expect(0, "");
+    let piped: serde_json::Value = serde_json::from_str(&piped.out).unwrap();
+    assert_eq!((&piped["status"], &piped["file"]), (&"same".into(), &"<stdin>".into()));
+}
+
 #[test]
 fn what_cannot_be_traced_has_a_reason() {
     let folder = Folder::new();
     let model = written(&folder, "two.onnx", TWO);
     let case = "ai.onnx/Relu-14/known_values/T=float";
     call(&["trace", case, "--runtime", "builtin"]).expect(64, "need a model file");
-    call(&["trace", &model, "-o", &folder.file("out")]).expect(64, "-o and --against need --runtime");
+    call(&["trace", &model, "-o", &folder.file("out")]).expect(64, "-o, --against and --format need --runtime");
     call(&["trace", &model, "--body"]).expect(64, "--body, --suite and --specs are about cases");
     call(&["trace", &folder.file("none.onnx"), "--runtime", "builtin"]).expect(4, "none.onnx");
     call(&["trace", &folder.write("text.onnx", "text"), "--runtime", "builtin"]).expect(4, "text.onnx is not a model");
@@ -255,6 +293,11 @@ fn what_cannot_be_traced_has_a_reason() {
     let endless = written(&folder, "endless.onnx", endless);
     call(&["trace", &endless, "--runtime", "builtin", "--timeout", "1"]).expect(4, "the time limit of 1 s is exceeded");
 }
+
+/// Command of an adapter that always writes a single float, whatever was requested.
+#[cfg(unix)]
+const ONE_FLOAT: &str = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
+  printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
 
 /// A program in somebody else's folder runs only if its path is named.
 #[cfg(unix)]

@@ -27,10 +27,10 @@ pub(crate) fn call<T: AsRef<OsStr>>(arguments: &[T]) -> Called {
     finish(command(arguments))
 }
 
-/// Calls the program with text on standard input.
-pub(crate) fn call_with_input<T: AsRef<OsStr>>(arguments: &[T], input: &str) -> Called {
+/// Calls the program with bytes on standard input.
+pub(crate) fn call_with_input<T: AsRef<OsStr>>(arguments: &[T], input: impl AsRef<[u8]>) -> Called {
     let file = tempfile::tempfile().unwrap();
-    (&file).write_all(input.as_bytes()).unwrap();
+    (&file).write_all(input.as_ref()).unwrap();
     (&file).rewind().unwrap();
     let mut command = command(arguments);
     command.stdin(file);

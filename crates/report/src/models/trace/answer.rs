@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::{FolderData, Named, external_locations};
+use onnx_conformance_check::finding::NodePlace;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode, encode};
@@ -30,7 +31,7 @@ pub struct Trace {
     /// Number of runs on the runtime and on the reference.
     pub runs: [usize; 2],
     /// The nodes whose outputs are random.
-    pub random: Vec<String>,
+    pub random: Vec<NodePlace>,
     /// The outcome.
     pub outcome: TraceOutcome,
 }
@@ -76,10 +77,8 @@ pub enum Fault {
 pub struct Traced {
     /// The cause.
     pub fault: Fault,
-    /// Positions of the nodes.
-    pub nodes: Vec<usize>,
-    /// The nodes as findings name them.
-    pub places: Vec<String>,
+    /// The nodes.
+    pub places: Vec<NodePlace>,
     /// The end of the whole model.
     pub whole: String,
     /// The difference of these nodes.
@@ -108,23 +107,17 @@ impl Trace {
     pub fn text(&self) -> String {
         let mut text = format!("{} against {}, {}\n", self.runtime, self.reference, counted(self.nodes, "node"));
         match &self.outcome {
-            TraceOutcome::Same { outputs } => {
-                let _ = writeln!(text, "the same: {} within the bounds", counted(*outputs, "output"));
-            }
-            TraceOutcome::EveryModel { message } => {
-                let _ = writeln!(text, "the model does not load: {message}");
-                text.push_str(
-                    "no node is to blame: a model with the same opsets and IR version that only copies its input fails, too; \
-                     `convert --opset` or `convert --ir` writes other versions\n",
-                );
-            }
-            TraceOutcome::OnlyWhole { message } => {
-                let _ = writeln!(text, "the model: {message}");
-                text.push_str(
-                    "no part of it shows this: the same nodes in a new file agree, so it depends on what only the file has, such \
-                     as value_info, names and metadata, or it changes from run to run\n",
-                );
-            }
+            TraceOutcome::Same { .. } | TraceOutcome::EveryModel { .. } => {}
+            TraceOutcome::OnlyWhole { message } => drop(writeln!(text, "the model: {message}")),
+            TraceOutcome::Found(found) => drop(writeln!(text, "the model: {}", found.whole)),
+        }
+        let _ = writeln!(text, "{}", self.summary());
+        match &self.outcome {
+            TraceOutcome::Same { .. } | TraceOutcome::OnlyWhole { .. } => {}
+            TraceOutcome::EveryModel { .. } => text.push_str(
+                "no node is to blame: a model with the same opsets and IR version that only copies its input fails, too; \
+                 `convert --opset` or `convert --ir` writes other versions\n",
+            ),
             TraceOutcome::Found(found) => found.push_text(&mut text),
         }
         if !self.random.is_empty() {
@@ -141,6 +134,23 @@ impl Trace {
         text
     }
 
+    /// Describes the outcome in one line.
+    pub(super) fn summary(&self) -> String {
+        match &self.outcome {
+            TraceOutcome::Same { outputs } => format!("the same: {} within the bounds", counted(*outputs, "output")),
+            TraceOutcome::EveryModel { message } => format!("the model does not load: {message}"),
+            TraceOutcome::OnlyWhole { .. } => {
+                "no part of it shows this: the same nodes in a new file agree, so it depends on what only the file has, such as \
+                 value_info, names and metadata, or it changes from run to run"
+                    .to_owned()
+            }
+            TraceOutcome::Found(found) => match found.places.as_slice() {
+                [only] => format!("first difference: {only}: {}", found.shown),
+                places => format!("first difference: {} together: {}", counted(places.len(), "node"), found.shown),
+            },
+        }
+    }
+
     /// Returns true if nothing differs.
     pub fn is_same(&self) -> bool {
         matches!(self.outcome, TraceOutcome::Same { .. })
@@ -149,11 +159,6 @@ impl Trace {
 
 impl Traced {
     fn push_text(&self, text: &mut String) {
-        let _ = writeln!(text, "the model: {}", self.whole);
-        let _ = match self.places.as_slice() {
-            [only] => writeln!(text, "first difference: {only}: {}", self.shown),
-            places => writeln!(text, "first difference: {} together: {}", counted(places.len(), "node"), self.shown),
-        };
         if self.places.len() > 1 {
             for place in listed(&self.places) {
                 let _ = writeln!(text, "  {place}");
@@ -172,7 +177,7 @@ impl Traced {
     }
 
     /// Describes the cause.
-    fn cause(&self) -> String {
+    pub(super) fn cause(&self) -> String {
         match self.fault {
             Fault::Node => "the node alone shows it, given the expected inputs: the fault is the node's".to_owned(),
             Fault::Grows { nodes } => format!(
@@ -216,7 +221,7 @@ impl Traced {
     /// Writes a report for the maintainers of the runtime.
     fn issue(&self, trace: &Trace, command: &str) -> String {
         let what = match (self.places.as_slice(), self.fault) {
-            ([only], _) => only.clone(),
+            ([only], _) => only.to_string(),
             (places, _) => format!("{} in a row", counted(places.len(), "node")),
         };
         let mut text = format!("# {}: {what}\n\n{}\n\n", trace.runtime, self.shown);
@@ -260,8 +265,8 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// Returns the first of a list, and the number of the others.
-fn listed(all: &[String]) -> Vec<String> {
-    let mut first: Vec<String> = all.iter().take(MAX_LISTED).cloned().collect();
+fn listed(all: &[NodePlace]) -> Vec<String> {
+    let mut first: Vec<String> = all.iter().take(MAX_LISTED).map(NodePlace::to_string).collect();
     first.extend(all.len().checked_sub(MAX_LISTED + 1).map(|more| format!("and {} more", more + 1)));
     first
 }

@@ -129,15 +129,15 @@ impl<'a> DividedModel<'a> {
         self.model.functions.iter().find(is_called)
     }
 
-    /// Returns the place of a node as findings name it.
-    pub(super) fn place(&self, position: usize) -> String {
-        let Some(node) = self.node(position) else { return format!("node {position}") };
+    /// Returns the place of a node.
+    pub(super) fn place(&self, position: usize) -> Option<NodePlace> {
+        let node = self.node(position)?;
         let operator = self.spec(node).map_or_else(
             || format!("{}/{}", canonical_domain(node.domain()), node.op_type()),
             |spec| spec.version.qualified(),
         );
         let output = node.output.iter().find(|name| !name.is_empty()).cloned().unwrap_or_default();
-        NodePlace { index: position, name: node.name().to_owned(), operator, output }.to_string()
+        Some(NodePlace { index: position, name: node.name().to_owned(), operator, output })
     }
 
     /// Returns true if the outputs of a node are random. A condition that is not known before the run counts as met.

@@ -5,6 +5,7 @@ mod answer;
 mod divided;
 mod error;
 mod reference;
+mod report;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod whole;
 pub use answer::{CaseFiles, Fault, Trace, TraceOutcome, Traced};
 pub use error::TraceError;
 pub use reference::Reference;
+pub use report::TraceReport;
 pub use search::{TraceQuestion, trace_model};
 pub(super) use whole::try_model;
 pub use whole::{TriedModel, TriedResult};

@@ -125,7 +125,7 @@ pub fn trace_model(question: &TraceQuestion<'_>) -> Result<Trace, TraceError> {
     let inputs = question.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     search.points.insert(0, inputs);
     let outcome = search.outcome(&model)?;
-    let random: Vec<String> = divided.random().iter().map(|at| divided.place(*at)).collect();
+    let random = divided.random().iter().filter_map(|at| divided.place(*at)).collect();
     let declaration = question.runtime.declaration();
     Ok(Trace {
         runtime: format!("{} {}", declaration.name, declaration.version),
@@ -504,8 +504,7 @@ impl Search<'_> {
         };
         TraceOutcome::Found(Box::new(Traced {
             fault,
-            nodes: part.nodes.clone(),
-            places: part.nodes.iter().map(|at| self.divided.place(*at)).collect(),
+            places: part.nodes.iter().filter_map(|at| self.divided.place(*at)).collect(),
             whole: self.whole_text.clone(),
             shown,
             expected: named(part.expected.clone()),
