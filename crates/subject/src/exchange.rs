@@ -16,10 +16,12 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::exchange_folder::{Contents, ExchangeFolder};
+use crate::contents::Contents;
+use crate::exchange_folder::ExchangeFolder;
 use crate::files::read_file;
 use crate::message::{Command, Problem, ValueFile};
 use crate::platform::open_plain;
+use crate::shared_data::SharedData;
 use crate::{Output, Request};
 
 /// Constant part of the size limit of an output file, in bytes.
@@ -46,6 +48,8 @@ pub(super) struct RequestFiles {
     outputs: Vec<(Output, PathBuf)>,
     /// The initial contents of the folder.
     given: Contents,
+    /// The copied data, with the model next to it.
+    data: Option<Arc<SharedData>>,
     is_removed: bool,
 }
 
@@ -60,24 +64,26 @@ impl RequestFiles {
         let home = exchange.begin(&name)?;
         let outputs = outputs(&home, request.outputs);
         let (exchange, given) = (Arc::clone(exchange), Contents::default());
-        let mut files = RequestFiles { exchange, seq, name, home, outputs, given, is_removed: false };
+        let mut files = RequestFiles { exchange, seq, name, home, outputs, given, data: None, is_removed: false };
         fs::create_dir(files.home.join("out"))?;
         for (number, input) in request.inputs.iter().enumerate() {
             write_new(&files.input(number), &encode::value(&input.value, &input.name))?;
         }
-        let command = files.command(seq, request)?;
+        let model = files.write_model(request)?;
+        let command = files.command(seq, request, &model)?;
         files.given = files.exchange.given(&files.name)?;
         Ok((files, command))
     }
 
     /// Returns the number of bytes that the adapter has added.
     pub(super) fn added(&self) -> Result<u64, Problem> {
-        self.exchange.added(&self.name, &self.given)
+        self.exchange.added(&self.name, &self.given, self.data.as_deref())
     }
 
     /// Removes the folder. Files that cannot be removed while the adapter runs are removed after its end.
     pub(super) fn remove(&mut self) -> Result<(), Problem> {
-        let removed = self.exchange.end(&self.name, Instant::now() + REMOVAL_TIMEOUT);
+        let model = self.data.take().map_or(Ok(()), |data| data.remove_model(&self.model_name()));
+        let removed = self.exchange.end(&self.name, Instant::now() + REMOVAL_TIMEOUT).and(model);
         self.is_removed = removed.is_ok();
         removed.map_err(|error| {
             let rule = format!("the folder of the request cannot be removed: {error}");
@@ -86,7 +92,7 @@ impl RequestFiles {
     }
 
     /// Makes the message of the request.
-    fn command(&self, seq: u64, request: &Request<'_>) -> io::Result<Command> {
+    fn command(&self, seq: u64, request: &Request<'_>, model: &Path) -> io::Result<Command> {
         let file = |name: &str, value_type: &ValueType, path: &Path| {
             let (name, value_type) = (name.to_owned(), value_type.to_string());
             Ok::<_, io::Error>(ValueFile { name, value_type, path: text(path)? })
@@ -96,7 +102,7 @@ impl RequestFiles {
         let outputs = self.outputs.iter().map(|(output, path)| file(&output.name, &output.value_type, path));
         Ok(Command::Run {
             seq,
-            model: text(&self.model(request)?)?,
+            model: text(model)?,
             inputs: inputs.collect::<Result<_, _>>()?,
             outputs: outputs.collect::<Result<_, _>>()?,
         })
@@ -106,18 +112,25 @@ impl RequestFiles {
         self.home.join(format!("input_{number}.pb"))
     }
 
-    /// Returns the model's file. If the model has external data, it is the original file, unless its contents differ.
-    fn model(&self, request: &Request<'_>) -> io::Result<PathBuf> {
+    /// Writes the model. If it has external data, the original file is used, or a new one next to a copy of the data if its contents
+    /// differ.
+    fn write_model(&mut self, request: &Request<'_>) -> io::Result<PathBuf> {
         if let Some(folder) = request.folder {
             let original = folder.join("model.onnx");
             if read_file(&original, request.model.len() as u64).is_ok_and(|bytes| bytes == *request.model) {
                 return original.canonicalize();
             }
-            copy_data(folder, &self.home)?;
+            let name = self.model_name();
+            let data = self.data.insert(self.exchange.data(folder)?);
+            return data.write_model(&name, request.model);
         }
         let path = self.home.join("model.onnx");
         write_new(&path, request.model)?;
         Ok(path)
+    }
+
+    fn model_name(&self) -> String {
+        format!("{}.onnx", self.name)
     }
 
     /// Reads the requested outputs.
@@ -163,29 +176,6 @@ fn text(path: &Path) -> io::Result<String> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Lists the entries of a test folder besides the model and its data sets.
-fn data(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
-    let is_data = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        name != "model.onnx" && !name.to_string_lossy().starts_with("test_data_set_")
-    };
-    fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).filter(is_data)
-}
-
-/// Copies the files and folders next to a model. Links are not copied: a copy of their targets would differ.
-fn copy_data(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in data(from) {
-        let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-        if kind.is_dir() {
-            fs::create_dir(&target)?;
-            copy_data(&source, &target)?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn problem(rule: String, fix: &str) -> Problem {

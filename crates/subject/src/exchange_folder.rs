@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::contents::{Bounds, Contents};
 use crate::message::Problem;
-use crate::platform::{bytes_of, memory_folder};
+use crate::platform::memory_folder;
 use crate::run_folder::{RunFolder, remove};
+use crate::shared_data::SharedData;
 
 /// Space in bytes that a worker's files may need.
 const SPACE_PER_WORKER: u64 = 1 << 30;
@@ -20,16 +22,12 @@ const MAX_ADDED_ENTRIES: u64 = 10_000;
 /// Deepest nesting of folders there.
 const MAX_DEPTH: usize = 64;
 
-/// Bytes counted for an entry besides its contents, for the metadata that the system keeps in memory.
-const BYTES_PER_ENTRY: u64 = 1 << 10;
-
-/// Remedy for too many files in a folder.
-const FIX: &str = "write each output to its `path`, and nothing else";
-
 /// The folder of a run, and the names of the request folders in it.
 pub(super) struct ExchangeFolder {
     folder: RunFolder,
     requests: Mutex<BTreeSet<String>>,
+    /// The copy of external data that the last request with some has used.
+    data: Mutex<Option<Arc<SharedData>>>,
 }
 
 impl ExchangeFolder {
@@ -41,7 +39,7 @@ impl ExchangeFolder {
             Some(Ok(folder)) => folder,
             _ => RunFolder::new_in(&std::env::temp_dir())?,
         };
-        Ok(ExchangeFolder { folder, requests: Mutex::default() })
+        Ok(ExchangeFolder { folder, requests: Mutex::default(), data: Mutex::default() })
     }
 
     /// Returns the path of the folder.
@@ -67,22 +65,33 @@ impl ExchangeFolder {
         self.strays().try_for_each(|path| remove(&path, until)).and(removed)
     }
 
-    /// Measures the contents of a request's folder before the adapter starts.
-    pub(super) fn given(&self, request: &str) -> io::Result<Contents> {
-        let all = Bounds { entries: u64::MAX, depth: usize::MAX };
-        let mut given = Contents::default();
-        given.add(self.path().join(request), all).map_err(|problem| io::Error::other(problem.rule))?;
-        Ok(given)
+    /// Returns a copy of the data beside a model. A request in the same folder as the last one gets the same copy.
+    pub(super) fn data(&self, source: &Path) -> io::Result<Arc<SharedData>> {
+        let mut last = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(data) = last.as_ref().filter(|data| data.is_current(source)) {
+            return Ok(Arc::clone(data));
+        }
+        // The space of the last copy is free before the next one needs some.
+        *last = None;
+        let data = Arc::new(SharedData::copy(source)?);
+        *last = Some(Arc::clone(&data));
+        Ok(data)
     }
 
-    /// Returns the number of bytes added to the folder of a request and outside the folders of all requests.
-    pub(super) fn added(&self, request: &str, given: &Contents) -> Result<u64, Problem> {
+    /// Measures the contents of a request's folder before the adapter starts.
+    pub(super) fn given(&self, request: &str) -> io::Result<Contents> {
+        Contents::of(&self.path().join(request))
+    }
+
+    /// Returns the number of bytes added to the folder of a request, to the copied data, and outside the folders of all requests.
+    pub(super) fn added(&self, request: &str, given: &Contents, data: Option<&SharedData>) -> Result<u64, Problem> {
         let bounds = Bounds { entries: given.entries + MAX_ADDED_ENTRIES, depth: given.depth.max(MAX_DEPTH) };
         let mut contents = Contents::default();
         for path in self.strays().chain([self.path().join(request)]) {
             contents.add(path, bounds)?;
         }
-        Ok(contents.bytes.saturating_sub(given.bytes))
+        let beside = data.map_or(Ok(0), |data| data.added(MAX_ADDED_ENTRIES, MAX_DEPTH))?;
+        Ok(contents.bytes.saturating_sub(given.bytes).saturating_add(beside))
     }
 
     /// Removes the folder at the end of a run.
@@ -102,65 +111,6 @@ impl ExchangeFolder {
     }
 }
 
-/// Amount of data in a folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Contents {
-    /// The bytes on disk, fewer than the file sizes if files are sparse.
-    bytes: u64,
-    /// The number of files, folders and other entries.
-    entries: u64,
-    /// The depth of nested folders.
-    depth: usize,
-}
-
-/// Limits on the contents of a folder.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    entries: u64,
-    depth: usize,
-}
-
-impl Contents {
-    /// Adds a folder and its contents. Entries that disappear meanwhile are ignored.
-    fn add(&mut self, path: PathBuf, bounds: Bounds) -> Result<(), Problem> {
-        let mut open = vec![(path, 0)];
-        while let Some((path, depth)) = open.pop() {
-            let found = match fs::symlink_metadata(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                found => found.map_err(|error| unreadable(&path, &error))?,
-            };
-            self.bytes = self.bytes.saturating_add(bytes_of(&found)).saturating_add(BYTES_PER_ENTRY);
-            if !found.is_dir() {
-                continue;
-            }
-            self.depth = self.depth.max(depth);
-            if depth > bounds.depth {
-                let rule = format!("folders in the folder of the request are nested more than {} deep", bounds.depth);
-                return Err(Problem::new(&[], rule, FIX));
-            }
-            let entries = match fs::read_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                entries => entries.map_err(|error| unreadable(&path, &error))?,
-            };
-            for entry in entries.filter_map(Result::ok) {
-                self.entries += 1;
-                if self.entries > bounds.entries {
-                    let rule = format!("the folder of the request has more than {} files and folders", bounds.entries);
-                    return Err(Problem::new(&[], rule, FIX));
-                }
-                open.push((entry.path(), depth + 1));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Creates the error for a folder that an adapter has made unreadable.
-fn unreadable(path: &Path, error: &io::Error) -> Problem {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Problem::new(&[], format!("{name} in the folder of the request cannot be read: {error}"), FIX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,12 +122,12 @@ mod tests {
         let folder = exchange.begin("1").unwrap();
         let other = exchange.begin("2").unwrap();
         let given = exchange.given("1").unwrap();
-        assert_eq!(exchange.added("1", &given), Ok(0));
+        assert_eq!(exchange.added("1", &given, None), Ok(0));
         fs::write(folder.join("a"), vec![1; 100_000]).unwrap();
         fs::write(other.join("a"), vec![1; 1_000_000]).unwrap();
         fs::create_dir(exchange.path().join("stray")).unwrap();
         fs::write(exchange.path().join("stray/a"), vec![1; 100_000]).unwrap();
-        let added = exchange.added("1", &given).unwrap();
+        let added = exchange.added("1", &given, None).unwrap();
         assert!((200_000..400_000).contains(&added), "{added}");
         exchange.end("1", Instant::now() + Duration::from_mins(1)).unwrap();
         assert!(!folder.exists() && !exchange.path().join("stray").exists() && other.join("a").exists());
@@ -188,14 +138,14 @@ mod tests {
         let exchange = ExchangeFolder::new(1).unwrap();
         let folder = exchange.begin("1").unwrap();
         let given = exchange.given("1").unwrap();
-        let rule = |given: &Contents| exchange.added("1", given).unwrap_err().rule;
+        let rule = |given: &Contents| exchange.added("1", given, None).unwrap_err().rule;
         fs::File::create(folder.join("a")).unwrap().set_len(1 << 40).unwrap();
-        assert!(exchange.added("1", &given).unwrap() < 100_000 || cfg!(not(unix)));
+        assert!(exchange.added("1", &given, None).unwrap() < 100_000 || cfg!(not(unix)));
         let deep = folder.join("b/".repeat(MAX_DEPTH + 1));
         fs::create_dir_all(&deep).unwrap();
         assert_eq!(rule(&given), "folders in the folder of the request are nested more than 64 deep");
         let given = exchange.given("1").unwrap();
-        assert!(exchange.added("1", &given).is_ok());
+        assert!(exchange.added("1", &given, None).is_ok());
         for number in 0..=MAX_ADDED_ENTRIES {
             fs::write(deep.join(number.to_string()), "").unwrap();
         }

@@ -29,6 +29,7 @@ mod accepted;
 pub mod adapter;
 mod adapters;
 mod builtin;
+mod contents;
 mod declaration;
 mod exchange;
 mod exchange_folder;
@@ -50,6 +51,7 @@ pub mod run_folder;
 #[cfg(test)]
 mod schemas;
 mod serve;
+mod shared_data;
 mod stderr;
 mod stop;
 mod subprocess;
