@@ -80,6 +80,8 @@ pub mod shell;
 pub mod smoke;
 #[doc(hidden)]
 pub mod whole_file;
+#[doc(hidden)]
+pub mod whole_folder;
 
 pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_reference as reference;

@@ -169,10 +169,11 @@ pub fn lock_folder(path: &Path) -> Option<File> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn names(folder: &Path) -> Vec<String> {
+    /// Returns the sorted names of the entries of a folder.
+    pub(crate) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
