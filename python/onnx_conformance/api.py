@@ -108,7 +108,7 @@ def convert(
     """Converts a model to another opset, IR version or release of ONNX, and verifies it by running both models.
 
     `output` is a file to write; a model with external data needs one in its folder. `verify` is the number of generated inputs,
-    and `inputs` a folder with further ones. The other arguments are those of `check`; `options` are further options of
+    and `inputs` a `.npz` file or a folder with further ones. The other arguments are those of `check`; `options` are further options of
     `onnx-conformance convert`.
 
     Raises `NotConvertedError` if some place cannot be converted, with the reasons, and `NotAModelError` if there is no model.
@@ -143,8 +143,8 @@ def trace(
 ) -> Trace:
     """Finds the first nodes of a model that a runtime computes differently from the built-in executor, or from `against`.
 
-    `runtime` and `against` are the name of an adapter, such as `onnxruntime`, or its command line. `inputs` has inputs of the
-    model; without it they are generated. `output` is a new folder for the nodes that differ, as a case folder of ONNX with a text
+    `runtime` and `against` are the name of an adapter, such as `onnxruntime`, or its command line; `against="@13"` is the model
+    itself at opset 13. `inputs` is a `.npz` file or a folder with inputs of the model; without it they are generated. `output` is a new folder for the nodes that differ, as a case folder of ONNX with a text
     for an issue. The other arguments are those of `check`; `options` are further options of `onnx-conformance trace`.
 
     Raises `NotAModelError` if there is no model. A difference is no exception: the trace has it.

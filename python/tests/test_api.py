@@ -181,6 +181,7 @@ def test_a_trace_names_the_node_that_differs(tmp_path: Path, model: Path) -> Non
     assert "actual y = tensor(float)[1] [0.0]" in str(found)
     again = trace(tmp_path / "case" / "model.onnx", "builtin", inputs=tmp_path / "case" / "test_data_set_0")
     assert again.is_same and again.inputs.endswith("test_data_set_0")
+    assert trace(RELU, "builtin", against="@12").reference.endswith(" at opset 12")
     assert trace(model, "builtin", against=f"{sys.executable} {adapter}").reference == "zero 1"
 
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use onnx_conformance_cases::case::{MAX_BINARY, read_file};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_harness::escape::line;
@@ -17,15 +18,18 @@ use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::{Measurement, Measurements};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_report::json_format::versioned_json;
 use onnx_conformance_report::model_reports::{markdown_report, opsets_text, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    CheckQuestions, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, examine, model_files, opset_histogram,
+    CheckQuestions, InputPlan, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, TrialInputs, examine,
+    is_stdin, model_files, opset_histogram,
 };
 use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
 
 use crate::cli::fixed_model::{Wanted, write_edited};
+use crate::cli::input_files::input_sets;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::RuntimeOptions;
 use crate::cli::target::TargetOptions;
@@ -51,6 +55,10 @@ pub(crate) struct Arguments {
     /// models. --runtime is then the name or command line of an adapter, as for `run`
     #[arg(long, requires = "runtime")]
     probe: bool,
+
+    /// Inputs for the run of the whole model instead of generated ones: a .npz file, or a folder with x.npy or `input_0.pb` and so on
+    #[arg(long, value_name = "FILE|DIR", requires = "probe")]
+    inputs: Option<PathBuf>,
 
     /// Write nodes as separate models to this folder: nodes that are not known to run on the runtime, nodes with
     /// findings, or the nodes of --node
@@ -159,7 +167,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         };
         files = vec![arguments.edit(model, output, &stop)?];
     }
-    let questions = arguments.questions(&stop, files.len())?;
+    let questions = arguments.questions(&stop, &files)?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
@@ -216,7 +224,12 @@ fn check_saved(reports: &[ModelReport], names: &[String]) -> anyhow::Result<()> 
 }
 
 /// Starts the named runtimes, each with the measurement of its version, or else of the newest measured version.
-fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<RuntimeProbe>> {
+fn started(
+    names: &[String],
+    inputs: &Arc<[TrialInputs]>,
+    timeout: u32,
+    stop: &Stop,
+) -> anyhow::Result<Vec<RuntimeProbe>> {
     let all = Measurements::embedded();
     let start = |name: &String| {
         if name == "all" {
@@ -237,7 +250,7 @@ fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<Ru
         }
         let of_version = all.get(&declaration.name, &declaration.version)?;
         let measurement = if of_version.is_some() { of_version } else { all.newest(&declaration.name)? };
-        Ok(RuntimeProbe { host: Arc::from(host), measurement })
+        Ok(RuntimeProbe { host: Arc::from(host), measurement, inputs: Arc::clone(inputs) })
     };
     names.iter().map(start).collect()
 }
@@ -322,18 +335,33 @@ impl Arguments {
     }
 
     /// Returns the questions about the models.
-    fn questions(&self, stop: &Stop, models: usize) -> anyhow::Result<CheckQuestions> {
+    fn questions(&self, stop: &Stop, models: &[PathBuf]) -> anyhow::Result<CheckQuestions> {
         let mut questions = self.target.questions()?;
         if self.probe {
-            questions.probes = started(&self.runtime, self.timeout, stop)?;
+            let inputs = self.given_inputs(models)?;
+            questions.probes = started(&self.runtime, &inputs, self.timeout, stop)?;
         } else {
             questions.runtimes = measured(&self.runtime)?;
         }
-        let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
+        let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models.len() == 1);
         questions.save = self.save_node.as_ref().map(save);
         questions.shapes = self.shapes;
         questions.summary = self.summary;
         Ok(questions)
+    }
+
+    /// Reads the inputs of the model that are given.
+    fn given_inputs(&self, models: &[PathBuf]) -> anyhow::Result<Arc<[TrialInputs]>> {
+        let Some(inputs) = &self.inputs else { return Ok(Arc::default()) };
+        let [model] = models else { bail!(Usage("--inputs is for one model; name one".to_owned())) };
+        if is_stdin(model) {
+            bail!(Usage("--inputs needs the model in a file, not on standard input".to_owned()));
+        }
+        let file = read_file(model, MAX_BINARY).with_context(|| model.display().to_string())?;
+        // The check reports on a file without a model.
+        let Ok(ModelProto { graph: Some(graph), .. }) = decode::model(file.into()) else { return Ok(Arc::default()) };
+        let plan = InputPlan::new(&graph);
+        input_sets(inputs)?.iter().map(|set| set.read(plan.wanted())).collect()
     }
 
     /// Counts the models by opset, if a summary of several is requested.

@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Also compare both models on the inputs in this folder: `input_0.pb` and so on, in it or in its subfolders
-    #[arg(long, value_name = "DIR")]
+    /// Also compare both models on these inputs: a .npz file, or a folder with x.npy or `input_0.pb` and so on
+    #[arg(long, value_name = "FILE|DIR")]
     inputs: Option<PathBuf>,
 
     /// Fail and write nothing if the outputs of both models were not compared

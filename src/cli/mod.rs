@@ -28,6 +28,7 @@ mod manual;
 mod measured;
 mod merge;
 mod model_edits;
+mod npy;
 mod op;
 pub(crate) mod options;
 mod output_file;

@@ -37,32 +37,43 @@ impl TargetOptions {
             return Ok(questions);
         }
         for text in &self.opset {
-            let (domain, opset) = text.split_once('=').unwrap_or((DEFAULT_DOMAIN, text));
-            let domain = canonical_domain(domain);
-            let Ok(opset) = opset.parse() else {
-                bail!(Usage(format!("--opset {text}: write a number, or DOMAIN=NUMBER as in ai.onnx.ml=3")));
-            };
-            let newest =
-                Specs::embedded().newest_opset(domain).map_err(|error| Usage(format!("--opset {text}: {error}")))?;
-            if !(1..=i64::from(newest)).contains(&opset) {
-                bail!(Usage(format!("--opset {text}: {domain} has the opsets 1 to {newest}")));
-            }
-            if questions.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
-                bail!(Usage(format!("--opset gives two opsets of {domain}; give only one")));
+            let (domain, opset) = opset_of(text, &format!("--opset {text}"))?;
+            if questions.opsets.insert(domain, opset).is_some_and(|other| other != opset) {
+                bail!(Usage(format!("--opset gives two opsets of {}; give only one", opset_domain(text))));
             }
         }
         let newest_ir = Specs::embedded().releases()?.newest().map_or(3, |release| release.ir);
         if self.ir.is_some_and(|ir| !(3..=i64::from(newest_ir)).contains(&ir)) {
             bail!(Usage(format!("--ir: expected an IR version from 3 to {newest_ir}")));
         }
-        let opsets = questions.opsets.iter().map(|(domain, opset)| match domain.as_str() {
-            DEFAULT_DOMAIN => format!("opset {opset}"),
-            domain => format!("opset {opset} of {domain}"),
-        });
+        let opsets = questions.opsets.iter().map(|(domain, opset)| opset_label(domain, *opset));
         let parts: Vec<String> = opsets.chain(self.ir.map(|ir| format!("IR {ir}"))).collect();
         questions.label = parts.join(", ");
         Ok(questions)
     }
+}
+
+/// Returns the domain and the opset in `13` or `ai.onnx.ml=3`. `option` names the text in an error.
+pub(crate) fn opset_of(text: &str, option: &str) -> anyhow::Result<(String, i64)> {
+    let domain = opset_domain(text);
+    let opset = text.split_once('=').map_or(text, |(_, opset)| opset);
+    let Ok(opset) = opset.parse() else {
+        bail!(Usage(format!("{option}: write a number, or DOMAIN=NUMBER as in ai.onnx.ml=3")));
+    };
+    let newest = Specs::embedded().newest_opset(domain).map_err(|error| Usage(format!("{option}: {error}")))?;
+    if !(1..=i64::from(newest)).contains(&opset) {
+        bail!(Usage(format!("{option}: {domain} has the opsets 1 to {newest}")));
+    }
+    Ok((domain.to_owned(), opset))
+}
+
+fn opset_domain(text: &str) -> &str {
+    canonical_domain(text.split_once('=').map_or(DEFAULT_DOMAIN, |(domain, _)| domain))
+}
+
+/// Returns the label of an opset: `opset 12`, or `opset 3 of ai.onnx.ml`.
+pub(crate) fn opset_label(domain: &str, opset: i64) -> String {
+    if domain == DEFAULT_DOMAIN { format!("opset {opset}") } else { format!("opset {opset} of {domain}") }
 }
 
 /// Returns the release with this name. `1.12` means its last patch.

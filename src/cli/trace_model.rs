@@ -6,25 +6,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_check::convert::Target;
 use onnx_conformance_check::infer::{BodyId, infer_facts};
 use onnx_conformance_check::scan::scan;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, decode};
+use onnx_conformance_harness::shell::word;
+use onnx_conformance_harness::whole_folder::write_whole_folder;
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, OperatorSetIdProto, decode};
+use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_report::models::{
-    InputPlan, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, TrialInputs,
-    generated_trial, model_name, trace_model,
+    InputPlan, OtherOpsets, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
+    TrialInputs, generated_trial, model_name, trace_model,
 };
 use onnx_conformance_subject::{Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
-use crate::cli::case_folder::{check_new, write_folder};
-use crate::cli::input_files::{folders_of_inputs, inputs_in_folder};
+use crate::cli::case_folder::check_new;
+use crate::cli::input_files::{InputSet, input_sets};
 use crate::cli::limits::Allowance;
 use crate::cli::options::Form;
 use crate::cli::print;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions};
+use crate::cli::target::{opset_label, opset_of};
 use crate::cli::usage::{NotAModel, Usage};
 
 /// Number of draws of generated inputs, of which one has special values: outputs may agree by chance.
@@ -37,12 +42,13 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "NAME|COMMAND")]
     pub(crate) runtime: Option<String>,
 
-    /// Runtime whose values are taken as correct
-    #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
+    /// Runtime whose values are taken as correct, or an opset: @13 or @ai.onnx.ml=3 is the model itself, converted to it, on the
+    /// same runtime
+    #[arg(long, value_name = "NAME|COMMAND|@OPSET", default_value = BUILTIN)]
     against: String,
 
-    /// Inputs of the model instead of generated ones: `input_0.pb` and so on, in this folder or in its subfolders
-    #[arg(long, value_name = "DIR")]
+    /// Inputs of the model instead of generated ones: a .npz file, or a folder with x.npy or `input_0.pb` and so on
+    #[arg(long, value_name = "FILE|DIR")]
     inputs: Option<PathBuf>,
 
     /// Write the nodes that differ to this new folder, as a case folder of ONNX with a text for an issue
@@ -108,8 +114,16 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
     let model = decoded(path, &bytes)?;
     let graph = graph(path, &model)?;
     let stop = stopped_by_interrupt();
+    let opsets = options.against.strip_prefix('@').map(|text| other_opsets(text, &model, &allowance)).transpose()?;
     let host = started(runtime, &allowance, &stop)?;
-    let other = if options.has_reference() { Some(started(&options.against, &allowance, &stop)?) } else { None };
+    let is_runtime = options.has_reference() && opsets.is_none();
+    let other = if is_runtime { Some(started(&options.against, &allowance, &stop)?) } else { None };
+    let reference = match (&other, &opsets) {
+        (Some(other), _) => Reference::Host(&**other),
+        (None, Some(opsets)) => Reference::Converted(&*host, opsets),
+        (None, None) => Reference::Builtin(allowance.memory()),
+    };
+    let types = if options.has_reference() { inferred_types(&bytes, &allowance) } else { BTreeMap::new() };
     let source = InputSource::new(path, &bytes, graph, options, &allowance)?;
     let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
     for number in 1.. {
@@ -119,11 +133,8 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             folder: Some(home(path)),
             inputs,
             runtime: &*host,
-            reference: match &other {
-                Some(other) => Reference::Host(&**other),
-                None => Reference::Builtin(allowance.memory()),
-            },
-            types: if other.is_some() { inferred_types(&bytes, &allowance) } else { BTreeMap::new() },
+            reference,
+            types: types.clone(),
             deadline: allowance.deadline(),
             bytes: allowance.memory(),
         };
@@ -158,7 +169,7 @@ fn report(path: &Path, inputs: &str, trace: &Trace, options: &SearchOptions) -> 
     let (written, hint) = match (&trace.outcome, &options.output) {
         (TraceOutcome::Found(found), Some(folder)) => {
             let files = found.files(trace, Some(home(path)), &command(options));
-            write_folder(folder, &files, home(path))?;
+            write_whole_folder(folder, &files.files, &files.linked, home(path))?;
             (Some(folder.display().to_string()), format!("wrote {}", folder.display()))
         }
         (TraceOutcome::Found(_), None) => {
@@ -184,7 +195,26 @@ fn command(options: &SearchOptions) -> String {
     let is_path = !runtime.contains(char::is_whitespace);
     let runtime = if is_path { runtime.rsplit('/').next().unwrap_or(runtime) } else { runtime };
     let runtime = RuntimeOptions::plain(runtime, std::time::Duration::ZERO).as_arguments();
-    format!("onnx-conformance trace model.onnx{runtime} --inputs test_data_set_0")
+    let against =
+        if options.has_reference() { format!(" --against {}", word(&options.against)) } else { String::new() };
+    format!("onnx-conformance trace model.onnx{runtime}{against} --inputs test_data_set_0")
+}
+
+/// Returns the opset to convert the model to, in `13` or `ai.onnx.ml=3`.
+fn other_opsets(text: &str, model: &ModelProto, allowance: &Allowance) -> anyhow::Result<OtherOpsets> {
+    let option = format!("--against @{text}");
+    let (domain, opset) = opset_of(text, &option)?;
+    let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == domain);
+    match import.map(OperatorSetIdProto::version) {
+        None => bail!(Usage(format!("{option}: the model does not import {domain}"))),
+        Some(own) if own == opset => {
+            bail!(Usage(format!("{option}: the model already has {}; name another", opset_label(&domain, opset))));
+        }
+        Some(_) => {}
+    }
+    let label = opset_label(&domain, opset);
+    let target = Target { opsets: BTreeMap::from([(domain, opset)]), ..Target::default() };
+    Ok(OtherOpsets { target, label, limits: allowance.limits() })
 }
 
 /// Starts a runtime.
@@ -220,6 +250,7 @@ fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance
     let name = model_name(path);
     match error {
         TraceError::Late | TraceError::Memory(_) => allowance.limit_error(&format!("{name} was not traced ({error})")),
+        TraceError::NotConverted { .. } => anyhow!("{name}: {error}; `convert` lists what another opset needs"),
         TraceError::NotLoaded(_) => anyhow!("{name}: {error}; --against compares with another runtime"),
         TraceError::Reference { .. } if !is_given => anyhow!("{name}: {error}; give inputs that fit with --inputs"),
         TraceError::Reference { .. } => anyhow!("{name}, inputs of {inputs}: {error}"),
@@ -227,12 +258,12 @@ fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance
     }
 }
 
-/// Inputs of a model: from folders, or generated.
+/// Inputs of a model: from files, or generated.
 struct InputSource<'a> {
     plan: InputPlan<'a>,
     /// The way to generate inputs on which the built-in executor runs the model.
     way: usize,
-    folders: Vec<PathBuf>,
+    given: Vec<InputSet>,
     allowance: &'a Allowance,
 }
 
@@ -245,8 +276,8 @@ impl<'a> InputSource<'a> {
         allowance: &'a Allowance,
     ) -> anyhow::Result<InputSource<'a>> {
         let plan = InputPlan::new(graph);
-        let folders = options.inputs.as_deref().map(folders_of_inputs).transpose()?.unwrap_or_default();
-        let mut source = InputSource { plan, way: 0, folders, allowance };
+        let given = options.inputs.as_deref().map(input_sets).transpose()?.unwrap_or_default();
+        let mut source = InputSource { plan, way: 0, given, allowance };
         // Other inputs do not help a model that does not load.
         let fits = |way: usize| {
             let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else { return Some(way) };
@@ -259,22 +290,22 @@ impl<'a> InputSource<'a> {
             }
         };
         // If none fits, the first one gives the error.
-        if source.folders.is_empty() && source.plan.ways() > 1 {
+        if source.given.is_empty() && source.plan.ways() > 1 {
             source.way = (0..source.plan.ways()).find_map(fits).unwrap_or(0);
         }
         Ok(source)
     }
 
     fn is_given(&self) -> bool {
-        !self.folders.is_empty()
+        !self.given.is_empty()
     }
 
     /// Returns the inputs of a run by its number; `None` after the last one.
     fn trial(&self, number: usize) -> anyhow::Result<Option<TrialInputs>> {
-        if let Some(folder) = self.folders.get(number) {
-            return inputs_in_folder(folder, self.plan.wanted()).map(Some);
+        if let Some(set) = self.given.get(number) {
+            return set.read(self.plan.wanted()).map(Some);
         }
-        let is_generated = self.folders.is_empty() && number < DRAWS;
+        let is_generated = self.given.is_empty() && number < DRAWS;
         if !is_generated || (number > 0 && self.plan.wanted().is_empty()) {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Runs that verify a conversion, on inputs from a folder and on generated inputs.
+//! Runs that verify a conversion, on inputs from files and on generated inputs.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_report::models::{InputPlan, Proof, RunFailure, RunLoaded, Trials, generated_trial, model_name};
 use onnx_conformance_subject::{Builtin, Ended, Phase, Response};
 
-use crate::cli::input_files::{folders_of_inputs, inputs_in_folder};
+use crate::cli::input_files::input_sets;
 use crate::cli::limits::Allowance;
 
 /// Settings of the runs.
@@ -16,7 +16,7 @@ pub(crate) struct Verification<'a> {
     pub(crate) model: &'a Path,
     /// Number of generated inputs.
     pub(crate) count: usize,
-    /// A folder of inputs.
+    /// A file or a folder with inputs.
     pub(crate) inputs: Option<&'a Path>,
     /// Limits of all runs together.
     pub(crate) allowance: Allowance,
@@ -32,34 +32,32 @@ pub(crate) fn verify(
 ) -> anyhow::Result<(Proof, Bytes)> {
     let Some(graph) = graph else { return Ok((Proof::not_verified("the model has no graph"), convert(file)?)) };
     let (plan, limits) = (InputPlan::new(graph), verification.allowance.limits());
-    let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
+    let given = verification.inputs.map(input_sets).transpose()?.unwrap_or_default();
     let mut made = verification.count;
     if made > 0
         && let Err(failure) = generated_trial(&plan, 0, 0, &limits)
     {
         match failure {
             RunFailure::Limit(why) => return Err(not_verified(verification, &why)),
-            RunFailure::Model(why) | RunFailure::Never(why) if folders.is_empty() => {
+            RunFailure::Model(why) | RunFailure::Never(why) if given.is_empty() => {
                 return Ok((Proof::not_verified(&format!("{why}; provide inputs with --inputs")), convert(file)?));
             }
             RunFailure::Model(_) | RunFailure::Never(_) => made = 0,
         }
     }
     // Unreadable inputs are an error before anything runs.
-    for folder in &folders {
-        inputs_in_folder(folder, plan.wanted())?;
+    for set in &given {
+        set.read(plan.wanted())?;
     }
-    let inputs = |number: usize, way: usize| match folders.get(number) {
-        Some(folder) => {
-            inputs_in_folder(folder, plan.wanted()).map_err(|error| RunFailure::Model(format!("{error:#}")))
-        }
-        None => generated_trial(&plan, way, number - folders.len(), &limits),
+    let inputs = |number: usize, way: usize| match given.get(number) {
+        Some(set) => set.read(plan.wanted()).map_err(|error| RunFailure::Model(format!("{error:#}"))),
+        None => generated_trial(&plan, way, number - given.len(), &limits),
     };
     let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let load = |model: &Bytes| load(model, folder, verification.allowance);
-    let ways = |number: usize| if number < folders.len() { 1 } else { plan.ways() };
-    let trials = Trials { count: folders.len() + made, ways: &ways, inputs: &inputs, load: &load };
+    let ways = |number: usize| if number < given.len() { 1 } else { plan.ways() };
+    let trials = Trials { count: given.len() + made, ways: &ways, inputs: &inputs, load: &load };
     let expected = trials.before(&file).map_err(|error| not_verified(verification, &error.0))?;
     let converted = convert(file)?;
     let proof = trials.after(&expected, &converted).map_err(|error| not_verified(verification, &error.0))?;

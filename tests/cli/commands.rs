@@ -44,7 +44,7 @@ const PLACEHOLDERS: [(&str, &[&str]); 21] = [
 ];
 
 /// Option values that differ from their placeholder: command, option, and value.
-const VALUES: [(&str, &str, &str); 13] = [
+const VALUES: [(&str, &str, &str); 15] = [
     ("run", "--runtime", "builtin"),
     ("smoke", "--runtime", "builtin"),
     ("init", "--runtime", "builtin"),
@@ -58,6 +58,8 @@ const VALUES: [(&str, &str, &str); 13] = [
     ("trace", "--runtime", "builtin"),
     ("trace", "--against", "builtin"),
     ("trace", "--inputs", "given"),
+    ("check", "--inputs", "given"),
+    ("convert", "--inputs", "given"),
 ];
 
 /// Sample selection for commands that run, measure or write cases.

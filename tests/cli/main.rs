@@ -17,6 +17,7 @@ mod findings;
 mod folders;
 mod foreign;
 mod help;
+mod inputs;
 mod models;
 mod operators;
 mod outputs;

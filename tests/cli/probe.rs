@@ -271,6 +271,24 @@ fn the_json_of_a_trace_says_which_node_differs() {
 }
 
 #[test]
+fn a_model_is_compared_with_itself_at_another_opset() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    let trace = |against: &str| call(&["trace", &model, "--runtime", "builtin", "--against", against]);
+    trace("@9").expect(0, "against builtin ").expect(0, " at opset 9, 2 nodes");
+    trace("@ai.onnx.ml=1").expect(0, " at opset 1 of ai.onnx.ml");
+    trace("@13").expect(64, "--against @13: the model already has opset 13; name another");
+    trace("@none").expect(64, "--against @none: write a number, or DOMAIN=NUMBER as in ai.onnx.ml=3");
+    trace("@999").expect(64, "--against @999: ai.onnx has the opsets 1 to ");
+    trace("@com.microsoft=1").expect(64, "--against @com.microsoft=1: ");
+    trace("@ai.onnx.preview=1").expect(64, "the model does not import ai.onnx.preview");
+    let erf = written(&folder, "erf.onnx", &TWO.replace("Relu", "Erf"));
+    call(&["trace", &erf, "--runtime", "builtin", "--against", "@8"])
+        .expect(4, "erf.onnx: it cannot be converted to opset 8: ")
+        .expect(4, "`convert` lists what another opset needs");
+}
+
+#[test]
 fn what_cannot_be_traced_has_a_reason() {
     let folder = Folder::new();
     let model = written(&folder, "two.onnx", TWO);
@@ -281,7 +299,8 @@ fn what_cannot_be_traced_has_a_reason() {
     call(&["trace", &folder.file("none.onnx"), "--runtime", "builtin"]).expect(4, "none.onnx");
     call(&["trace", &folder.write("text.onnx", "text"), "--runtime", "builtin"]).expect(4, "text.onnx is not a model");
     call(&["trace", &model, "--runtime", "no-such-runtime"]).expect(4, "cannot start no-such-runtime");
-    call(&["trace", &model, "--runtime", "builtin", "--inputs", &folder.argument()]).expect(4, "no input_0.pb");
+    call(&["trace", &model, "--runtime", "builtin", "--inputs", &folder.argument()])
+        .expect(4, "no input_0.pb, .npy or .npz file in the folder");
     let foreign =
         r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]> g (float[3] x) => (float[3] y) { y = local.F (x) }"#;
     let foreign = written(&folder, "foreign.onnx", foreign);

@@ -136,10 +136,11 @@ fn parameter(info: &ValueInfoProto) -> String {
     let Some(declared) = &info.r#type else { return line(info.name()).into_owned() };
     let value_type =
         decode::value_type(declared).map_or_else(|error| error.to_string(), |value_type| value_type.to_string());
-    format!("{}: {value_type}{}", line(info.name()), shape(declared))
+    format!("{}: {value_type}{}", line(info.name()), shape_text(declared))
 }
 
-fn shape(declared: &onnx::TypeProto) -> String {
+/// Formats the declared shape of a tensor, such as `[N, 3, ?]`; empty if there is none.
+pub fn shape_text(declared: &onnx::TypeProto) -> String {
     use onnx::tensor_shape_proto::dimension::Value as Dim;
     let Some(onnx::type_proto::Value::TensorType(tensor)) = &declared.value else { return String::new() };
     let Some(shape) = &tensor.shape else { return String::new() };

@@ -30,6 +30,6 @@ pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
 pub use summary::{ModelSummary, OperatorSummary, OpsetHistogram, opset_histogram};
 pub use trace::{
-    CaseFiles, Fault, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, Traced, TriedModel,
-    TriedResult, trace_model,
+    CaseFiles, Fault, OtherOpsets, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, Traced,
+    TriedModel, TriedResult, trace_model,
 };

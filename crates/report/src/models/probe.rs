@@ -14,6 +14,7 @@ use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Res
 
 use crate::models::comparison::{Steps, difference, differs_in_kind, draws, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan};
+use crate::models::proof::TrialInputs;
 
 /// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -25,6 +26,8 @@ pub struct RuntimeProbe {
     pub host: Arc<dyn Host + Send>,
     /// Measurement of its version, or else of its newest measured version.
     pub measurement: Option<&'static Measurement>,
+    /// Inputs of the whole model, instead of generated ones.
+    pub inputs: Arc<[TrialInputs]>,
 }
 
 impl fmt::Debug for RuntimeProbe {

@@ -11,7 +11,6 @@ use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict, distance_text};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
-use onnx_conformance_subject::Host;
 use serde::Serialize;
 
 use crate::models::probe::{Probed, RuntimeProbe, probe};
@@ -225,7 +224,7 @@ impl RuntimeReport {
         let measurement = runtime.measurement();
         let (tried, why_not) = match runtime {
             AskedRuntime::Measured(_) => (None, None),
-            AskedRuntime::Started(probe) => match try_file(&*probe.host, origin, limits) {
+            AskedRuntime::Started(probe) => match try_file(probe, origin, limits) {
                 Ok(tried) => (Some(tried), None),
                 Err(why) => (None, Some(why)),
             },
@@ -405,12 +404,12 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
 }
 
 /// Tries the whole file of a model on a runtime. `Err` has the reason why there is no result.
-fn try_file(host: &dyn Host, origin: &Origin<'_>, limits: &Limits) -> Result<TriedModel, String> {
+fn try_file(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> Result<TriedModel, String> {
     let length = usize::try_from(origin.file.len()).ok().filter(|length| *length <= limits.bytes);
     let mut bytes = vec![0; length.ok_or("the file is larger than the memory limit")?];
     origin.file.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
     let folder = origin.home.map(|home| if home.as_os_str().is_empty() { Path::new(".") } else { home });
-    try_model(host, &bytes.into(), folder, limits)
+    try_model(&*probe.host, &bytes.into(), folder, &probe.inputs, limits)
 }
 
 /// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says

@@ -20,6 +20,14 @@ pub enum TraceError {
         /// Its message.
         message: String,
     },
+    /// The model, or a part of it, cannot be converted to the opsets of the reference.
+    #[error("it cannot be converted to {label}: {why}")]
+    NotConverted {
+        /// The opsets.
+        label: String,
+        /// The places that cannot be converted.
+        why: String,
+    },
     /// The reference runs the whole model, but not a part of it.
     #[error("{name} runs the whole model, but not its nodes {from} to {to}: {message}")]
     Part {

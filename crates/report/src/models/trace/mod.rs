@@ -6,6 +6,7 @@ mod divided;
 mod error;
 mod reference;
 mod report;
+mod runs;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -13,8 +14,9 @@ mod whole;
 
 pub use answer::{CaseFiles, Fault, Trace, TraceOutcome, Traced};
 pub use error::TraceError;
-pub use reference::Reference;
+pub use reference::{OtherOpsets, Reference};
 pub use report::TraceReport;
-pub use search::{TraceQuestion, trace_model};
+pub use runs::TraceQuestion;
+pub use search::trace_model;
 pub(super) use whole::try_model;
 pub use whole::{TriedModel, TriedResult};

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
 use onnx_conformance_cases::case::FolderData;
+use onnx_conformance_check::Limits;
+use onnx_conformance_check::convert::{Target, convert_within};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ended, Host, Request};
@@ -22,6 +26,29 @@ pub enum Reference<'a> {
     Builtin(usize),
     /// Another runtime.
     Host(&'a dyn Host),
+    /// A runtime that runs the model at other opsets.
+    Converted(&'a dyn Host, &'a OtherOpsets),
+}
+
+/// Opsets that a model is converted to.
+#[derive(Debug)]
+pub struct OtherOpsets {
+    /// The opsets.
+    pub target: Target,
+    /// Label of the opsets: `opset 12`.
+    pub label: String,
+    /// Limits of a conversion.
+    pub limits: Limits,
+}
+
+impl OtherOpsets {
+    /// Converts a model. The error has the reasons.
+    fn converted(&self, file: &Bytes) -> Result<Bytes, String> {
+        let model = decode::model(file.clone()).map_err(|error| error.to_string())?;
+        let converted = convert_within(&model, &self.target, &self.limits).map_err(|refusal| refusal.to_string())?;
+        let written = converted.file(&model, file).map_err(|error| error.to_string())?;
+        Ok(written.bytes(file).into())
+    }
 }
 
 /// Types of values by name.
@@ -55,10 +82,8 @@ impl Reference<'_> {
     pub(super) fn name(&self) -> String {
         match self {
             Reference::Builtin(_) => "the built-in executor".to_owned(),
-            Reference::Host(host) => {
-                let declaration = host.declaration();
-                format!("{} {}", declaration.name, declaration.version)
-            }
+            Reference::Host(host) => named(*host),
+            Reference::Converted(host, opsets) => format!("{} at {}", named(*host), opsets.label),
         }
     }
 
@@ -73,12 +98,38 @@ impl Reference<'_> {
         let failed = |message: String| TraceError::Reference { name: self.name(), message };
         match self {
             Reference::Builtin(bytes) => run_builtin(request, deadline, *bytes, seen)?.map_err(failed),
-            Reference::Host(host) => host.run(request).ended.into_values().map_err(|ended| match ended {
-                Ended::Timeout(_) if deadline.is_over() => TraceError::Late,
-                other => failed(other.message().to_owned()),
-            }),
+            Reference::Host(host) => run_host(*host, request, deadline)?.map_err(failed),
+            Reference::Converted(host, opsets) => {
+                let model = opsets.converted(request.model).map_err(|why| {
+                    if deadline.is_over() {
+                        TraceError::Late
+                    } else {
+                        TraceError::NotConverted { label: opsets.label.clone(), why }
+                    }
+                })?;
+                run_host(*host, &Request { model: &model, ..*request }, deadline)?.map_err(failed)
+            }
         }
     }
+}
+
+/// Runs a model on another runtime. The inner error is the reason why it does not run on the inputs.
+fn run_host(
+    host: &dyn Host,
+    request: &Request<'_>,
+    deadline: &Deadline,
+) -> Result<Result<Vec<Value>, String>, TraceError> {
+    match host.run(request).ended.into_values() {
+        Ok(values) => Ok(Ok(values)),
+        Err(Ended::Timeout(_)) if deadline.is_over() => Err(TraceError::Late),
+        Err(ended) => Ok(Err(ended.message().to_owned())),
+    }
+}
+
+/// Returns the name of a runtime with its version.
+fn named(host: &dyn Host) -> String {
+    let declaration = host.declaration();
+    format!("{} {}", declaration.name, declaration.version)
 }
 
 /// Runs a model on the built-in executor. The inner error is the reason why it does not run on the inputs.

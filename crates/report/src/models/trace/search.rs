@@ -6,98 +6,26 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::{Named, external_locations};
-use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Ended, Host, Output, Phase, Ran, Request, Response};
 
-use crate::models::comparison::{Steps, difference, differs_in_kind, requested_output};
-use crate::models::trace::accuracy::{OwnBound, SingleRun};
+use crate::models::trace::accuracy::OwnBound;
 use crate::models::trace::answer::{Fault, Trace, TraceOutcome, Traced};
 use crate::models::trace::divided::{DividedModel, PartModel, Values};
 use crate::models::trace::error::TraceError;
-use crate::models::trace::reference::{Reference, Seen};
+use crate::models::trace::reference::Seen;
+use crate::models::trace::runs::{Ending, Expected, Failure, Runs, TraceQuestion};
 
 /// Maximum bytes of values that are kept between nodes, to go back without another run.
 const MAX_KEPT: usize = 256 << 20;
 
 /// Maximum number of nodes that are tried alone, if a difference shows only with several nodes.
 const MAX_ALONE: usize = 64;
-
-/// A model, its inputs, and the runtimes to compare.
-pub struct TraceQuestion<'a> {
-    /// The bytes of the model.
-    pub model: &'a Bytes,
-    /// Folder of the model's external data.
-    pub folder: Option<&'a Path>,
-    /// Inputs of the model.
-    pub inputs: &'a [Named],
-    /// The runtime.
-    pub runtime: &'a dyn Host,
-    /// The runtime whose values are taken as correct.
-    pub reference: Reference<'a>,
-    /// Types of values that were inferred. The built-in executor needs none.
-    pub types: BTreeMap<String, ValueType>,
-    /// Deadline of the whole search.
-    pub deadline: Deadline,
-    /// Memory limit of the built-in executor in bytes.
-    pub bytes: usize,
-}
-
-impl<'a> TraceQuestion<'a> {
-    fn request<'b>(&self, model: &'b PartModel, outputs: &'b [Output]) -> Request<'b>
-    where
-        'a: 'b,
-    {
-        // A host copies the files of a folder.
-        let folder = self.folder.filter(|_| model.has_external_data);
-        Request { id: "trace", model: &model.bytes, folder, inputs: &model.inputs, outputs }
-    }
-}
-
-/// Kind of an ending without outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
-    Load,
-    Run,
-    Crash,
-}
-
-/// End of a run, compared with the reference's outputs.
-#[derive(Clone, Debug)]
-enum Ending {
-    Agrees(Vec<Value>),
-    Differs { output: usize, message: String, actual: Vec<Value> },
-    Fails(Failure, String),
-}
-
-impl Ending {
-    fn failure(&self) -> Option<Failure> {
-        match self {
-            Ending::Fails(failure, _) => Some(*failure),
-            _ => None,
-        }
-    }
-
-    /// Returns true if two runs differ in the same way: both give other outputs, or both fail in one phase.
-    fn is_like(&self, other: &Ending) -> bool {
-        !matches!(self, Ending::Agrees(_)) && !matches!(other, Ending::Agrees(_)) && self.failure() == other.failure()
-    }
-}
-
-/// The reference's outputs of some nodes.
-struct Expected<'a> {
-    nodes: &'a [usize],
-    outputs: &'a [String],
-    values: &'a [Value],
-}
 
 /// A part of the model that was run on both.
 struct Examined {
@@ -115,12 +43,16 @@ pub fn trace_model(question: &TraceQuestion<'_>) -> Result<Trace, TraceError> {
     let mut search = Search {
         question,
         divided: &divided,
-        seen: Seen { types: question.types.clone(), values: None, bytes: MAX_KEPT },
+        runs: Runs {
+            question,
+            divided: &divided,
+            seen: Seen { types: question.types.clone(), values: None, bytes: MAX_KEPT },
+            counts: [0; 2],
+        },
         points: BTreeMap::new(),
         kept: None,
         whole: Ending::Agrees(Vec::new()),
         whole_text: String::new(),
-        runs: [0; 2],
     };
     let inputs = question.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     search.points.insert(0, inputs);
@@ -131,7 +63,7 @@ pub fn trace_model(question: &TraceQuestion<'_>) -> Result<Trace, TraceError> {
         runtime: format!("{} {}", declaration.name, declaration.version),
         reference: question.reference.name(),
         nodes: divided.len(),
-        runs: search.runs,
+        runs: search.runs.counts,
         random,
         outcome,
     })
@@ -140,8 +72,7 @@ pub fn trace_model(question: &TraceQuestion<'_>) -> Result<Trace, TraceError> {
 struct Search<'a> {
     question: &'a TraceQuestion<'a>,
     divided: &'a DividedModel<'a>,
-    /// The reference's types, and all its values if they are few.
-    seen: Seen,
+    runs: Runs<'a>,
     /// The reference's values before some nodes, as far as later nodes read them. The inputs are those before node 0.
     points: BTreeMap<usize, Values>,
     /// All values of the reference, if they are few.
@@ -150,8 +81,6 @@ struct Search<'a> {
     whole: Ending,
     /// Description of that end.
     whole_text: String,
-    /// Number of runs on the runtime and on the reference.
-    runs: [usize; 2],
 }
 
 impl Search<'_> {
@@ -160,7 +89,7 @@ impl Search<'_> {
         let names: Vec<String> = graph.output.iter().map(|output| output.name().to_owned()).collect();
         for output in &graph.output {
             let declared = output.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
-            self.seen.types.extend(declared.map(|declared| (output.name().to_owned(), declared)));
+            self.runs.seen.types.extend(declared.map(|declared| (output.name().to_owned(), declared)));
         }
         let all: Vec<usize> = (0..self.divided.len()).collect();
         let whole = PartModel {
@@ -168,13 +97,13 @@ impl Search<'_> {
             inputs: self.question.inputs.to_vec(),
             has_external_data: !external_locations(model).is_empty(),
         };
-        self.seen.values = Some(Values::new());
-        let computed = self.run_reference(&whole, &names);
-        let kept = self.seen.values.take();
+        self.runs.seen.values = Some(Values::new());
+        let computed = self.runs.reference(&whole, &names);
+        let kept = self.runs.seen.values.take();
         let expected = computed?;
         self.kept = kept.filter(|kept| !kept.is_empty());
-        let ending = self.run_runtime(&whole, &Expected { nodes: &all, outputs: &names, values: &expected })?;
-        self.whole_text = describe(&ending, &names);
+        let ending = self.runs.runtime(&whole, &Expected { nodes: &all, outputs: &names, values: &expected })?;
+        self.whole_text = ending.describe(&names);
         self.whole = ending;
         if let Ending::Agrees(_) = self.whole {
             return match self.behind_random_nodes()? {
@@ -225,7 +154,7 @@ impl Search<'_> {
         let inputs = vec![Named { name: "x".to_owned(), value: value.clone() }];
         let model = PartModel { bytes, inputs, has_external_data: false };
         let ending =
-            self.run_runtime(&model, &Expected { nodes: &[], outputs: &["y".to_owned()], values: &[value] })?;
+            self.runs.runtime(&model, &Expected { nodes: &[], outputs: &["y".to_owned()], values: &[value] })?;
         Ok(ending.failure() == Some(failure))
     }
 
@@ -306,16 +235,16 @@ impl Search<'_> {
             Some(expected) => expected,
             None if outputs.is_empty() => Vec::new(),
             None => {
-                let part = self.divided.part(&nodes, &outputs, &known, &self.seen.types)?;
-                self.run_part(&part, &nodes, &outputs)?
+                let part = self.divided.part(&nodes, &outputs, &known, &self.runs.seen.types)?;
+                self.runs.reference_on_part(&part, &nodes, &outputs)?
             }
         };
         known.extend(outputs.iter().cloned().zip(expected.iter().cloned()));
-        let part = self.divided.part(&nodes, &outputs, &known, &self.seen.types)?;
+        let part = self.divided.part(&nodes, &outputs, &known, &self.runs.seen.types)?;
         let ending = if outputs.is_empty() {
             Ending::Agrees(Vec::new())
         } else {
-            self.run_runtime(&part, &Expected { nodes: &nodes, outputs: &outputs, values: &expected })?
+            self.runs.runtime(&part, &Expected { nodes: &nodes, outputs: &outputs, values: &expected })?
         };
         Ok(Examined { nodes, model: part, outputs, expected, ending })
     }
@@ -338,8 +267,8 @@ impl Search<'_> {
         if outputs.is_empty() {
             self.points.insert(position, values);
         } else {
-            let part = self.divided.part(&nodes, &outputs, &values, &self.seen.types)?;
-            let computed = self.run_part(&part, &nodes, &outputs)?;
+            let part = self.divided.part(&nodes, &outputs, &values, &self.runs.seen.types)?;
+            let computed = self.runs.reference_on_part(&part, &nodes, &outputs)?;
             self.store_values(at..position, &outputs, &computed);
         }
         Ok(self.points.get(&position).cloned().unwrap_or_default())
@@ -360,102 +289,6 @@ impl Search<'_> {
             let Some(spare) = self.points.keys().find(is_spare).copied() else { break };
             self.points.remove(&spare);
         }
-    }
-
-    /// Runs nodes on the reference.
-    fn run_part(&mut self, part: &PartModel, nodes: &[usize], outputs: &[String]) -> Result<Vec<Value>, TraceError> {
-        let (from, to) = (nodes.first().copied().unwrap_or(0), nodes.last().copied().unwrap_or(0));
-        self.run_reference(part, outputs).map_err(|error| match error {
-            TraceError::Reference { name, message } => TraceError::Part { name, from, to, message },
-            TraceError::NotLoaded(message) => {
-                TraceError::Part { name: self.question.reference.name(), from, to, message }
-            }
-            other => other,
-        })
-    }
-
-    fn run_reference(&mut self, model: &PartModel, outputs: &[String]) -> Result<Vec<Value>, TraceError> {
-        self.check_time()?;
-        let requested = |name: &String| {
-            let known = self.seen.types.get(name).cloned().ok_or_else(|| TraceError::UnknownType(name.clone()))?;
-            Ok(Output::new(name.clone(), known, 1 << 20))
-        };
-        let requested: Vec<Output> = match self.question.reference {
-            Reference::Builtin(_) => Vec::new(),
-            Reference::Host(_) => outputs.iter().map(requested).collect::<Result<_, _>>()?,
-        };
-        self.runs[1] += 1;
-        let question = self.question;
-        question.reference.run(&question.request(model, &requested), &question.deadline, &mut self.seen)
-    }
-
-    fn run_runtime(&mut self, model: &PartModel, expected: &Expected<'_>) -> Result<Ending, TraceError> {
-        self.check_time()?;
-        let requested: Vec<Output> =
-            expected.outputs.iter().zip(expected.values).map(|(name, value)| requested_output(name, value)).collect();
-        self.runs[0] += 1;
-        let request = self.question.request(model, &requested);
-        let Ran { ended, flaky, .. } = self.question.runtime.run(&request);
-        if let Some(message) = flaky {
-            return Ok(Ending::Fails(Failure::Crash, format!("in one of two runs: {message}")));
-        }
-        let actual = match ended.into_values() {
-            Ok(values) => values,
-            Err(Ended::Timeout(_)) if self.question.deadline.is_over() => return Err(TraceError::Late),
-            Err(ended) => {
-                let failure = match &ended {
-                    Ended::Answered(Response::Error { phase: Phase::Run, .. }) => Failure::Run,
-                    Ended::Answered(_) => Failure::Load,
-                    Ended::Timeout(_) | Ended::OutOfMemory(_) | Ended::Crash(_) | Ended::ProtocolError(_) => {
-                        Failure::Crash
-                    }
-                };
-                return Ok(Ending::Fails(failure, ended.message().to_owned()));
-            }
-        };
-        Ok(self.compared(&request, expected, actual))
-    }
-
-    /// Compares outputs. Those of a single node must also be beyond the bound of its operator.
-    fn compared(&self, request: &Request<'_>, expected: &Expected<'_>, actual: Vec<Value>) -> Ending {
-        let Expected { nodes, outputs, values } = *expected;
-        let random = self.divided.random_values(nodes);
-        let steps = Steps::of_nodes(nodes.iter().filter_map(|at| self.divided.node(*at)));
-        let found = outputs.iter().zip(values.iter().zip(&actual)).enumerate().find_map(|(at, (name, pair))| {
-            let (expected, actual) = pair;
-            let message = if !random.contains(name.as_str()) {
-                difference(expected, actual, steps)
-            } else if nodes.len() == 1 {
-                differs_in_kind(expected, actual)
-            } else {
-                let (expected, actual) = (expected.value_type(), actual.value_type());
-                (expected != actual).then(|| format!("expected {expected}, got {actual}"))
-            };
-            message.map(|message| (at, message))
-        });
-        let Some((output, message)) = found else { return Ending::Agrees(actual) };
-        if let [node] = nodes
-            && self.own_bound(request, *node, values, &actual) == OwnBound::Within
-        {
-            return Ending::Agrees(actual);
-        }
-        Ending::Differs { output, message, actual }
-    }
-
-    fn own_bound(&self, request: &Request<'_>, position: usize, expected: &[Value], actual: &[Value]) -> OwnBound {
-        let Some(node) = self.divided.node(position) else { return OwnBound::Unknown };
-        let has_graphs = node.attribute.iter().any(|it| it.g.is_some() || !it.graphs.is_empty());
-        if has_graphs || self.divided.random().contains(&position) {
-            return OwnBound::Unknown;
-        }
-        let Some(spec) = self.divided.spec(node) else { return OwnBound::Unknown };
-        let (deadline, bytes) = (&self.question.deadline, self.question.bytes);
-        let single = SingleRun { spec, request, deadline, bytes, steps: Steps::of_nodes(std::iter::once(node)) };
-        single.compare(expected, actual)
-    }
-
-    fn check_time(&self) -> Result<(), TraceError> {
-        if self.question.deadline.is_over() { Err(TraceError::Late) } else { Ok(()) }
     }
 
     /// Describes a part that shows the difference, or a single node of it that is beyond its own bound.
@@ -479,7 +312,7 @@ impl Search<'_> {
             let mut alone = self.examine(node..node + 1)?;
             let Ending::Agrees(actual) = &alone.ending else { continue };
             let request = self.question.request(&alone.model, &[]);
-            if let OwnBound::Beyond(output, message) = self.own_bound(&request, node, &alone.expected, actual) {
+            if let OwnBound::Beyond(output, message) = self.runs.own_bound(&request, node, &alone.expected, actual) {
                 alone.ending = Ending::Differs { output, message: message.clone(), actual: actual.clone() };
                 return Ok(Some((alone, message)));
             }
@@ -496,7 +329,7 @@ impl Search<'_> {
             (Ending::Differs { output, .. }, Some(message)) => {
                 format!("output '{}': {message}", part.outputs.get(*output).cloned().unwrap_or_default())
             }
-            (ending, _) => describe(ending, &part.outputs),
+            (ending, _) => ending.describe(&part.outputs),
         };
         let actual = match &part.ending {
             Ending::Differs { actual, .. } | Ending::Agrees(actual) => Some(named(actual.clone())),
@@ -512,18 +345,5 @@ impl Search<'_> {
             model: part.model.bytes,
             inputs: part.model.inputs,
         }))
-    }
-}
-
-/// Describes the end of a run.
-fn describe(ending: &Ending, outputs: &[String]) -> String {
-    match ending {
-        Ending::Agrees(_) => "agrees".to_owned(),
-        Ending::Differs { output, message, .. } => {
-            format!("output '{}': {message}", outputs.get(*output).cloned().unwrap_or_default())
-        }
-        Ending::Fails(Failure::Load, message) => format!("does not load: {message}"),
-        Ending::Fails(Failure::Run, message) => format!("fails when run: {message}"),
-        Ending::Fails(Failure::Crash, message) => format!("ends without an answer: {message}"),
     }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::Limits;
+use onnx_conformance_check::convert::Target;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto, decode, encode};
+use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto, OperatorSetIdProto, decode, encode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{Builtin, Declaration, Ended, Host, Ran, Request, Response};
@@ -201,11 +202,66 @@ fn another_runtime_may_have_the_right_values() {
         };
         let trace = trace_model(&question).unwrap();
         if let TraceOutcome::Found(found) = &trace.outcome {
-            assert_eq!((positions(&found), trace.reference.starts_with("builtin ")), (vec![at], true));
+            assert_eq!((positions(found), trace.reference.starts_with("builtin ")), (vec![at], true));
             count += 1;
         }
     }
     assert!(count >= 3, "{count}");
+}
+
+/// A runtime that has a seeded fault in models at one opset.
+struct AtOpset(i64, Seeded);
+
+impl Host for AtOpset {
+    fn declaration(&self) -> Declaration {
+        self.1.declaration()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        let model = decode::model(request.model.clone()).unwrap();
+        let opset =
+            model.opset_import.iter().find(|import| import.domain().is_empty()).map(OperatorSetIdProto::version);
+        if opset == Some(self.0) { self.1.run(request) } else { Builtin::new(Duration::from_mins(1)).run(request) }
+    }
+}
+
+/// Compares a model with itself at opset 12, on a runtime with a fault at one opset.
+fn against_opset_12(sample: &Sample, opset: i64, name: &str) -> Result<Trace, TraceError> {
+    let runtime = AtOpset(opset, Seeded(Seed::Scaled(name.to_owned(), 1.1)));
+    let target = Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), 12)]), ..Target::default() };
+    let opsets = OtherOpsets { target, label: "opset 12".to_owned(), limits: Limits::default() };
+    let question = TraceQuestion {
+        reference: Reference::Converted(&runtime, &opsets),
+        types: sample.types.clone(),
+        ..question(sample, &runtime)
+    };
+    trace_model(&question)
+}
+
+#[test]
+fn a_node_that_differs_at_another_opset_is_found() {
+    let (mut found, mut refused) = (0, 0);
+    for sample in samples() {
+        let imports = &sample.model.opset_import;
+        let opset = imports.iter().find(|import| import.domain().is_empty()).map_or(0, OperatorSetIdProto::version);
+        let nodes = sample.float_nodes();
+        let Some(&(at, name)) = nodes.get(nodes.len() / 2).filter(|_| opset > 12) else { continue };
+        // The fault is at the opset of the model, then at the other one.
+        for faulty in [opset, 12] {
+            match against_opset_12(&sample, faulty, name) {
+                Err(TraceError::NotConverted { .. }) => refused += 1,
+                trace => match trace.unwrap().outcome {
+                    TraceOutcome::Found(traced) => {
+                        assert_eq!(positions(&traced), [at], "{} {name}", sample.path.display());
+                        found += 1;
+                    }
+                    // The factor does not reach the outputs.
+                    outcome => assert!(matches!(outcome, TraceOutcome::Same { .. }), "{outcome:?}"),
+                },
+            }
+        }
+    }
+    assert!(found >= 10 && refused >= 2, "{found} found, {refused} refused");
 }
 
 #[test]
@@ -339,7 +395,7 @@ fn parts_read_external_data_where_it_is_and_a_written_one_contains_it() {
     let sample = sample(&path).unwrap();
     let trace = trace(&sample, &Seeded(Seed::Scaled("y".to_owned(), 2.0))).unwrap();
     let TraceOutcome::Found(found) = &trace.outcome else { panic!("{}", trace.text()) };
-    assert_eq!(positions(&found), [1]);
+    assert_eq!(positions(found), [1]);
     let tensor_of = |bytes: &[u8]| {
         let model = decode::model(bytes.to_vec().into()).unwrap();
         model.graph.unwrap().initializer.remove(0)

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::models::comparison::{Steps, difference, requested_output};
 use crate::models::generated_inputs::InputPlan;
+use crate::models::proof::TrialInputs;
 use crate::models::trace::divided::DividedModel;
 
 /// Draws of the inputs; the last one has special values.
@@ -60,11 +61,12 @@ impl TriedModel {
     }
 }
 
-/// Runs a whole model on a runtime. `Err` has the reason why there is no result.
+/// Runs a whole model on a runtime, on the given inputs, or on generated ones if there are none. `Err` has the reason why there is no result.
 pub(in crate::models) fn try_model(
     host: &dyn Host,
     bytes: &Bytes,
     folder: Option<&Path>,
+    given: &[TrialInputs],
     limits: &Limits,
 ) -> Result<TriedModel, String> {
     let model = decode::model(bytes.clone()).map_err(|error| error.to_string())?;
@@ -73,6 +75,9 @@ pub(in crate::models) fn try_model(
     // A host copies the files of a folder.
     let folder = folder.filter(|_| !external_locations(&model).is_empty());
     let whole = Whole { host, bytes, folder, graph, divided: &divided, limits };
+    if !given.is_empty() {
+        return whole.on_given(given);
+    }
     let plan = InputPlan::new(graph);
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
     let result = whole.compared(&inputs, &expected);
@@ -106,6 +111,20 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
+    /// Runs the model on given inputs, until one shows a difference.
+    fn on_given(&self, given: &[TrialInputs]) -> Result<TriedModel, String> {
+        for (name, inputs) in given {
+            let expected = self.expected(inputs).map_err(|ended| {
+                format!("the built-in executor does not run it on the inputs of {name}: {}", ended.message())
+            })?;
+            let tried = self.compared(inputs, &expected);
+            if tried.result != TriedResult::Runs {
+                return Ok(tried);
+            }
+        }
+        Ok(TriedModel::new(TriedResult::Runs, None))
+    }
+
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
     fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
         for way in 0..plan.ways() {
@@ -227,7 +246,7 @@ mod tests {
 
     fn tried(text: &str, tamper: fn(Ended) -> Ended) -> Result<TriedModel, String> {
         let bytes = parse_model(text).unwrap().encode_to_vec().into();
-        try_model(&Tampered(tamper), &bytes, None, &Limits::default())
+        try_model(&Tampered(tamper), &bytes, None, &[], &Limits::default())
     }
 
     fn result(text: &str, tamper: fn(Ended) -> Ended) -> TriedResult {
