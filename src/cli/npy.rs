@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn every_dtype_of_onnx_has_its_element_type() {
-        let dtypes = "|b1 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 <f2 <f4 <f8 <c8 <c16 <V2";
         use ElementType as E;
+        let dtypes = "|b1 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 <f2 <f4 <f8 <c8 <c16 <V2";
         let elements = [E::Bool, E::Int8, E::Int16, E::Int32, E::Int64, E::Uint8, E::Uint16, E::Uint32, E::Uint64];
         let others = [E::Float16, E::Float, E::Double, E::Complex64, E::Complex128, E::Bfloat16];
         for (dtype, element) in dtypes.split(' ').zip(elements.into_iter().chain(others)) {
