@@ -10,6 +10,7 @@ mod draft;
 mod file_edits;
 mod fix;
 mod graph_edits;
+pub mod half;
 mod model;
 mod node;
 mod patch;

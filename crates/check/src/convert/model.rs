@@ -207,12 +207,6 @@ impl<'a> Converter<'a> {
         target: &'a Target,
         deadline: &'a Deadline,
     ) -> Converter<'a> {
-        let mut names = Names::default();
-        model.graph.iter().for_each(|graph| take_names(graph, &mut names));
-        for function in &model.functions {
-            function.input.iter().for_each(|name| names.take(name));
-            take_node_names(&function.node, &mut names);
-        }
         let name =
             |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
         let releases = Specs::embedded().releases().ok();
@@ -224,7 +218,7 @@ impl<'a> Converter<'a> {
             target,
             deadline,
             functions: model.functions.iter().map(name).collect(),
-            names,
+            names: names_in(model),
             onnx_opset: known
                 .and_then(|release| release.opsets.get(DEFAULT_DOMAIN))
                 .map_or(13, |opset| i64::from(*opset)),
@@ -436,6 +430,17 @@ fn input_for(tensor: &TensorProto) -> ValueInfoProto {
         r#type: element.map(|element| encode::value_type(&ValueType::Tensor(element), Some(&shape))),
         ..ValueInfoProto::default()
     }
+}
+
+/// Returns the names of all values of a model.
+pub(super) fn names_in(model: &ModelProto) -> Names {
+    let mut names = Names::default();
+    model.graph.iter().for_each(|graph| take_names(graph, &mut names));
+    for function in &model.functions {
+        function.input.iter().for_each(|name| names.take(name));
+        take_node_names(&function.node, &mut names);
+    }
+    names
 }
 
 fn take_names(graph: &GraphProto, names: &mut Names) {

@@ -22,4 +22,4 @@ pub use bodies::{
 pub(crate) use declared::{contradiction, shape_text};
 pub use inferred::{Inferred, infer, infer_facts};
 pub use microsoft::runtime_with_kernel;
-pub(crate) use single::output_facts;
+pub(crate) use single::{output_facts, output_types};

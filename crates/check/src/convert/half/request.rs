@@ -1,0 +1,49 @@
+//! Requests of a conversion to half precision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{ModelProto, NodeProto};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, canonical_domain};
+
+use crate::infer::Bodies;
+
+/// Requested conversion to half precision.
+#[derive(Clone, Debug)]
+pub struct HalfRequest {
+    /// The type: `Float16` or `Bfloat16`.
+    pub element: ElementType,
+    /// Operators (`Softmax`, `com.x/Op`) and names of nodes that stay in float.
+    pub keep: BTreeSet<String>,
+    /// Nodes of the main graph that stay in float, by position, each with the observation of a run.
+    pub measured: BTreeMap<usize, String>,
+    /// True if the inputs and outputs of the model change their type, too.
+    pub half_io: bool,
+}
+
+impl HalfRequest {
+    /// Requests a type for everything except inputs and outputs.
+    pub fn new(element: ElementType) -> HalfRequest {
+        HalfRequest { element, keep: BTreeSet::new(), measured: BTreeMap::new(), half_io: false }
+    }
+}
+
+/// Returns the names that a request may keep: operators and names of nodes outside of functions.
+pub fn keepable_names(model: &ModelProto) -> BTreeSet<String> {
+    let bodies = Bodies::new(model);
+    let nodes = bodies.node_ids().filter(|id| bodies.body(id.body).function.is_none());
+    nodes.filter_map(|id| bodies.node(id)).flat_map(names_of).collect()
+}
+
+/// Returns the names by which a request may keep a node.
+pub(super) fn names_of(node: &NodeProto) -> Vec<String> {
+    let domain = canonical_domain(node.domain());
+    let mut names = vec![format!("{domain}/{}", node.op_type())];
+    if domain == DEFAULT_DOMAIN {
+        names.push(node.op_type().to_owned());
+    }
+    if !node.name().is_empty() {
+        names.push(node.name().to_owned());
+    }
+    names
+}
