@@ -14,6 +14,7 @@ mod whole;
 
 pub use answer::{CaseFiles, Fault, Trace, TraceOutcome, Traced};
 pub use error::TraceError;
+pub(super) use reference::Seen;
 pub use reference::{OtherOpsets, Reference};
 pub use report::TraceReport;
 pub use runs::TraceQuestion;

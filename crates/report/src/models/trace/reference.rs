@@ -52,17 +52,17 @@ impl OtherOpsets {
 }
 
 /// Types of values by name.
-pub(super) type Types = BTreeMap<String, ValueType>;
+pub(in crate::models) type Types = BTreeMap<String, ValueType>;
 
 /// Values of the main graph that a run computed.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(in crate::models) struct Seen {
     /// The types of all values.
-    pub(super) types: Types,
+    pub(in crate::models) types: Types,
     /// All values; `None` if they take more than `bytes`.
-    pub(super) values: Option<BTreeMap<String, Value>>,
+    pub(in crate::models) values: Option<BTreeMap<String, Value>>,
     /// Remaining bytes.
-    pub(super) bytes: usize,
+    pub(in crate::models) bytes: usize,
 }
 
 impl Seen {
@@ -89,7 +89,7 @@ impl Reference<'_> {
 
     /// Runs a model and returns the requested outputs. The built-in executor adds each value of the main graph to
     /// `seen`.
-    pub(super) fn run(
+    pub(in crate::models) fn run(
         &self,
         request: &Request<'_>,
         deadline: &Deadline,

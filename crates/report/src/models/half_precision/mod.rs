@@ -1,0 +1,13 @@
+//! Conversion to half precision, with the nodes that lose too much kept in float.
+//!
+//! The original model runs on the built-in executor. Each node then runs alone in half precision, on the values that flowed there,
+//! so that an error is found at the node that makes it. At last both models run as a whole, and each value is compared.
+
+mod difference;
+mod prove;
+mod single;
+
+#[cfg(test)]
+mod tests;
+
+pub use prove::{HalfAnswer, HalfPrecisionError, HalfQuestion, NodeError, half_precision};
