@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union
 
 from .errors import ConformanceError, ModelNotFoundError, NotAModelError, NotConvertedError, UsageError
 from .process import Called, answer, call
@@ -96,6 +96,9 @@ def convert(
     ir: int | None = None,
     release: str | None = None,
     relabel_only: bool = False,
+    half: Literal["float16", "bfloat16"] | None = None,
+    keep: Sequence[str] = (),
+    half_io: bool = False,
     output: PathLike | None = None,
     overwrite: bool = False,
     verify: int | None = None,
@@ -105,7 +108,11 @@ def convert(
     memory: int | None = None,
     options: Sequence[str] = (),
 ) -> Conversion:
-    """Converts a model to another opset, IR version or release of ONNX, and verifies it by running both models.
+    """Converts a model to another opset, IR version or release of ONNX, or to half precision, and verifies it by running both
+    models.
+
+    `half` is the type to compute in, `keep` has operators and names of nodes that stay in float, and `half_io` also changes the
+    type of inputs and outputs.
 
     `output` is a file to write; a model with external data needs one in its folder. `verify` is the number of generated inputs,
     and `inputs` a `.npz` file or a folder with further ones. The other arguments are those of `check`; `options` are further options of
@@ -114,7 +121,8 @@ def convert(
     Raises `NotConvertedError` if some place cannot be converted, with the reasons, and `NotAModelError` if there is no model.
     """
     source = Source.of(model, folder)
-    words = target_words(opset, ir, release, relabel_only) + limit_words(timeout, memory)
+    words = target_words(opset, ir, release, relabel_only) + half_words(half, keep, half_io)
+    words += limit_words(timeout, memory)
     words += ["--verify", str(verify)] if verify is not None else []
     words += ["--inputs", os.path.abspath(inputs)] if inputs is not None else []
     words += ["--force"] if overwrite else []
@@ -292,6 +300,12 @@ def target_words(opset: Opsets | None, ir: int | None, release: str | None, rela
     words += [f"--ir={ir}"] if ir is not None else []
     words += [f"--release={release}"] if release is not None else []
     return [*words, "--relabel-only"] if relabel_only else words
+
+
+def half_words(half: str | None, keep: Sequence[str], half_io: bool) -> list[str]:
+    words = [f"--{half}"] if half is not None else []
+    words += [f"--keep={name}" for name in keep]
+    return [*words, "--half-io"] if half_io else words
 
 
 def limit_words(timeout: float | None, memory: int | None) -> list[str]:

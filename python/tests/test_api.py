@@ -235,6 +235,16 @@ def test_errors_have_the_message_of_the_program(tmp_path: Path, model: Path) -> 
         convert(model, opset=14, timeout=1e-9)
 
 
+def test_half_precision_is_converted_with_its_errors():
+    conversion = convert(RELU, half="float16")
+    assert conversion.verified and conversion.json["half"]["element"] == "float16"
+    assert conversion.json["half"]["nodes"] == 1 and conversion.json["half"]["casts"] == 2
+    kept = convert(RELU, half="bfloat16", keep=["Relu"], half_io=True)
+    assert [node["reason"] for node in kept.json["half"]["float"]] == ["named by --keep"]
+    with pytest.raises(UsageError, match="did you mean 'Relu'"):
+        convert(RELU, half="float16", keep=["Rely"])
+
+
 def test_a_model_over_2_gb_is_refused_with_the_way_out() -> None:
     for call in (check, convert):
         with pytest.raises(UsageError, match="has 2147483648 bytes.* save it with external data, and pass its path"):

@@ -32,7 +32,7 @@ enum Command {
     Compare(compare::Arguments),
     /// Print a shell completion script.
     Completions(manual::CompletionArguments),
-    /// Convert a model to another opset or IR version, and verify on the built-in executor that the outputs stay the same.
+    /// Convert a model to another opset, IR version or half precision, and compare both on the built-in executor.
     Convert(convert::Arguments),
     /// Show the operator versions, types and values that the cases cover, and those that they miss.
     Coverage(coverage::Arguments),

@@ -7,6 +7,7 @@ use onnx_conformance_check::convert::{Conversion, PlacedEdit, Refusal};
 use onnx_conformance_harness::escape::line;
 use serde::Serialize;
 
+use crate::cli::half::HalfReport;
 use crate::cli::options::Form;
 use crate::cli::print;
 
@@ -25,6 +26,9 @@ pub(crate) struct ConversionReport {
     /// Other facts: the reason for the target, and a rule that the original model violates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
+    /// Conversion to half precision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half: Option<HalfReport>,
     /// Comparison of both models. Missing if a comparison was not reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     verification: Option<VerificationReport>,
@@ -79,6 +83,7 @@ impl ConversionReport {
             edits: Vec::new(),
             reasons: Vec::new(),
             remarks: Vec::new(),
+            half: None,
             verification: None,
             written: None,
             form,
@@ -138,8 +143,38 @@ impl ConversionReport {
 
     /// Reports the comparison of both models.
     pub(crate) fn verified(&mut self, verified: bool, text: &str) -> anyhow::Result<()> {
-        self.verification = Some(VerificationReport { verified, text: text.to_owned() });
+        let before = self.verification.take();
+        self.verification = Some(match before {
+            Some(before) => {
+                VerificationReport { verified: before.verified && verified, text: format!("{}; {text}", before.text) }
+            }
+            None => VerificationReport { verified, text: text.to_owned() },
+        });
         self.say(text)
+    }
+
+    /// Reports the conversion to half precision, below a one-line summary.
+    pub(crate) fn half(&mut self, half: HalfReport) -> anyhow::Result<()> {
+        if self.status == Ended::Converted {
+            self.summary = match self.summary.as_str() {
+                "" => half.summary(),
+                before => format!("{before}; {}", half.summary()),
+            };
+        }
+        self.say(&half.summary())?;
+        half.details().iter().try_for_each(|line| self.say(&format!("  {line}")))?;
+        self.half = Some(half);
+        Ok(())
+    }
+
+    /// Reports the largest errors in half precision.
+    pub(crate) fn half_errors(&self) -> anyhow::Result<()> {
+        let lines = self.half.as_ref().map(HalfReport::largest_errors).unwrap_or_default();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.say("largest errors:")?;
+        lines.iter().try_for_each(|line| self.say(&format!("  {line}")))
     }
 
     /// Reports the written file.

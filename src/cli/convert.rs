@@ -1,4 +1,5 @@
-//! `convert`: converts a model to another opset or IR version, and verifies it on the built-in executor before writing.
+//! `convert`: converts a model to another opset, IR version or half precision, and verifies it on the built-in executor before
+//! writing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use onnx_conformance_report::models::{Proof, broken_rule, model_name};
 
 use crate::cli::conversion_report::{ConversionReport, Ended};
 use crate::cli::external_data::{self, DataFiles, External};
+use crate::cli::half::{HalfOptions, convert_to_half};
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::model_edits::EditOptions;
 use crate::cli::options::{self, Form};
@@ -26,7 +28,7 @@ use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime_target::{RuntimeTarget, runtime_target};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::{NotAModel, Usage};
-use crate::cli::verify::{Verification, verify};
+use crate::cli::verify::{Verification, folder_of, verify};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -42,6 +44,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     edits: EditOptions,
+
+    #[command(flatten)]
+    half: HalfOptions,
 
     /// Number of generated inputs on which both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
@@ -104,6 +109,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         (original, plan)
     };
     let Some(Planned { conversion, converted, reason, data }) = plan else { return Ok(exit::REGRESSION) };
+    let is_half_alone = arguments.half.element().is_some() && edited.is_none() && conversion.edits.is_empty();
     let was_broken = broken_rule(&file, &allowance.limits());
     let verification = Verification {
         model: &arguments.model,
@@ -117,50 +123,88 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
             None => converted.bytes(&file),
         };
         drop(file);
-        match arguments.external {
-            Some(External::Inline) => external_data::inline(bytes.into(), home(&arguments.model), allowance),
-            _ => Ok(bytes.into()),
-        }
+        with_external_data(arguments, bytes.into(), allowance)
     };
-    let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
-    let is_broken = broken_rule(&converted, &allowance.limits()).filter(|_| was_broken.is_none());
-    if is_broken.as_ref().is_some_and(|finding| finding.rule == RuleId::FileLimit) {
-        let text = format!("{name} was not checked after its conversion, so nothing is written");
-        return Err(allowance.limit_error(&text));
-    }
-    let failure = failure(is_broken.as_ref(), &proof, arguments.require_proof);
+    let (proof, converted) = if is_half_alone {
+        (None, convert(file)?)
+    } else {
+        let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
+        (Some(proof), converted)
+    };
+    let half =
+        arguments.half.element().map(|element| convert_to_half(&arguments.half, element, &converted, &verification));
+    let half = half.transpose()?;
+    let converted = half.as_ref().map_or(converted, |half| half.file.clone());
+    let is_broken = if was_broken.is_none() { broken_after(&name, &converted, allowance)? } else { None };
+    let proofs: Vec<Proof> = proof.into_iter().chain(half.as_ref().map(|half| half.proof.clone())).collect();
+    let failure = failure(is_broken.as_ref(), &proofs, arguments.require_proof);
     let is_refused = failure.is_some();
-    report.edits(failure, edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
-    if let Some(reason) = reason {
-        report.remark(&reason)?;
+    if !is_half_alone {
+        report.edits(failure.clone(), edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
+    }
+    for remark in reason.iter().chain(half.iter().flat_map(|half| &half.remarks)) {
+        report.remark(remark)?;
     }
     if let Some(finding) = &was_broken {
         report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
     }
-    match &proof {
-        Proof::Same(text) if is_broken.is_none() => report.verified(true, text)?,
-        Proof::NotVerified(text) if is_broken.is_none() => report.verified(false, text)?,
-        _ => {}
+    if let Some(half) = half {
+        report.half(half.report)?;
+    }
+    for proof in proofs.iter().filter(|_| is_broken.is_none()) {
+        match proof {
+            Proof::Same(text) => report.verified(true, text)?,
+            Proof::NotVerified(text) => report.verified(false, text)?,
+            Proof::Differs(_) => {}
+        }
+    }
+    report.half_errors()?;
+    if let Some((status, text)) = failure.filter(|_| is_half_alone) {
+        report.end(status, &text)?;
     }
     if is_refused {
         return Ok(exit::REGRESSION);
     }
     if let Some(output) = &arguments.output {
-        let created = data.create()?;
-        write_whole(output, &converted).with_context(|| output.display().to_string())?;
-        created.retain();
+        write_model(output, &converted, &data)?;
         report.wrote(output)?;
     }
     Ok(exit::SUCCESS)
 }
 
+/// Writes a model and its data files, or nothing.
+fn write_model(output: &Path, converted: &[u8], data: &DataFiles) -> anyhow::Result<()> {
+    let created = data.create()?;
+    write_whole(output, converted).with_context(|| output.display().to_string())?;
+    created.retain();
+    Ok(())
+}
+
+/// Moves external data into a model if that is requested.
+fn with_external_data(arguments: &Arguments, file: Bytes, allowance: Allowance) -> anyhow::Result<Bytes> {
+    match arguments.external {
+        Some(External::Inline) => external_data::inline(file, folder_of(&arguments.model), allowance),
+        _ => Ok(file),
+    }
+}
+
+/// Returns a rule that the converted model violates.
+fn broken_after(name: &str, converted: &Bytes, allowance: Allowance) -> anyhow::Result<Option<Finding>> {
+    let found = broken_rule(converted, &allowance.limits());
+    if found.as_ref().is_some_and(|finding| finding.rule == RuleId::FileLimit) {
+        let text = format!("{name} was not checked after its conversion, so nothing is written");
+        return Err(allowance.limit_error(&text));
+    }
+    Ok(found)
+}
+
 /// Returns the reason why the converted model is not written, if there is one.
-fn failure(broken: Option<&Finding>, proof: &Proof, is_proof_required: bool) -> Option<(Ended, String)> {
+fn failure(broken: Option<&Finding>, proofs: &[Proof], is_proof_required: bool) -> Option<(Ended, String)> {
     if let Some(finding) = broken {
         let text = format!("the converted model violates a rule, so it is not written: {finding}");
         return Some((Ended::Invalid, text));
     }
-    match proof {
+    proofs.iter().find_map(|proof| match proof {
         Proof::Differs(text) => {
             let text = format!("the converted model computes other outputs, so it is not written: {text}");
             Some((Ended::Differs, text))
@@ -170,7 +214,7 @@ fn failure(broken: Option<&Finding>, proof: &Proof, is_proof_required: bool) -> 
             Some((Ended::Unverified, text.to_owned()))
         }
         Proof::Same(_) | Proof::NotVerified(_) => None,
-    }
+    })
 }
 
 /// Planned conversion.
@@ -236,8 +280,10 @@ fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<(Target, 
         let RuntimeTarget { target, reason } = runtime_target(runtime, model)?;
         return Ok((Target { relabel_only: questions.relabel_only, ..target }, Some(reason)));
     }
-    if !questions.asks_for_conversion() && arguments.edits.is_empty() && arguments.external.is_none() {
-        bail!(Usage("the target is missing; use --opset, --ir, --release or --runtime".to_owned()));
+    let is_edited = !arguments.edits.is_empty() || arguments.external.is_some() || arguments.half.element().is_some();
+    if !questions.asks_for_conversion() && !is_edited {
+        let text = "the target is missing; use --opset, --ir, --release, --runtime, --float16 or --bfloat16";
+        bail!(Usage(text.to_owned()));
     }
     let is_imported = |domain: &&String| model.opset_import.iter().any(|it| canonical_domain(it.domain()) == *domain);
     if let Some(domain) = questions.opsets.keys().find(|domain| !is_imported(domain)) {
@@ -246,17 +292,12 @@ fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<(Target, 
     Ok((questions.target(model), None))
 }
 
-/// Returns the folder of a file.
-fn home(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Fails if the output is the model itself or a file of its external data. Returns the data files to create beside it.
 fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<DataFiles> {
     let Some(output) = &arguments.output else { return Ok(DataFiles::default()) };
     let shown = output.display();
     let locations = external_locations(model);
-    let data: Vec<PathBuf> = locations.iter().map(|location| home(&arguments.model).join(location)).collect();
+    let data: Vec<PathBuf> = locations.iter().map(|location| folder_of(&arguments.model).join(location)).collect();
     OutputFiles::default()
         .reading("the model itself", [arguments.model.as_path()])
         .reading("an external data file of the model", data.iter().map(PathBuf::as_path))
@@ -264,10 +305,10 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Dat
     if output.exists() && !arguments.force {
         bail!(Usage(format!("{shown} already exists; choose another file, or overwrite it with --force")));
     }
-    let folder = |path: &Path| fs::canonicalize(home(path)).ok();
+    let folder = |path: &Path| fs::canonicalize(folder_of(path)).ok();
     match (arguments.external, locations.first()) {
         (Some(how @ (External::Copy | External::Link)), _) => {
-            DataFiles::plan(how, &locations, (home(&arguments.model), home(output)), arguments.force)
+            DataFiles::plan(how, &locations, (folder_of(&arguments.model), folder_of(output)), arguments.force)
         }
         (None, Some(data)) if folder(output) != folder(&arguments.model) => bail!(Usage(format!(
             "the model has external data in its folder, such as {data}; write {shown} to the same folder, or use --external \

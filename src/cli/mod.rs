@@ -18,6 +18,7 @@ mod failures;
 mod finding;
 mod fixed_model;
 mod gate;
+mod half;
 mod init;
 mod input_files;
 mod json_reporter;

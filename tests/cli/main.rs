@@ -6,6 +6,7 @@ mod broken_models;
 mod check;
 mod commands;
 mod convert;
+mod convert_half;
 mod convert_limits;
 mod documents;
 mod endless;

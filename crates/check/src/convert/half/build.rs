@@ -72,7 +72,7 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         let graph = bodies.model.graph.is_some().then(|| self.graph(BodyId::MAIN));
         self.built.model.graph = graph;
         let place = |(id, reason): (&NodeId, &super::reason::FloatReason)| FloatNode {
-            place: bodies.place_of(*id).to_string(),
+            place: self.place(*id),
             reason: reason.clone(),
         };
         self.built.float_nodes = self.plan.float.iter().map(place).collect();
@@ -309,7 +309,13 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             self.plan.nodes.contains_key(&NodeId { body: id.body, index }).then_some(index)
         };
         let producers = self.plan.reads(id).into_iter().flatten().filter_map(producer).collect();
-        HalfNode { index: id.index, new_index, place: bodies.node_place(id).to_string(), producers }
+        HalfNode { index: id.index, new_index, place: self.place(id), producers }
+    }
+
+    /// Describes a node, with its graph unless that is the main graph.
+    fn place(&self, id: NodeId) -> String {
+        let bodies = &self.plan.inferred.bodies;
+        if id.body == BodyId::MAIN { bodies.node_place(id).to_string() } else { bodies.place_of(id).to_string() }
     }
 
     /// Returns the declaration of a value with its new type; `None` if the value no longer exists under this name.

@@ -28,9 +28,9 @@ pub fn to_half(model: &ModelProto, request: &HalfRequest, limits: &Limits) -> Re
         return Err(HalfError::Training);
     }
     let inferred = infer_facts(model, limits);
-    let opset = inferred.bodies.opset(BodyId::MAIN, "").ok_or(HalfError::NoImport)?;
-    let cast = Specs::embedded().find(DEFAULT_DOMAIN, "Cast", opset).map_err(|_| HalfError::NoImport)?;
-    if !is_cast_to(cast, request.element) {
+    let opset = inferred.bodies.opset(BodyId::MAIN, "");
+    let cast = opset.and_then(|opset| Specs::embedded().find(DEFAULT_DOMAIN, "Cast", opset).ok());
+    if let Some(cast) = cast.filter(|cast| !is_cast_to(cast, request.element)) {
         let (version, element) = (cast.version.to_string(), request.element);
         return Err(HalfError::Cast { version, element, opset: first_cast(element) });
     }
@@ -38,5 +38,9 @@ pub fn to_half(model: &ModelProto, request: &HalfRequest, limits: &Limits) -> Re
     keep_sizes(&mut plan);
     plan.settle_readers();
     let built = Builder::new(&plan).model();
-    if limits.deadline.is_over() { Err(HalfError::Late) } else { Ok(built) }
+    match cast {
+        _ if limits.deadline.is_over() => Err(HalfError::Late),
+        None if built.casts > 0 => Err(HalfError::NoImport),
+        _ => Ok(built),
+    }
 }

@@ -3,11 +3,16 @@
 //! The original model runs on the built-in executor. Each node then runs alone in half precision, on the values that flowed there,
 //! so that an error is found at the node that makes it. At last both models run as a whole, and each value is compared.
 
+mod alone;
+mod compared;
 mod difference;
 mod prove;
+mod runs;
 mod single;
 
 #[cfg(test)]
 mod tests;
 
-pub use prove::{HalfAnswer, HalfPrecisionError, HalfQuestion, NodeError, half_precision};
+pub use compared::NodeError;
+pub use prove::{HalfAnswer, HalfPrecisionError, half_precision};
+pub use runs::HalfQuestion;

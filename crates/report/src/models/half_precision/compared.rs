@@ -1,0 +1,158 @@
+//! Comparison of both models as a whole, and the nodes that stay in float because of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_check::convert::half::{HalfModel, HalfNode};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::value::Value;
+
+use super::alone::{Alone, fraction, main_node, overflow};
+use super::difference::Difference;
+use crate::models::proof::Proof;
+use crate::models::single_node::names_read;
+
+/// Error of a value in half precision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeError {
+    /// The node that computes it.
+    pub node: String,
+    /// Its name in the original model.
+    pub value: String,
+    /// Largest error of an element, as a fraction of the largest element.
+    pub error: f64,
+    /// Number of finite elements that became infinite or NaN.
+    pub overflows: usize,
+    /// Number of nonzero elements that became zero.
+    pub underflows: usize,
+}
+
+/// Comparison of both models.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// Number of inputs.
+    runs: usize,
+    /// Differences of the values of the main graph, by original name and new type.
+    values: BTreeMap<(String, ElementType), Difference>,
+    outputs: Difference,
+    /// Number of outputs that are not floats and differ, in all runs.
+    changed: usize,
+}
+
+impl Compared {
+    /// Starts a comparison on this number of inputs.
+    pub(super) fn new(runs: usize) -> Compared {
+        Compared { runs, ..Compared::default() }
+    }
+
+    /// Adds the difference of a value of the main graph on one input, by its original name and its type.
+    pub(super) fn add_value(&mut self, original: &str, element: ElementType, difference: Difference) {
+        let worst = self.values.entry((original.to_owned(), element)).or_default();
+        *worst = worst.max(difference);
+    }
+
+    /// Compares an output. Fails if its shape differs, or its type other than in precision.
+    pub(super) fn add_output(&mut self, before: &Value, after: &Value) -> Result<(), String> {
+        if let Some(difference) = Difference::new(before, after) {
+            self.outputs = self.outputs.max(difference);
+            return Ok(());
+        }
+        let shape = |value: &Value| value.as_tensor().map(|tensor| tensor.shape().to_vec());
+        if shape(before) != shape(after) {
+            return Err(format!(
+                "has shape {:?}, not {:?}",
+                shape(after).unwrap_or_default(),
+                shape(before).unwrap_or_default()
+            ));
+        }
+        self.changed += usize::from(before != after);
+        Ok(())
+    }
+
+    /// Returns the nodes of the main graph whose values exceed the range in the converted model.
+    pub(super) fn overflowing(
+        &self,
+        half: &HalfModel,
+        model: &ModelProto,
+        element: ElementType,
+    ) -> BTreeMap<usize, String> {
+        let mut kept = BTreeMap::new();
+        for node in &half.nodes {
+            let outputs = main_node(model, node.index).map_or(&[][..], |node| &node.output);
+            let over = outputs.iter().find_map(|name| {
+                let difference = self.values.get(&(name.clone(), element))?;
+                (difference.overflows > 0).then(|| overflow(name, difference.overflows, element))
+            });
+            kept.extend(over.map(|reason| (node.index, reason)));
+        }
+        kept
+    }
+
+    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs of these
+    /// still have too large an error. A difference of near values needs all that computes them.
+    pub(super) fn before_sensitive(
+        &self,
+        half: &HalfModel,
+        model: &ModelProto,
+        alone: &BTreeMap<usize, Alone>,
+        producers: &BTreeMap<&str, usize>,
+    ) -> BTreeMap<usize, String> {
+        let halves: BTreeMap<usize, &HalfNode> = half.nodes.iter().map(|node| (node.index, node)).collect();
+        let mut kept = BTreeMap::new();
+        for found in alone.values().filter(|found| found.is_by_inputs) {
+            let of_value = self.values.iter().filter(|((name, _), _)| *name == found.value);
+            let error = of_value.map(|(_, difference)| difference.error).fold(0.0, f64::max);
+            let Some(index) = producers.get(found.value.as_str()).filter(|_| error > found.bound) else { continue };
+            let (mut open, mut seen) = (vec![*index], BTreeSet::new());
+            while let Some(index) = open.pop() {
+                if halves.contains_key(&index) {
+                    kept.entry(index).or_insert_with(|| format!("'{}' depends on it and needs float", found.value));
+                } else if seen.insert(index) {
+                    let names = main_node(model, index).map(names_read).unwrap_or_default();
+                    open.extend(names.iter().filter_map(|name| producers.get(name.as_str())));
+                }
+            }
+        }
+        kept
+    }
+
+    /// Returns the errors of the values that nodes compute in half precision, the largest first.
+    pub(super) fn nodes(&self, half: &HalfModel, model: &ModelProto) -> Vec<NodeError> {
+        let mut seen = BTreeSet::new();
+        let mut errors = Vec::new();
+        for node in &half.nodes {
+            let outputs = main_node(model, node.index).map_or(&[][..], |node| &node.output);
+            for value in outputs.iter().filter(|name| seen.insert((*name).clone())) {
+                let found =
+                    self.values.iter().find(|((name, element), _)| name == value && *element != ElementType::Float);
+                errors.extend(found.map(|(_, difference)| NodeError {
+                    node: node.place.clone(),
+                    value: value.clone(),
+                    error: difference.error,
+                    overflows: difference.overflows,
+                    underflows: difference.underflows,
+                }));
+            }
+        }
+        errors.sort_by(|one, other| other.error.total_cmp(&one.error));
+        errors
+    }
+
+    /// Returns the result for the outputs.
+    pub(super) fn proof(&self, count: usize) -> Proof {
+        if self.outputs.overflows > 0 {
+            let text = format!("{} elements of an output are infinite or NaN that were finite", self.outputs.overflows);
+            return Proof::Differs(text);
+        }
+        let change = match self.outputs.error {
+            0.0 => "outputs do not change".to_owned(),
+            error => format!("outputs change by at most {} of their largest element", fraction(error)),
+        };
+        let changed = match self.changed {
+            0 => String::new(),
+            1 => "; an output that is no float tensor differs".to_owned(),
+            count => format!("; outputs that are no float tensors differ {count} times"),
+        };
+        Proof::Same(format!("verified: {change} on {} of {count} inputs{changed}", self.runs))
+    }
+}
