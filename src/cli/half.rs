@@ -67,8 +67,8 @@ impl HalfOptions {
             );
             bail!(Usage(format!("--keep {name}: the model has no such operator or node; {hint}")));
         }
-        let keep = self.keep.iter().cloned().collect();
-        Ok(HalfRequest { keep, half_io: self.half_io, ..HalfRequest::new(element) })
+        let request = HalfRequest::new(element);
+        Ok(HalfRequest { keep: self.keep.iter().cloned().collect(), half_io: self.half_io, ..request })
     }
 }
 

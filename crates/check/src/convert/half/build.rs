@@ -185,16 +185,16 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         };
         if !self.is_copied(value) {
             let element = self.produced(value);
-            if self.plan.weight(value).is_none() && self.uses.contains_key(&value) && !self.is_input(value) {
+            let is_half = element == self.plan.half;
+            if self.plan.weight(value).is_none() && self.is_used(value, self.plan.half) && !self.is_input(value) {
                 self.built.external.push(tensor.name().to_owned());
             }
             let name = self.name(value, element);
-            tensors.push(
-                match self.rounded(value, Weight::Initializer(tensor)).filter(|_| element == self.plan.half) {
-                    Some(rounded) => self.weight(tensor, &rounded, &name),
-                    None => TensorProto { name: Some(name), ..tensor.clone() },
-                },
-            );
+            let rounded = if is_half { self.rounded(value, Weight::Initializer(tensor)) } else { None };
+            tensors.push(match rounded {
+                Some(rounded) => self.weight(tensor, &rounded, &name),
+                None => TensorProto { name: Some(name), ..tensor.clone() },
+            });
             return;
         }
         if self.is_used(value, ElementType::Float) || !self.is_used(value, self.plan.half) {

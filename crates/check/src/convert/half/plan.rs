@@ -174,8 +174,8 @@ impl<'a, 'm> Plan<'a, 'm> {
         source.outputs().into_iter().map(result).collect()
     }
 
-    /// Keeps a node in float.
-    pub(super) fn keep(&mut self, id: NodeId, reason: FloatReason) {
+    /// Decides that a node stays in float.
+    pub(super) fn compute_in_float(&mut self, id: NodeId, reason: FloatReason) {
         self.nodes.remove(&id);
         self.float.insert(id, reason);
     }
@@ -328,12 +328,15 @@ impl<'a, 'm> Plan<'a, 'm> {
                     && is_same(&facts.outputs, &source.outputs(), outputs)
             };
             if !bodies.iter().all(fits) {
-                self.keep(id, FloatReason::UnknownType(facts.node.output.first().cloned().unwrap_or_default()));
+                self.compute_in_float(
+                    id,
+                    FloatReason::UnknownType(facts.node.output.first().cloned().unwrap_or_default()),
+                );
             }
             let results: Vec<Read> = bodies.iter().flat_map(|body| self.results(*body)).flatten().collect();
             for (value, element) in results {
                 if element == self.half && self.overflows(value) {
-                    self.keep(id, FloatReason::Weight(self.name(value).to_owned()));
+                    self.compute_in_float(id, FloatReason::Weight(self.name(value).to_owned()));
                 }
             }
         }

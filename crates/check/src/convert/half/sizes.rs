@@ -30,7 +30,7 @@ pub(super) fn keep_sizes(plan: &mut Plan<'_, '_>) {
         let Some(id) = producer(plan, value) else { continue };
         open.extend(plan.reads(id).into_iter().flatten().map(|(value, _)| value));
         if plan.nodes.contains_key(&id) {
-            plan.keep(id, FloatReason::Size);
+            plan.compute_in_float(id, FloatReason::Size);
         }
     }
 }

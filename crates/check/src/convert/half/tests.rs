@@ -29,7 +29,7 @@ fn keeping(names: &[&str]) -> HalfRequest {
 }
 
 fn model(opset: i64, graph: &str) -> ModelProto {
-    let text = format!(r#"<ir_version: 8, opset_import: ["" : {opset}]> {graph}"#);
+    let text = format!(r#"<ir_version: 9, opset_import: ["" : {opset}]> {graph}"#);
     parse_model(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
@@ -118,6 +118,40 @@ fn a_value_read_in_both_types_has_one_cast() {
         half.reasons(),
         ["2 nodes stay float: QuantizeLinear-13 does not take float16; convert to --opset 19 first"]
     );
+}
+
+#[test]
+fn scales_of_a_quantization_are_half_where_the_version_takes_it() {
+    let model = model(
+        19,
+        "g (float[2] x) => (float[2] y) <float s = {0.5}, uint8 z = {0}> {
+            q = QuantizeLinear (x, s, z)
+            d = DequantizeLinear (q, s, z)
+            y = Neg (d)
+        }",
+    );
+    let expected = [
+        "x_float16 = Cast(x)",
+        "q = QuantizeLinear(x_float16, s, z)",
+        "d = DequantizeLinear(q, s, z)",
+        "y_float16 = Neg(d)",
+        "y = Cast(y_float16)",
+    ];
+    let half = converted(&model, &request(), &expected);
+    assert_eq!(half.model.graph.unwrap().initializer[0].data_type(), ElementType::Float16.code());
+    assert_eq!(half.float_nodes, []);
+}
+
+#[test]
+fn weights_in_other_files_stay_in_float_and_are_cast() {
+    let model = model(13, r#"g (float[2] x) => (float[2] y) <float[2] w = ["location": "w.bin"]> { y = Mul (x, w) }"#);
+    let half = to_half(&model, &request(), &Limits::default()).unwrap();
+    let expected =
+        ["x_float16 = Cast(x)", "w_float16 = Cast(w)", "y_float16 = Mul(x_float16, w_float16)", "y = Cast(y_float16)"];
+    assert_eq!(nodes(half.model.graph.as_ref().unwrap()), expected);
+    assert_eq!((half.external, half.weights), (vec!["w".to_owned()], Vec::new()));
+    let kept = to_half(&model, &keeping(&["Mul"]), &Limits::default()).unwrap();
+    assert_eq!(kept.external, [] as [&str; 0]);
 }
 
 #[test]
