@@ -1,6 +1,6 @@
 """onnxruntime, on one execution provider, behind the protocol of docs/protocol.md.
 
-    adapter.py [--provider NAME] [--no-optimization]
+    adapter.py [--provider NAME] [--level LEVEL]
 """
 
 import argparse
@@ -29,9 +29,17 @@ from onnx_conformance_adapter.values import (
     to_python,
 )
 
+# The levels of the optimizer that this version has; `layout` came with 1.21.
 LEVELS = {
-    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
-    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    name: getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
+    for name, level in {
+        "disabled": "DISABLE_ALL",
+        "basic": "ENABLE_BASIC",
+        "extended": "ENABLE_EXTENDED",
+        "layout": "ENABLE_LAYOUT",
+        "all": "ENABLE_ALL",
+    }.items()
+    if hasattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
 }
 
 # What numpy has itself; all other element types go through memory, as onnxruntime keeps them.
@@ -49,7 +57,7 @@ CPU = "CPUExecutionProvider"
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--provider", default="cpu", help="the execution provider, as `cuda` for CUDAExecutionProvider")
-    parser.add_argument("--no-optimization", action="store_true", help="leave graphs as they are")
+    parser.add_argument("--level", default="all", choices=LEVELS, help="the level of the graph optimizer")
     return parser.parse_args()
 
 
@@ -69,7 +77,7 @@ def options():
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = LEVELS["none" if ARGUMENTS.no_optimization else "all"]
+    options.graph_optimization_level = LEVELS[ARGUMENTS.level]
     if PROVIDER != CPU:
         # What the provider has not is not to be run by the processor's kernels in its name.
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
@@ -85,7 +93,7 @@ def takes_codes():
     return True
 
 
-ARGUMENTS = arguments() if __name__ == "__main__" else argparse.Namespace(provider="cpu", no_optimization=False)
+ARGUMENTS = arguments() if __name__ == "__main__" else argparse.Namespace(provider="cpu", level="all")
 PROVIDER = provider_named(ARGUMENTS.provider)
 OPTIONS = options()
 TAKES_CODES = takes_codes()
@@ -251,11 +259,18 @@ def size(value):
     return size_in_bytes(value.element_type(), value.shape())
 
 
+def name():
+    """The name of the runtime: with the provider and the level, unless they are the default ones."""
+    provider = [] if PROVIDER == CPU else [ARGUMENTS.provider.lower()]
+    level = [] if ARGUMENTS.level == "all" else [ARGUMENTS.level]
+    return "-".join(["onnxruntime", *provider, *level])
+
+
 if __name__ == "__main__":
     provide_locale()
     serve(
         {
-            "name": "onnxruntime" if PROVIDER == CPU else f"onnxruntime-{ARGUMENTS.provider.lower()}",
+            "name": name(),
             "version": onnxruntime.__version__,
             "language": "C++",
             "issues": "https://github.com/microsoft/onnxruntime/issues",

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
-    /// Variant of the cases: runtime, constants, initializers, all-constants or dynamic-shapes [default: runtime]
+    /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped [default: runtime]
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 

@@ -4,7 +4,7 @@ use crate::program::call;
 
 #[test]
 fn cases_are_put_in_the_form_that_is_asked_for() {
-    for variant in ["constants", "initializers", "all-constants", "dynamic-shapes"] {
+    for variant in ["constants", "initializers", "all-constants", "dynamic-shapes", "wrapped"] {
         let called = call(&["run", "ai.onnx/{Reshape,Sum,Tile}-13/**", "--variant", variant]).expect(0, " pass");
         assert!(!called.out.contains("unexpected"), "{}", called.out);
     }

@@ -5,6 +5,7 @@
 
 mod check;
 mod facts;
+mod graphs;
 mod inference;
 mod levels;
 mod promises;

@@ -12,6 +12,7 @@ mod foreign;
 mod freeze;
 mod fuzz;
 mod generated;
+mod graphs;
 mod import_specs;
 mod layout;
 mod measure;
@@ -55,6 +56,8 @@ enum Task {
     Exporters,
     /// Seed wrong kernels of every kind, and fail if no required case detects one of them.
     Faults(faults::Arguments),
+    /// Check the graphs in specs/graphs: rewrites keep good forms and change near misses, and exact values are not rounded
+    Graphs(graphs::Arguments),
     /// Write the files of cases below specs/ in their layout.
     FmtSpecs(fmt_specs::Arguments),
     /// Write the list of cases of the suite's version, or check that no case differs from it.
@@ -106,6 +109,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
         Task::Exporters => exporters::main()?,
         Task::Faults(arguments) => return faults::main(arguments),
+        Task::Graphs(arguments) => return graphs::main(arguments),
         Task::FmtSpecs(arguments) => fmt_specs::main(arguments)?,
         Task::Freeze => freeze::main()?,
         Task::Fuzz(arguments) => return fuzz::main(arguments),

@@ -51,6 +51,10 @@ pub struct AdapterFile {
     /// the colon in `--runtime NAME:PROVIDER`. Without this key the adapter has no providers.
     #[serde(default)]
     pub provider: Vec<String>,
+    /// Options of the runtime, such as the level of its optimizer, each with its arguments. `{value}` is the value in
+    /// `--runtime NAME:OPTION=VALUE`.
+    #[serde(default)]
+    pub options: BTreeMap<String, Vec<String>>,
     /// True if a case that the newest measured version passes counts as confirmed by this runtime.
     #[serde(default)]
     pub confirms: bool,
@@ -121,6 +125,16 @@ pub enum LaunchError {
         /// The requested provider.
         provider: String,
     },
+    /// An option is set that the adapter does not have.
+    #[error("{path}: this adapter has no option '{option}'; it has {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    NoOption {
+        /// The file of the adapter.
+        path: PathBuf,
+        /// The option.
+        option: String,
+        /// The options of the adapter.
+        known: Vec<String>,
+    },
     /// An adapter that nobody has installed is requested by name.
     #[error(
         "'{name}' is only an adapter of the current folder, whose programs are not started by name; use its path, \
@@ -144,16 +158,16 @@ impl Launch {
     /// Finds a runtime: an adapter by its name or by the path of its folder, with an optional provider, or else a
     /// command line.
     pub fn find(runtime: &str, adapters: &Adapters) -> Result<Launch, LaunchError> {
-        if let Some((folder, provider)) = folder_and_provider(runtime) {
-            return Launch::adapter(provider, &folder, &adapters.python);
+        if let Some((folder, selection)) = folder_and_selection(runtime) {
+            return Launch::adapter(selection, &folder, &adapters.python);
         }
-        let (name, provider) = Launch::name_and_provider(runtime);
-        let has_name = is_name(name) && provider.is_none_or(is_name);
+        let (name, selection) = Launch::name_and_selection(runtime);
+        let has_name = is_name(name) && selection.is_none_or(is_selection);
         if has_name && let Some(folder) = adapters.find(name, FILE) {
-            return Launch::adapter(provider, &folder, &adapters.python);
+            return Launch::adapter(selection, &folder, &adapters.python);
         }
         if has_name && let Some(folder) = adapters.find_by_path(name, FILE) {
-            let provider = provider.map(|provider| format!(":{provider}")).unwrap_or_default();
+            let provider = selection.map(|selection| format!(":{selection}")).unwrap_or_default();
             let path = format!("{}{provider}", Path::new(".").join(folder).display());
             return Err(LaunchError::ByPath { name: name.to_owned(), path });
         }
@@ -176,23 +190,19 @@ impl Launch {
         Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help, file: None })
     }
 
-    /// Splits `onnxruntime:cuda` into name and provider.
-    pub fn name_and_provider(runtime: &str) -> (&str, Option<&str>) {
-        runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
+    /// Splits `onnxruntime:cuda,level=basic` into the name, and the provider with the options.
+    pub fn name_and_selection(runtime: &str) -> (&str, Option<&str>) {
+        runtime.split_once(':').map_or((runtime, None), |(name, selection)| (name, Some(selection)))
     }
 
-    fn adapter(provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
+    fn adapter(selection: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
         let path = folder.join(FILE);
         if !path.is_file() {
             return Err(LaunchError::NoAdapter(folder.to_owned()));
         }
         let (file, folder) = read(&path)?;
-        if let (Some(provider), []) = (provider, &file.provider[..]) {
-            return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
-        }
+        let chosen = selected(&file, &path, selection.unwrap_or_default())?;
         let installation = Installation::for_adapter(&folder, installed);
-        let chosen =
-            provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
         let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
         // A path is relative to the adapter's folder; a bare name is on the system's search path.
@@ -250,15 +260,43 @@ fn adapter_folder(word: &str) -> Option<PathBuf> {
     folder.join(FILE).is_file().then(|| folder.to_owned())
 }
 
-/// Splits a runtime that is named by a path into folder and provider: `./adapters/onnxruntime:cuda`. A path contains a
+/// Returns true if a text can name a provider and set options: `cuda`, `level=basic`, `cuda,level=basic`.
+fn is_selection(text: &str) -> bool {
+    text.split(',').all(|part| part.split_once('=').map_or(is_name(part), |(key, value)| is_name(key) && is_name(value)))
+}
+
+/// Returns the arguments of a provider and of options.
+fn selected(file: &AdapterFile, path: &Path, selection: &str) -> Result<Vec<String>, LaunchError> {
+    let mut arguments = Vec::new();
+    for part in selection.split(',').filter(|part| !part.is_empty()) {
+        let (words, placeholder, value) = match part.split_once('=') {
+            Some((option, value)) => {
+                let unknown = || LaunchError::NoOption {
+                    path: path.to_owned(),
+                    option: option.to_owned(),
+                    known: file.options.keys().cloned().collect(),
+                };
+                (file.options.get(option).ok_or_else(unknown)?, "{value}", value)
+            }
+            None if file.provider.is_empty() => {
+                return Err(LaunchError::NoProviders { path: path.to_owned(), provider: part.to_owned() });
+            }
+            None => (&file.provider, "{provider}", part),
+        };
+        arguments.extend(words.iter().map(|word| word.replace(placeholder, value)));
+    }
+    Ok(arguments)
+}
+
+/// Splits a runtime that is named by a path into folder and selection: `./adapters/onnxruntime:cuda`. A path contains a
 /// separator.
-fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
+fn folder_and_selection(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
     let is_folder = |text: &str| text.contains(['/', std::path::MAIN_SEPARATOR]) && Path::new(text).is_dir();
     if is_folder(runtime) {
         return Some((runtime.into(), None));
     }
-    let (folder, provider) = runtime.rsplit_once(':').filter(|(_, provider)| is_name(provider))?;
-    is_folder(folder).then(|| (folder.into(), Some(provider)))
+    let (folder, selection) = runtime.rsplit_once(':').filter(|(_, selection)| is_selection(selection))?;
+    is_folder(folder).then(|| (folder.into(), Some(selection)))
 }
 
 /// Returns instructions for setting up an adapter.
@@ -402,6 +440,20 @@ mod tests {
         let error = find("mine:cuda", "command: [node]").unwrap_err().to_string();
         assert!(error.ends_with("'cuda' cannot be selected; remove `:cuda`"), "{error}");
         assert_eq!(find("other:cuda", text).unwrap().program, Path::new("other:cuda"));
+    }
+
+    #[test]
+    fn options_are_passed_to_an_adapter_that_has_them() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let text = "command: [a]\nprovider: [--on, '{provider}']\noptions: {level: ['--level={value}']}\n";
+        fs::write(folder.join(FILE), text).unwrap();
+        let find = |runtime: &str| Launch::find(runtime, &in_folder(root.path().join("adapters")));
+        assert_eq!(find("mine:level=basic").unwrap().arguments, ["--level=basic"]);
+        assert_eq!(find("mine:cuda,level=basic").unwrap().arguments, ["--on", "cuda", "--level=basic"]);
+        let error = find("mine:levl=basic").unwrap_err().to_string();
+        assert!(error.ends_with("this adapter has no option 'levl'; it has level"), "{error}");
     }
 
     #[test]

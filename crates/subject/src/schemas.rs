@@ -112,7 +112,7 @@ fn of_answers_to_start() {
         with("opsets", json!({"ai.onnx": 23})),
         with("types", json!(["float", "float8e4m3fn", "string"])),
         with("types", json!([])),
-        with("variants", json!(["runtime", "constants", "initializers", "all-constants", "dynamic-shapes"])),
+        with("variants", json!(["runtime", "constants", "initializers", "all-constants", "dynamic-shapes", "wrapped"])),
     ];
     let invalid = [
         json!({}),

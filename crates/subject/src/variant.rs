@@ -20,12 +20,20 @@ pub enum Variant {
     AllConstants,
     /// Inputs are given at run time, and their declared dimensions have names instead of sizes.
     DynamicShapes,
+    /// Every tensor of inputs and outputs passes through an exact no-op, such as two Transposes or a product with 1.
+    Wrapped,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 5] =
-        [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::AllConstants, Variant::DynamicShapes];
+    pub const ALL: [Variant; 6] = [
+        Variant::Runtime,
+        Variant::Constants,
+        Variant::Initializers,
+        Variant::AllConstants,
+        Variant::DynamicShapes,
+        Variant::Wrapped,
+    ];
 
     /// Splits an id into the id without variant and the variant: `ai.onnx/Sum-13/known_values@constants`.
     pub fn split_id(id: &str) -> (&str, Variant) {
@@ -50,6 +58,7 @@ impl Variant {
             Variant::Initializers => "initializers",
             Variant::AllConstants => "all-constants",
             Variant::DynamicShapes => "dynamic-shapes",
+            Variant::Wrapped => "wrapped",
         }
     }
 }

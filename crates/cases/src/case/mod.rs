@@ -12,6 +12,7 @@ mod level;
 mod text;
 mod type_cell;
 mod variant;
+mod wrapped;
 mod write;
 
 pub use declared_cells::named_cells;

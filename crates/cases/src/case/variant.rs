@@ -13,6 +13,7 @@ use onnx_conformance_reference::spec::{AttributeType, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
+use crate::case::wrapped::wrap;
 use crate::case::{Case, Named, Variant};
 
 /// Converts a case to a variant; its id ends with `@<variant>`. Returns `None` if the result would be the same, or for
@@ -21,6 +22,7 @@ use crate::case::{Case, Named, Variant};
 /// `constants` and `initializers` move every tensor input but the first. What a runtime treats as data then stays data,
 /// while shapes, axes and the like are known when the model is loaded. `all-constants` moves the first, too: the shape
 /// of `ConstantOfShape` and the start of `Range` are then known, and the runtime may compute everything before it runs.
+/// `wrapped` puts exact no-ops around inputs and outputs, which the runtime may remove.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let [data] = case.data.as_slice() else { return None };
     if case.refusal.is_some() || case.is_hostile {
@@ -37,6 +39,10 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
             if named == 0 {
                 return None;
             }
+        }
+        Variant::Wrapped => {
+            let opset = import_onnx(&mut model)?;
+            wrap(&mut model, &mut data, &case.id, opset)?;
         }
         Variant::Constants | Variant::Initializers | Variant::AllConstants => {
             let first = usize::from(variant != Variant::AllConstants);
@@ -65,16 +71,8 @@ fn message(input: &Named) -> Option<TensorProto> {
 
 /// Inserts tensors as `Constant` nodes before all others.
 fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
-    let specs = Specs::embedded();
-    if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
-        // The model does not import ONNX's own domain, so any version of Constant will do.
-        let opset = specs.newest_released_opset("").ok()?;
-        let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
-        model.ir_version = Some(model.ir_version().max(lowest.into()));
-        model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
-    }
-    let opset = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?.version();
-    let spec = specs.find("", "Constant", opset).ok()?;
+    let opset = import_onnx(model)?;
+    let spec = Specs::embedded().find("", "Constant", i64::from(opset)).ok()?;
     let graph = model.graph.as_mut()?;
     remove_inputs(graph, &tensors);
     let mut nodes = Vec::new();
@@ -101,6 +99,19 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     }
     graph.node.splice(0..0, nodes);
     Some(())
+}
+
+/// Returns the opset of ONNX's own domain. A model that does not import it gets the newest one.
+fn import_onnx(model: &mut ModelProto) -> Option<u32> {
+    if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
+        let specs = Specs::embedded();
+        let opset = specs.newest_released_opset("").ok()?;
+        let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
+        model.ir_version = Some(model.ir_version().max(lowest.into()));
+        model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
+    }
+    let import = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?;
+    u32::try_from(import.version()).ok()
 }
 
 /// Adds tensors as initializers. Before IR version 4 an initializer must also be an input.

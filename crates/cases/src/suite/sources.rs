@@ -10,7 +10,7 @@ use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::suite::export::MANIFEST;
 use crate::suite::walk::walk;
 use crate::suite::{
-    CaseGroup, Exported, Filter, FolderSuite, Generated, HostileCases, IrCases, Releases, Source, SuiteError,
+    CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases, Source, SuiteError,
     VendoredCases,
 };
 
@@ -67,7 +67,7 @@ impl Suite {
         Suite::project(Some(testdata), Generated::embedded())
     }
 
-    /// Creates a suite of these releases, these cases from specs, the cases about the format, and the hostile models.
+    /// Creates a suite of these releases, these cases from specs, the cases about the format, graphs, and the hostile models.
     /// The data of the format's cases is in `testdata` or in the program.
     pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
@@ -76,6 +76,7 @@ impl Suite {
         }
         sources.push(Box::new(generated));
         sources.push(Box::new(testdata.map_or_else(IrCases::embedded, IrCases::new)));
+        sources.push(Box::new(GraphCases));
         sources.push(Box::new(HostileCases));
         Ok(Suite::new(sources))
     }

@@ -453,7 +453,7 @@ fn expected_file(path: &str) -> Option<ExpectedFile> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
-        | ["ir", _]
+        | ["graphs" | "ir", _]
         | ["next", "releases.yaml" | "texts.yaml"]
         | [_, _, "op.yaml"]
         | [_, _, "cases", _] => Some(ExpectedFile::Other),

@@ -36,7 +36,7 @@ impl NodeDraft {
     /// Makes the node of a plan. Each fill uses the random stream of `seed` and the input's name.
     pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, MakeError> {
         let input = |input: &InputPlan| {
-            let value = value(&input.value, &format!("{seed}#{}", input.stream))?;
+            let value = value_of(&input.value, &format!("{seed}#{}", input.stream))?;
             Ok(Named { name: input.name.clone(), value })
         };
         Ok(NodeDraft {
@@ -50,7 +50,7 @@ impl NodeDraft {
 }
 
 /// Makes a value. Its fills use the random streams whose names begin with `stream`.
-fn value(plan: &ValuePlan, stream: &str) -> Result<Value, LiteralError> {
+pub(crate) fn value_of(plan: &ValuePlan, stream: &str) -> Result<Value, LiteralError> {
     Ok(match plan {
         ValuePlan::Written(value) => value.clone(),
         ValuePlan::Filled(plan) => Value::Tensor(filled(plan, &mut Random::new(stream))?),
@@ -60,12 +60,12 @@ fn value(plan: &ValuePlan, stream: &str) -> Result<Value, LiteralError> {
             Value::Sparse(Arc::new(SparseTensor { values, indices, shape }))
         }
         ValuePlan::Sequence(item_type, items) => {
-            let item = |(index, item): (usize, &ValuePlan)| value(item, &format!("{stream}.{index}"));
+            let item = |(index, item): (usize, &ValuePlan)| value_of(item, &format!("{stream}.{index}"));
             let items = items.iter().enumerate().map(item).collect::<Result<Vec<Value>, LiteralError>>()?;
             Value::Sequence(Sequence::new(item_type.clone(), items))
         }
         ValuePlan::Optional(item_type, item) => {
-            let item = Some(Arc::new(value(item, stream)?));
+            let item = Some(Arc::new(value_of(item, stream)?));
             Value::Optional(Optional { item_type: item_type.clone(), item })
         }
     })

@@ -1,0 +1,258 @@
+//! Contexts: the same computation with other roles of its values, or inside a branch or function.
+//!
+//! Each is a near miss of every rewrite at once: an optimizer that looks only at the nodes rewrites too much.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{
+    AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+};
+use onnx_conformance_reference::spec::AttributeType;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::case::Named;
+use crate::generate::make::graphs::draft::GraphDraft;
+use crate::generate::make::graphs::model::{FUNCTIONS, is_tensor};
+
+/// A context in which a graph is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Context {
+    /// Every value between nodes is an output, too.
+    IntermediateOutputs,
+    /// Every tensor between nodes has one more reader.
+    IntermediatesReadTwice,
+    /// The initializers are inputs.
+    WeightsAsInputs,
+    /// The initializers are inputs, too, and floats are given twice their default values.
+    OverriddenWeights,
+    /// The initializers pass through Identity.
+    WeightsBehindIdentity,
+    /// The initializers are Constant nodes.
+    WeightsAsConstants,
+    /// The dimensions of inputs and outputs have names instead of sizes.
+    DynamicSizes,
+    /// The nodes are in a branch, which captures inputs and initializers.
+    InBranch,
+    /// The nodes are the body of a function, which gets inputs and initializers.
+    InFunction,
+}
+
+impl Context {
+    pub(crate) const ALL: [Context; 9] = [
+        Context::IntermediateOutputs,
+        Context::IntermediatesReadTwice,
+        Context::WeightsAsInputs,
+        Context::OverriddenWeights,
+        Context::WeightsBehindIdentity,
+        Context::WeightsAsConstants,
+        Context::DynamicSizes,
+        Context::InBranch,
+        Context::InFunction,
+    ];
+
+    /// Returns the name in ids and files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Context::IntermediateOutputs => "intermediate_outputs",
+            Context::IntermediatesReadTwice => "intermediates_read_twice",
+            Context::WeightsAsInputs => "weights_as_inputs",
+            Context::OverriddenWeights => "overridden_weights",
+            Context::WeightsBehindIdentity => "weights_behind_identity",
+            Context::WeightsAsConstants => "weights_as_constants",
+            Context::DynamicSizes => "dynamic_sizes",
+            Context::InBranch => "in_branch",
+            Context::InFunction => "in_function",
+        }
+    }
+
+    /// Describes the context in a sentence.
+    pub(crate) const fn says(self) -> &'static str {
+        match self {
+            Context::IntermediateOutputs => "every value between the nodes is an output of the graph, too",
+            Context::IntermediatesReadTwice => "every value between the nodes has one more reader",
+            Context::WeightsAsInputs => "the constants are inputs of the graph",
+            Context::OverriddenWeights => "the constants are defaults of inputs, which are given other values",
+            Context::WeightsBehindIdentity => "the constants pass through Identity",
+            Context::WeightsAsConstants => "the constants are Constant nodes",
+            Context::DynamicSizes => "the sizes of inputs and outputs are unknown before the run",
+            Context::InBranch => "the nodes are in a branch of If, and read values of the graph around it",
+            Context::InFunction => "the nodes are the body of a function",
+        }
+    }
+
+    /// Returns true if the graph in the context computes other outputs.
+    pub(crate) fn changes_outputs(self) -> bool {
+        self == Context::OverriddenWeights
+    }
+
+    /// Applies the context to a graph. Returns `None` if nothing changes, or if it does not apply.
+    pub(crate) fn apply(self, draft: &GraphDraft) -> Option<GraphDraft> {
+        let has_weights = !draft.weights.is_empty();
+        match self {
+            Context::IntermediateOutputs => with_outputs(draft, draft.intermediates()),
+            Context::IntermediatesReadTwice => read_twice(draft),
+            Context::WeightsAsInputs => has_weights.then(|| {
+                let inputs = [draft.inputs.as_slice(), &draft.weights].concat();
+                GraphDraft { inputs, weights: Vec::new(), ..draft.clone() }
+            }),
+            Context::OverriddenWeights => overridden(draft),
+            Context::WeightsBehindIdentity => has_weights.then(|| behind_identity(draft)),
+            Context::WeightsAsConstants => has_weights.then(|| as_constants(draft)),
+            Context::DynamicSizes => {
+                let has_sizes = |input: &Named| input.value.as_tensor().is_some_and(|tensor| !tensor.shape().is_empty());
+                draft.inputs.iter().any(has_sizes).then(|| GraphDraft { is_dynamic: true, ..draft.clone() })
+            }
+            Context::InBranch => in_branch(draft),
+            Context::InFunction => Some(in_function(draft)),
+        }
+    }
+}
+
+fn with_outputs(draft: &GraphDraft, more: Vec<String>) -> Option<GraphDraft> {
+    let is_new = !more.is_empty();
+    is_new.then(|| GraphDraft { outputs: [draft.outputs.as_slice(), &more].concat(), ..draft.clone() })
+}
+
+/// Adds a reader of each tensor between nodes: Unsqueeze, whose result is an output.
+fn read_twice(draft: &GraphDraft) -> Option<GraphDraft> {
+    let values = with_outputs(draft, draft.intermediates())?.run().ok()?;
+    let mut changed = draft.clone();
+    let axes = "axis_of_readers".to_owned();
+    for named in values.iter().skip(draft.outputs.len()).filter(|named| is_tensor(named)) {
+        let output = format!("{}_again", named.name);
+        let mut reader = node("Unsqueeze", vec![named.name.clone()], vec![output.clone()]);
+        if draft.opset < 13 {
+            reader.attribute.push(AttributeProto {
+                name: Some("axes".to_owned()),
+                r#type: Some(AttributeType::Ints.code()),
+                ints: vec![0],
+                ..AttributeProto::default()
+            });
+        } else {
+            reader.input.push(axes.clone());
+        }
+        changed.nodes.push(reader);
+        changed.outputs.push(output);
+    }
+    if draft.opset >= 13 {
+        let value = Value::Tensor(Tensor::of_integers(ElementType::Int64, &[1], &[0]).ok()?);
+        changed.weights.push(Named { name: axes, value });
+    }
+    (changed.outputs.len() > draft.outputs.len()).then_some(changed)
+}
+
+/// Makes the initializers inputs with defaults, and gives the floats twice their values, which rounds nothing.
+fn overridden(draft: &GraphDraft) -> Option<GraphDraft> {
+    let doubled = |weight: &Named| {
+        let tensor = weight.value.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
+        let values: Vec<f64> = tensor.floats().into_iter().map(|value| 2.0 * value).collect();
+        let value = Tensor::of_floats(tensor.element_type(), tensor.shape(), &values).ok()?;
+        Some(Named { name: weight.name.clone(), value: Value::Tensor(value) })
+    };
+    let overridden: Vec<Named> = draft.weights.iter().filter_map(doubled).collect();
+    (!overridden.is_empty()).then(|| GraphDraft { overridden, ..draft.clone() })
+}
+
+fn behind_identity(draft: &GraphDraft) -> GraphDraft {
+    let source = |name: &str| format!("{name}_source");
+    let identity = |weight: &Named| node("Identity", vec![source(&weight.name)], vec![weight.name.clone()]);
+    let renamed = |weight: &Named| Named { name: source(&weight.name), value: weight.value.clone() };
+    GraphDraft {
+        nodes: draft.weights.iter().map(identity).chain(draft.nodes.iter().cloned()).collect(),
+        weights: draft.weights.iter().map(renamed).collect(),
+        ..draft.clone()
+    }
+}
+
+fn as_constants(draft: &GraphDraft) -> GraphDraft {
+    let constants = draft.weights.iter().filter_map(constant);
+    GraphDraft {
+        nodes: constants.chain(draft.nodes.iter().cloned()).collect(),
+        weights: Vec::new(),
+        ..draft.clone()
+    }
+}
+
+/// Puts the nodes into the branch of an If that runs. The other branch has constants of the same types.
+fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
+    let values = draft.run().ok()?;
+    let name_outside = |name: &str| format!("{name}_of_branch");
+    let info = |name: &str, value: &Value| ValueInfoProto {
+        name: Some(name.to_owned()),
+        r#type: Some(encode::value_type(&value.value_type(), None)),
+        ..ValueInfoProto::default()
+    };
+    let other = |named: &Named| {
+        let tensor = named.value.as_tensor()?;
+        let zeros = vec![0; tensor.bytes().len()].into();
+        let zeros = Tensor::from_bytes(tensor.element_type(), tensor.shape().to_vec(), zeros).ok()?;
+        constant(&Named { name: format!("{}_otherwise", named.name), value: Value::Tensor(zeros) })
+    };
+    let then_branch = GraphProto {
+        name: Some("then".to_owned()),
+        node: draft.nodes.clone(),
+        output: values.iter().map(|named| info(&named.name, &named.value)).collect(),
+        ..GraphProto::default()
+    };
+    let else_branch = GraphProto {
+        name: Some("otherwise".to_owned()),
+        node: values.iter().map(other).collect::<Option<_>>()?,
+        output: values.iter().map(|named| info(&format!("{}_otherwise", named.name), &named.value)).collect(),
+        ..GraphProto::default()
+    };
+    let graph = |name: &str, graph: GraphProto| AttributeProto {
+        name: Some(name.to_owned()),
+        r#type: Some(AttributeType::Graph.code()),
+        g: Some(graph),
+        ..AttributeProto::default()
+    };
+    let condition = Named { name: "condition".to_owned(), value: Value::Tensor(Tensor::from_vec(Vec::new(), vec![true]).ok()?) };
+    let outputs: Vec<String> = draft.outputs.iter().map(|name| name_outside(name)).collect();
+    let mut branch = node("If", vec![condition.name.clone()], outputs.clone());
+    branch.attribute = vec![graph("then_branch", then_branch), graph("else_branch", else_branch)];
+    Some(GraphDraft {
+        nodes: vec![branch],
+        inputs: [draft.inputs.as_slice(), &[condition]].concat(),
+        outputs,
+        ..draft.clone()
+    })
+}
+
+/// Makes the nodes the body of a function that the graph calls.
+fn in_function(draft: &GraphDraft) -> GraphDraft {
+    let names: Vec<String> = draft.inputs.iter().chain(&draft.weights).map(|named| named.name.clone()).collect();
+    let import = |domain: &str, version: u32| OperatorSetIdProto {
+        domain: Some(domain.to_owned()),
+        version: Some(i64::from(version)),
+    };
+    let function = FunctionProto {
+        name: Some("Pattern".to_owned()),
+        domain: Some(FUNCTIONS.to_owned()),
+        input: names.clone(),
+        output: draft.outputs.clone(),
+        node: draft.nodes.clone(),
+        opset_import: vec![import("", draft.opset), import(FUNCTIONS, 1)],
+        ..FunctionProto::default()
+    };
+    let mut call = node("Pattern", names, draft.outputs.clone());
+    call.domain = Some(FUNCTIONS.to_owned());
+    let functions = std::iter::once(function).chain(draft.functions.iter().cloned()).collect();
+    GraphDraft { nodes: vec![call], functions, ..draft.clone() }
+}
+
+fn node(operator: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
+    NodeProto { op_type: Some(operator.to_owned()), input, output, ..NodeProto::default() }
+}
+
+/// Returns a Constant node with the value of a tensor and its name.
+fn constant(named: &Named) -> Option<NodeProto> {
+    let Value::Tensor(tensor) = &named.value else { return None };
+    let mut constant = node("Constant", Vec::new(), vec![named.name.clone()]);
+    constant.attribute.push(AttributeProto {
+        name: Some("value".to_owned()),
+        r#type: Some(AttributeType::Tensor.code()),
+        t: Some(encode::tensor(tensor, "")),
+        ..AttributeProto::default()
+    });
+    Some(constant)
+}

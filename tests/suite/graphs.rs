@@ -1,0 +1,22 @@
+//! Graphs: a rewrite keeps the outputs of the good form, and changes those of each near miss.
+
+use onnx_conformance_cases::generate::rewrites;
+use onnx_conformance_cases::suite::GraphCases;
+
+#[test]
+fn rewrites_keep_good_forms_and_change_near_misses() {
+    let mut wrong = Vec::new();
+    let (mut good, mut near) = (0, 0);
+    for file in GraphCases::files().unwrap() {
+        for rewritten in rewrites(&file).unwrap() {
+            match (rewritten.must_agree, rewritten.difference) {
+                (true, None) => good += 1,
+                (true, Some(difference)) => wrong.push(format!("{}: the outputs differ: {difference}", rewritten.id)),
+                (false, Some(_)) => near += 1,
+                (false, None) => wrong.push(format!("{}: the outputs are the same", rewritten.id)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(good >= 2 && near >= 3, "{good} {near}");
+}

@@ -1,0 +1,107 @@
+//! Check of the graphs in the tree, without a rebuild.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onnx_conformance_cases::generate::{GraphFile, graph_cases, read_graphs, rewrites, rounded};
+use onnx_conformance_cases::suite::export_case;
+
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Files below specs/graphs; all if none are named
+    files: Vec<PathBuf>,
+
+    /// Also print each case, with the effect of the rewrite
+    #[arg(long)]
+    all: bool,
+
+    /// Write each case as a test folder into this folder
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+}
+
+/// Counts over files.
+#[derive(Default)]
+struct Totals {
+    patterns: usize,
+    near_misses: usize,
+    cases: usize,
+    wrong_rewrites: usize,
+    problems: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut totals = Totals::default();
+    let files = if arguments.files.is_empty() { all_files()? } else { arguments.files.clone() };
+    for path in &files {
+        let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match read_graphs(&format!("graph/{name}"), &text) {
+            Ok(file) => {
+                check(&file, arguments.all, &mut totals);
+                if let Some(folder) = &arguments.export {
+                    export(&file, folder)?;
+                }
+            }
+            Err(error) => totals.fail(&format!("{error}")),
+        }
+    }
+    let Totals { patterns, near_misses, cases, wrong_rewrites, problems } = totals;
+    anstream::println!(
+        "{patterns} patterns, {near_misses} near misses, {cases} cases, {wrong_rewrites} wrong rewrites noticed, {problems} problems"
+    );
+    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn all_files() -> anyhow::Result<Vec<PathBuf>> {
+    let folder = workspace::root().join("specs/graphs");
+    let paths = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = paths.collect::<anyhow::Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn export(file: &GraphFile, folder: &Path) -> anyhow::Result<()> {
+    for case in graph_cases(file, &|_| true)? {
+        export_case(&folder.join(&case.id), &case)?;
+    }
+    Ok(())
+}
+
+fn check(file: &GraphFile, shows_all: bool, totals: &mut Totals) {
+    totals.patterns += file.patterns().len();
+    totals.near_misses += file.patterns().iter().map(|pattern| pattern.near.0.len()).sum::<usize>();
+    match graph_cases(file, &|_| true) {
+        Ok(cases) => totals.cases += cases.len(),
+        Err(error) => return totals.fail(&format!("{error}")),
+    }
+    for rewritten in rewrites(file).into_iter().flatten() {
+        let (id, difference) = (&rewritten.id, rewritten.difference.as_deref());
+        match (rewritten.must_agree, difference) {
+            (true, Some(difference)) => totals.fail(&format!("{id}: the outputs must agree: {difference}")),
+            (false, None) => totals.fail(&format!("{id}: the wrong rewrite must change the outputs")),
+            (false, Some(difference)) => {
+                totals.wrong_rewrites += 1;
+                if shows_all {
+                    anstream::println!("{id}\n  wrong rewrite: {difference}");
+                }
+            }
+            (true, None) if shows_all => anstream::println!("{id}\n  agrees"),
+            (true, None) => {}
+        }
+    }
+    for (id, message) in rounded(file).into_iter().flatten() {
+        totals.fail(&format!("{id}: the case is exact, but values are rounded; {message}"));
+    }
+}
+
+impl Totals {
+    fn fail(&mut self, message: &str) {
+        self.problems += 1;
+        anstream::println!("{message}");
+    }
+}
