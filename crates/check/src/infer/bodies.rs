@@ -1,8 +1,9 @@
 //! Graphs of a model: the main graph, the bodies of functions, and all their subgraphs, with the names in each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use foldhash::{HashMap, HashMapExt as _};
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,

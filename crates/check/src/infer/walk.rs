@@ -1,10 +1,10 @@
 //! Walk over every node in order, with the known facts about its inputs, through subgraphs and function calls.
 
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::BuildHasher as _;
 
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
 
 use crate::facts::{MAX_RANK, ValueFact};

@@ -111,10 +111,17 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     fn scan(&mut self, limits: &Limits) -> Result<ModelProto, Box<Finding>> {
         self.copy_model()?;
         decoded_size(Kind::Model, &self.out, limits.message_bytes(), &limits.deadline).map_err(over)?;
-        ModelProto::decode(std::mem::take(&mut self.out).as_slice()).map_err(|error| {
+        let decoded = ModelProto::decode(std::mem::take(&mut self.out).as_slice());
+        let mut model = decoded.map_err(|error| {
             let message = format!("not a protobuf encoding of a model: {error}");
             Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
-        })
+        })?;
+        // A decoder reserves space for four names, and most nodes have fewer.
+        for node in model.graph.iter_mut().flat_map(|graph| &mut graph.node) {
+            node.input.shrink_to_fit();
+            node.output.shrink_to_fit();
+        }
+        Ok(model)
     }
 
     fn copy_model(&mut self) -> Result<(), Box<Finding>> {

@@ -1,7 +1,8 @@
 //! Imports: the opset of each domain, and the operators of all nodes in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::OperatorSetIdProto;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs, canonical_domain};

@@ -1,6 +1,6 @@
 //! Names: every value that is read is defined earlier, exactly once, and every node is used.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;

@@ -1,7 +1,8 @@
 //! Check of a whole model.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use onnx_conformance_reference::model::graph::plain_domain;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Uses of values.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use crate::infer::{BodyId, NodeId, ValueId};
 

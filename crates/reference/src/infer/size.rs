@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Dimension of a tensor, declared or inferred.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Dim {
     /// A fixed size.
     Size(usize),
