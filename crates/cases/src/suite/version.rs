@@ -2,7 +2,7 @@
 
 /// The version of the suite, independent of that of the program. docs/stability.md says what a version may change.
 /// CHANGELOG.md lists the changes.
-pub const SUITE_VERSION: &str = "0.1.0";
+pub const SUITE_VERSION: &str = "0.2.0";
 
 #[cfg(test)]
 mod tests {
