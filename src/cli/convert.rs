@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_cases::case::external_locations;
 use onnx_conformance_check::Finding;
-use onnx_conformance_check::convert::{Conversion, ConvertedFile, Target, convert_within};
+use onnx_conformance_check::convert::{Conversion, ConvertedFile, PlacedEdit, Target, convert_within};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
 use onnx_conformance_harness::exit;
@@ -20,7 +20,7 @@ use onnx_conformance_report::models::{Proof, broken_rule, model_name};
 
 use crate::cli::conversion_report::{ConversionReport, Ended};
 use crate::cli::external_data::{self, DataFiles, External};
-use crate::cli::half::{HalfOptions, convert_to_half};
+use crate::cli::half::{HalfConversion, HalfOptions, convert_to_half};
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::model_edits::EditOptions;
 use crate::cli::options::{self, Form};
@@ -137,32 +137,16 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     let converted = half.as_ref().map_or(converted, |half| half.file.clone());
     let is_broken = if was_broken.is_none() { broken_after(&name, &converted, allowance)? } else { None };
     let proofs: Vec<Proof> = proof.into_iter().chain(half.as_ref().map(|half| half.proof.clone())).collect();
-    let failure = failure(is_broken.as_ref(), &proofs, arguments.require_proof);
-    let is_refused = failure.is_some();
-    if !is_half_alone {
-        report.edits(failure.clone(), edited.as_ref().map_or(&[], |edited| &edited.edits), &conversion)?;
-    }
-    for remark in reason.iter().chain(half.iter().flat_map(|half| &half.remarks)) {
-        report.remark(remark)?;
-    }
-    if let Some(finding) = &was_broken {
-        report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
-    }
-    if let Some(half) = half {
-        report.half(half.report)?;
-    }
-    for proof in proofs.iter().filter(|_| is_broken.is_none()) {
-        match proof {
-            Proof::Same(text) => report.verified(true, text)?,
-            Proof::NotVerified(text) => report.verified(false, text)?,
-            Proof::Differs(_) => {}
-        }
-    }
-    report.half_errors()?;
-    if let Some((status, text)) = failure.filter(|_| is_half_alone) {
-        report.end(status, &text)?;
-    }
-    if is_refused {
+    let outcome = Outcome {
+        failure: failure(is_broken.as_ref(), &proofs, arguments.require_proof),
+        has_edits: !is_half_alone,
+        edits: edited.as_ref().map_or(&[], |edited| &edited.edits),
+        conversion: &conversion,
+        remarks: reason.into_iter().collect(),
+        proofs: if is_broken.is_none() { proofs } else { Vec::new() },
+        half,
+    };
+    if !outcome.report(was_broken.as_ref(), report)? {
         return Ok(exit::REGRESSION);
     }
     if let Some(output) = &arguments.output {
@@ -170,6 +154,51 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         report.wrote(output)?;
     }
     Ok(exit::SUCCESS)
+}
+
+/// Outcome of a conversion, before anything is written.
+struct Outcome<'a> {
+    /// The reason why the converted model is not written.
+    failure: Option<(Ended, String)>,
+    /// True if versions or parts of the model change, besides a conversion to half precision.
+    has_edits: bool,
+    /// Edits of the file before the conversion.
+    edits: &'a [PlacedEdit],
+    conversion: &'a Conversion,
+    remarks: Vec<String>,
+    proofs: Vec<Proof>,
+    half: Option<HalfConversion>,
+}
+
+impl Outcome<'_> {
+    /// Reports the outcome. Returns true if the model may be written.
+    fn report(self, broken_before: Option<&Finding>, report: &mut ConversionReport) -> anyhow::Result<bool> {
+        let is_accepted = self.failure.is_none();
+        if self.has_edits {
+            report.edits(self.failure.clone(), self.edits, self.conversion)?;
+        }
+        for remark in self.remarks.iter().chain(self.half.iter().flat_map(|half| &half.remarks)) {
+            report.remark(remark)?;
+        }
+        if let Some(finding) = broken_before {
+            report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
+        }
+        if let Some(half) = self.half {
+            report.half(half.report)?;
+        }
+        for proof in &self.proofs {
+            match proof {
+                Proof::Same(text) => report.verified(true, text)?,
+                Proof::NotVerified(text) => report.verified(false, text)?,
+                Proof::Differs(_) => {}
+            }
+        }
+        report.half_errors()?;
+        if let Some((status, text)) = self.failure.filter(|_| !self.has_edits) {
+            report.end(status, &text)?;
+        }
+        Ok(is_accepted)
+    }
 }
 
 /// Writes a model and its data files, or nothing.

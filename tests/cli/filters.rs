@@ -24,7 +24,7 @@ fn ten_thousand_ids_choose_ten_thousand_cases() {
     let all = call(&["list"]).expect(0, "ai.onnx/").out;
     let ids: Vec<&str> = all.lines().step_by(3).take(10_000).collect();
     assert_eq!(ids.len(), 10_000);
-    let listed = call_with_input(&["list", "--from", "-"], &ids.join("\n")).expect(0, "ai.onnx/");
+    let listed = call_with_input(&["list", "--from", "-"], ids.join("\n")).expect(0, "ai.onnx/");
     assert_eq!(listed.out.lines().collect::<Vec<_>>(), ids);
 }
 

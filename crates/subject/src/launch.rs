@@ -262,7 +262,8 @@ fn adapter_folder(word: &str) -> Option<PathBuf> {
 
 /// Returns true if a text can name a provider and set options: `cuda`, `level=basic`, `cuda,level=basic`.
 fn is_selection(text: &str) -> bool {
-    text.split(',').all(|part| part.split_once('=').map_or(is_name(part), |(key, value)| is_name(key) && is_name(value)))
+    text.split(',')
+        .all(|part| part.split_once('=').map_or(is_name(part), |(key, value)| is_name(key) && is_name(value)))
 }
 
 /// Returns the arguments of a provider and of options.

@@ -146,7 +146,9 @@ fn wrap_inputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Addit
         }
         let outside = format!("{}_outside", input.name);
         let (element, shape) = (tensor.element_type(), Some(tensor.shape()));
-        let Some(made) = additions.nodes(&Wrapped { from: &outside, to: &input.name, element, shape }) else { continue };
+        let Some(made) = additions.nodes(&Wrapped { from: &outside, to: &input.name, element, shape }) else {
+            continue;
+        };
         nodes.extend(made);
         info.name = Some(outside.clone());
         input.name = outside;

@@ -10,8 +10,8 @@ use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::suite::export::MANIFEST;
 use crate::suite::walk::walk;
 use crate::suite::{
-    CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases, Source, SuiteError,
-    VendoredCases,
+    CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases, Source,
+    SuiteError, VendoredCases,
 };
 
 /// A group with its source, and the ids of its selected cases.

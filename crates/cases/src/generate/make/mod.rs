@@ -13,6 +13,7 @@ mod model;
 
 pub use cases::cases;
 pub use graphs::{
-    FormFile, GraphFile, PatternFile, Rewritten, embedded_graphs, graph_cases, graph_ids, read_graphs, rewrites, rounded,
+    FormFile, GraphFile, PatternFile, Rewritten, embedded_graphs, graph_cases, graph_ids, read_graphs, rewrites,
+    rounded,
 };
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};

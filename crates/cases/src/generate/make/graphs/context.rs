@@ -89,7 +89,7 @@ impl Context {
     pub(crate) fn apply(self, draft: &GraphDraft) -> Option<GraphDraft> {
         let has_weights = !draft.weights.is_empty();
         match self {
-            Context::IntermediateOutputs => with_outputs(draft, draft.intermediates()),
+            Context::IntermediateOutputs => with_outputs(draft, &draft.intermediates()),
             Context::IntermediatesReadTwice => read_twice(draft),
             Context::WeightsAsInputs => has_weights.then(|| {
                 let inputs = [draft.inputs.as_slice(), &draft.weights].concat();
@@ -99,7 +99,8 @@ impl Context {
             Context::WeightsBehindIdentity => has_weights.then(|| behind_identity(draft)),
             Context::WeightsAsConstants => has_weights.then(|| as_constants(draft)),
             Context::DynamicSizes => {
-                let has_sizes = |input: &Named| input.value.as_tensor().is_some_and(|tensor| !tensor.shape().is_empty());
+                let has_sizes =
+                    |input: &Named| input.value.as_tensor().is_some_and(|tensor| !tensor.shape().is_empty());
                 draft.inputs.iter().any(has_sizes).then(|| GraphDraft { is_dynamic: true, ..draft.clone() })
             }
             Context::InBranch => in_branch(draft),
@@ -108,14 +109,14 @@ impl Context {
     }
 }
 
-fn with_outputs(draft: &GraphDraft, more: Vec<String>) -> Option<GraphDraft> {
+fn with_outputs(draft: &GraphDraft, more: &[String]) -> Option<GraphDraft> {
     let is_new = !more.is_empty();
-    is_new.then(|| GraphDraft { outputs: [draft.outputs.as_slice(), &more].concat(), ..draft.clone() })
+    is_new.then(|| GraphDraft { outputs: [draft.outputs.as_slice(), more].concat(), ..draft.clone() })
 }
 
 /// Adds a reader of each tensor between nodes: Unsqueeze, whose result is an output.
 fn read_twice(draft: &GraphDraft) -> Option<GraphDraft> {
-    let values = with_outputs(draft, draft.intermediates())?.run().ok()?;
+    let values = with_outputs(draft, &draft.intermediates())?.run().ok()?;
     let mut changed = draft.clone();
     let axes = "axis_of_readers".to_owned();
     for named in values.iter().skip(draft.outputs.len()).filter(|named| is_tensor(named)) {
@@ -166,11 +167,7 @@ fn behind_identity(draft: &GraphDraft) -> GraphDraft {
 
 fn as_constants(draft: &GraphDraft) -> GraphDraft {
     let constants = draft.weights.iter().filter_map(constant);
-    GraphDraft {
-        nodes: constants.chain(draft.nodes.iter().cloned()).collect(),
-        weights: Vec::new(),
-        ..draft.clone()
-    }
+    GraphDraft { nodes: constants.chain(draft.nodes.iter().cloned()).collect(), weights: Vec::new(), ..draft.clone() }
 }
 
 /// Puts the nodes into the branch of an If that runs. The other branch has constants of the same types.
@@ -206,7 +203,8 @@ fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
         g: Some(graph),
         ..AttributeProto::default()
     };
-    let condition = Named { name: "condition".to_owned(), value: Value::Tensor(Tensor::from_vec(Vec::new(), vec![true]).ok()?) };
+    let condition =
+        Named { name: "condition".to_owned(), value: Value::Tensor(Tensor::from_vec(Vec::new(), vec![true]).ok()?) };
     let outputs: Vec<String> = draft.outputs.iter().map(|name| name_outside(name)).collect();
     let mut branch = node("If", vec![condition.name.clone()], outputs.clone());
     branch.attribute = vec![graph("then_branch", then_branch), graph("else_branch", else_branch)];

@@ -11,10 +11,10 @@ use onnx_conformance_reference::types::ValueType;
 use crate::case::Named;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::value_file::ValueFile;
+use crate::generate::make::draft::value_of;
 use crate::generate::make::graphs::draft::{GraphDraft, read_names};
 use crate::generate::make::graphs::file::FormFile;
 use crate::generate::make::graphs::model::FUNCTIONS;
-use crate::generate::make::draft::value_of;
 use crate::generate::plan::types::Assignment;
 use crate::generate::plan::value_plan::ValueBuilder;
 

@@ -1,6 +1,6 @@
 //! Cases from the files under `specs/graphs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use onnx_conformance_reference::spec::embedded;
@@ -178,7 +178,7 @@ impl GraphFile {
         let value = written.filter(|_| planned.context.is_none()).unwrap_or_else(|| computed.clone()).value;
         let element = value.value_type().element_type();
         let rule = form.accuracy.as_ref().unwrap_or(&AccuracyFile::Default);
-        let resolved = rule.resolve(element, &Default::default()).map_err(|reason| error(&reason))?;
+        let resolved = rule.resolve(element, &BTreeMap::default()).map_err(|reason| error(&reason))?;
         let accuracy = resolved.try_map_bound(|_| Err(())).map_err(|()| {
             error(&"the accuracy of a graph is exact, `ulp`, `abs` or `roundoffs`, without `through`: terms are only known for a single node")
         })?;

@@ -40,7 +40,8 @@ impl Declaration {
     }
 
     fn info(self, is_dynamic: bool) -> ValueInfoProto {
-        let mut info = ValueInfoProto { name: Some(self.name), r#type: Some(self.value_type), ..ValueInfoProto::default() };
+        let mut info =
+            ValueInfoProto { name: Some(self.name), r#type: Some(self.value_type), ..ValueInfoProto::default() };
         if is_dynamic {
             name_dimensions(&mut info);
         }

@@ -35,8 +35,7 @@ pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
             (Ok(values), Some(case)) => first_difference(&case, &values),
             (Ok(_), None) => None,
         };
-        let must_agree =
-            planned.context.map_or_else(|| planned.near.is_none(), |context| !context.changes_outputs());
+        let must_agree = planned.context.map_or_else(|| planned.near.is_none(), |context| !context.changes_outputs());
         results.push(Rewritten { id: planned.id.clone(), must_agree, difference });
     }
     Ok(results)
@@ -74,11 +73,7 @@ fn widened(named: &Named) -> Option<Named> {
 }
 
 /// Returns the graph to compare with a case. `None` if a form has no rewrite.
-fn rewritten(
-    file: &GraphFile,
-    planned: &Planned<'_>,
-    draft: &GraphDraft,
-) -> Result<Option<GraphDraft>, GenerateError> {
+fn rewritten(file: &GraphFile, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Option<GraphDraft>, GenerateError> {
     if planned.context.is_some() {
         return file.draft(&Planned { context: None, ..planned.clone() });
     }
