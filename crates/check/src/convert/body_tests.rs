@@ -2,6 +2,7 @@
 
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::spec::Specs;
 
 use super::tests::{assert_near, outputs};
 use super::{Target, convert};
@@ -31,14 +32,19 @@ fn refusal(opsets: (i64, i64), nodes: &str) -> String {
     convert(&parse_model(&text).unwrap(), &Target::opset(to)).unwrap_err().to_string()
 }
 
+/// Returns the opset of an operator's newest version.
+fn newest(operator: &str) -> i64 {
+    Specs::embedded().versions("", operator).last().map(i64::from).unwrap()
+}
+
 #[test]
 fn elementwise_bodies() {
     check("ThresholdedRelu", (10, 9), "float[2, 3] y", "y = ThresholdedRelu <alpha = 0.5> (x)");
     check("MeanVarianceNormalization", (13, 8), "float[2, 3] y", "y = MeanVarianceNormalization <axes = [-1]> (x)");
     let swiglu = "b = Abs (x) y = SwiGLU <alpha = 1.5> (x, b)";
-    check("SwiGLU", (28, 11), "float[2, 3] y", swiglu);
+    check("SwiGLU", (newest("SwiGLU"), 11), "float[2, 3] y", swiglu);
     let celu = "d = Cast <to = 11> (x) c = Celu <alpha = 0.5> (d) y = Cast <to = 1> (c)";
-    check("Celu", (28, 12), "float[2, 3] y", celu);
+    check("Celu", (newest("Celu"), 12), "float[2, 3] y", celu);
     let shrink = refusal((13, 8), "y = Shrink (x)");
     assert!(shrink.ends_with("the function body of Shrink needs Where, which also begins with opset 9"), "{shrink}");
 }

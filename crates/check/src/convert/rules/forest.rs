@@ -165,6 +165,7 @@ impl Forest {
         bounded::elements(&[self.nodes.len(), copies])?;
         let mut lists = Lists::default();
         for &root in &self.roots {
+            // bounded: each copy takes one vote of a leaf, and `bounded::elements` above limits nodes times copies.
             for copy in 0..copies {
                 self.list_tree(root, copy, selection, &mut lists)?;
             }

@@ -17,11 +17,11 @@ pub(super) const REPLACEMENTS: &[Replacement] =
 fn dynamic_quantize(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let (float, x) = (ElementType::Float, draft.input(0));
     let mut body = Body::new(draft, from);
-    let keep = || vec![attributes::int("keepdims", 0)];
+    let without_axes = || vec![attributes::int("keepdims", 0)];
     let (zero, one, most) = (body.number(float, 0.0)?, body.number(float, 1.0)?, body.number(float, 255.0)?);
-    let min = body.node("ReduceMin", &[&x], keep())?;
+    let min = body.node("ReduceMin", &[&x], without_axes())?;
     let min = body.plain("Min", &[&min, &zero])?;
-    let max = body.node("ReduceMax", &[&x], keep())?;
+    let max = body.node("ReduceMax", &[&x], without_axes())?;
     let max = body.plain("Max", &[&max, &zero])?;
     let range = body.plain("Sub", &[&max, &min])?;
     let is_positive = body.plain("Greater", &[&range, &zero])?;

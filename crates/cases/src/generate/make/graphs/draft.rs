@@ -1,16 +1,10 @@
 //! A graph with its values, before it becomes a model.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
-use onnx_conformance_reference::model::{LoadLimits, read_model};
-use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{FunctionProto, GraphProto, NodeProto};
-use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::make::graphs::model::{self, Declaration};
 
 /// A graph with its values.
 #[derive(Clone, Debug, Default)]
@@ -32,17 +26,6 @@ impl GraphDraft {
     /// Returns the values that are supplied for a run.
     pub(crate) fn supplied(&self) -> Vec<Named> {
         self.inputs.iter().chain(&self.overridden).cloned().collect()
-    }
-
-    /// Runs the graph on the built-in executor, and returns its outputs in order.
-    pub(crate) fn run(&self) -> Result<Vec<Named>, String> {
-        let declared: Vec<Declaration> = self.outputs.iter().map(|name| Declaration::unknown(name)).collect();
-        let bytes = model::encode(self, &declared);
-        let model = read_model(bytes, &NoExternalData, &LoadLimits::default()).map_err(|error| error.to_string())?;
-        let inputs: BTreeMap<String, Value> =
-            self.supplied().into_iter().map(|input| (input.name, input.value)).collect();
-        let values = run(&model, inputs, ExecutionLimits::default()).map_err(|error| error.to_string())?;
-        Ok(self.outputs.iter().zip(values).map(|(name, value)| Named { name: name.clone(), value }).collect())
     }
 
     /// Returns the names of values between nodes, which are no outputs, in order.

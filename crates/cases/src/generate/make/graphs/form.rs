@@ -187,7 +187,7 @@ impl FormFile {
     }
 }
 
-/// What the texts of a form are resolved with.
+/// Values of the parameters in the texts of a form.
 #[derive(Default)]
 struct Texts {
     types: Assignment,

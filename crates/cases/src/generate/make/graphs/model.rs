@@ -1,7 +1,13 @@
 //! Models of graphs.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::executor::run;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{
     GraphProto, Message, ModelProto, OperatorSetIdProto, TypeProto, ValueInfoProto, encode,
 };
@@ -80,6 +86,19 @@ pub(crate) fn encode(draft: &GraphDraft, outputs: &[Declaration]) -> Bytes {
         ..ModelProto::default()
     };
     model.encode_to_vec().into()
+}
+
+impl GraphDraft {
+    /// Runs the graph on the built-in executor, and returns its outputs in order.
+    pub(crate) fn run(&self) -> Result<Vec<Named>, String> {
+        let declared: Vec<Declaration> = self.outputs.iter().map(|name| Declaration::unknown(name)).collect();
+        let bytes = encode(self, &declared);
+        let model = read_model(bytes, &NoExternalData, &LoadLimits::default()).map_err(|error| error.to_string())?;
+        let inputs: BTreeMap<String, Value> =
+            self.supplied().into_iter().map(|input| (input.name, input.value)).collect();
+        let values = run(&model, inputs, ExecutionLimits::default()).map_err(|error| error.to_string())?;
+        Ok(self.outputs.iter().zip(values).map(|(name, value)| Named { name: name.clone(), value }).collect())
+    }
 }
 
 /// Returns true for a value that an initializer or a Constant can hold.
