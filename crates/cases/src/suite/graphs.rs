@@ -1,5 +1,7 @@
 //! Cases of several nodes, one group per file under `specs/graphs`.
 
+use std::sync::OnceLock;
+
 use crate::case::{Case, digest_of_texts};
 use crate::generate::{GraphFile, embedded_graphs, graph_cases, graph_ids, read_graphs};
 use crate::suite::{CaseGroup, Source, SuiteError};
@@ -15,6 +17,14 @@ impl GraphCases {
     /// Reads every file, in order.
     pub fn files() -> Result<Vec<GraphFile>, SuiteError> {
         embedded_graphs().map(|(name, text)| Ok(read_graphs(&name, text)?)).collect()
+    }
+
+    /// Ids of all cases, made on first use.
+    pub fn all_ids() -> &'static [String] {
+        static IDS: OnceLock<Vec<String>> = OnceLock::new();
+        // A test makes every case, so every embedded file can be read.
+        let ids = || Some(GraphCases::files().ok()?.iter().filter_map(|file| graph_ids(file).ok()).flatten().collect());
+        IDS.get_or_init(|| ids().unwrap_or_default())
     }
 
     fn file(group: &CaseGroup) -> Result<GraphFile, SuiteError> {

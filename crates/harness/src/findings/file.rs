@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use miette::Diagnostic;
 use onnx_conformance_cases::case::{CaseId, Level, OPSET, Variant};
-use onnx_conformance_cases::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
+use onnx_conformance_cases::suite::{Filter, FilterError, GraphCases, HostileCases, RecordedCase, recorded_cases};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct Finding {
     /// Hostile models that the patterns select, computed on first use.
     #[serde(skip)]
     hostile: OnceLock<Vec<String>>,
+    /// Graphs that the patterns select, computed on first use.
+    #[serde(skip)]
+    graphs: OnceLock<Vec<&'static str>>,
     /// Versions of the runtime in which it was measured.
     #[serde(skip)]
     measured: OnceLock<MeasuredVersions>,
@@ -156,7 +159,7 @@ impl Findings {
                 }
             }
         }
-        let hostile = HostileCases::all_ids().filter_map(|id| hostile_failure(measurement, &id).map(|it| (id, it)));
+        let hostile = HostileCases::all_ids().filter_map(|id| unrecorded_failure(measurement, &id).map(|it| (id, it)));
         let is_unexplained = |(id, outcome): &(String, Outcome)| {
             outcome.is_without_answer() && self.for_case(measurement.runtime(), id).is_none()
         };
@@ -204,10 +207,11 @@ impl Finding {
             let outcome = measurement.outcome(version, case).outcome().filter(|outcome| is_failure(*outcome))?;
             Some((case.id.as_str(), outcome))
         };
-        let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
+        let unrecorded = self.hostile().iter().map(String::as_str).chain(self.graphs().iter().copied());
+        let unrecorded = unrecorded.filter_map(|id| Some((id, unrecorded_failure(measurement, id)?)));
         let others = measurement.not_passed_outside_operators();
-        let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.is_about(id));
-        self.shown_by().filter_map(failure).chain(hostile).chain(others)
+        let others = others.filter(|(id, outcome)| is_failure(*outcome) && !is_graph(id) && self.is_about(id));
+        self.shown_by().filter_map(failure).chain(unrecorded).chain(others)
     }
 
     /// Returns true if a version of the runtime was given a case of the finding.
@@ -270,6 +274,16 @@ impl Finding {
         self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.is_about(id)).collect())
     }
 
+    /// Returns the graphs that the patterns select. An entry of a measurement may be a pattern over several of them.
+    fn graphs(&self) -> &[&'static str] {
+        self.graphs.get_or_init(|| {
+            if !self.cases.iter().any(|pattern| is_graph(pattern)) {
+                return Vec::new();
+            }
+            GraphCases::all_ids().iter().map(String::as_str).filter(|id| self.is_about(id)).collect()
+        })
+    }
+
     /// Returns the operator versions that the patterns may match.
     fn versions(&self) -> impl Iterator<Item = OperatorVersion> + '_ {
         let specs = Specs::embedded();
@@ -282,8 +296,13 @@ fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
 }
 
-/// Returns the failure of a hostile model in a measurement. Hostile models are not in `records/`, so the entries decide.
-fn hostile_failure(measurement: &Measurement, id: &str) -> Option<Outcome> {
+/// Returns true for the id of a graph, or a pattern over such ids.
+fn is_graph(id: &str) -> bool {
+    id.split('/').next() == Some(GraphCases::GROUP)
+}
+
+/// Returns the failure of a hostile model or a graph in a measurement. They are not in `records/`, so the entries decide.
+fn unrecorded_failure(measurement: &Measurement, id: &str) -> Option<Outcome> {
     measurement.entry(id).map(Entry::outcome).filter(|outcome| is_failure(*outcome))
 }
 
@@ -320,6 +339,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
             filter,
             chosen: OnceLock::new(),
             hostile: OnceLock::new(),
+            graphs: OnceLock::new(),
             measured: OnceLock::new(),
         });
     }
