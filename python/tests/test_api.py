@@ -235,7 +235,7 @@ def test_errors_have_the_message_of_the_program(tmp_path: Path, model: Path) -> 
         convert(model, opset=14, timeout=1e-9)
 
 
-def test_half_precision_is_converted_with_its_errors():
+def test_half_precision_is_converted_with_its_errors() -> None:
     conversion = convert(RELU, half="float16")
     assert conversion.verified and conversion.json["half"]["element"] == "float16"
     assert conversion.json["half"]["nodes"] == 1 and conversion.json["half"]["casts"] == 2
