@@ -33,7 +33,9 @@ export function site() {
   const lines = readFileSync(results, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
   lines[0].runtime.name = "own";
   for (const line of lines.slice(1)) {
-    if (line.id.includes("ai.onnx/Abs-13/ranks/")) Object.assign(line, { outcome: "mismatch", message: HOSTILE, ulps: 700 });
+    if (line.id.includes("ai.onnx/Abs-13/ranks/")) Object.assign(line, { outcome: "mismatch", message: HOSTILE, ulps: undefined });
+    // Only a result with a distance is inexact; the others are wrong.
+    if (line.id === "ai.onnx/Abs-13/ranks/X=2x3x4/T=float") line.ulps = 7;
   }
   writeFileSync(results, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   call("cargo", "run", "--quiet", "--package", "xtask", "--", "site", results, "-o", folder);

@@ -123,7 +123,7 @@ test("from a cell to the case and back", async () => {
 test("a script in a message stays text", async () => {
   const page = await open(`#/case/${CASE}`);
   assert.ok((await page.locator(".outcomes").textContent()).includes(HOSTILE));
-  assert.ok((await page.locator(".outcomes").textContent()).includes("700 ULP"));
+  assert.ok((await page.locator(".outcomes").textContent()).includes("7 ULP"));
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   const wrong = await open("#/runtime/%3Cimg%20src=x%20onerror=alert(1)%3E");
   assert.equal(await wrong.locator("main img").count(), 0);
