@@ -277,7 +277,8 @@ impl Finding {
     /// Returns the graphs that the patterns select. An entry of a measurement may be a pattern over several of them.
     fn graphs(&self) -> &[&'static str] {
         self.graphs.get_or_init(|| {
-            if !self.cases.iter().any(|pattern| is_graph(pattern)) {
+            // The program in a browser contains no graphs, and does not ask for them.
+            if cfg!(target_arch = "wasm32") || !self.cases.iter().any(|pattern| is_graph(pattern)) {
                 return Vec::new();
             }
             GraphCases::all_ids().iter().map(String::as_str).filter(|id| self.is_about(id)).collect()
