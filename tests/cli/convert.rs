@@ -15,13 +15,14 @@ const SUM: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
     g (float[2, n] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
 
 /// Writes a model into a folder.
-fn written(folder: &Path, text: &str) -> PathBuf {
+pub(crate) fn written(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("model.onnx");
     fs::write(&path, parse_model(text).unwrap().encode_to_vec()).unwrap();
     path
 }
 
-fn text(path: &Path) -> &str {
+/// Returns a path as text.
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

@@ -1,13 +1,13 @@
 //! `convert --float16` and `--bfloat16`: the report, the written file, and mistakes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message as _, decode};
 use serde_json::Value;
 
+use crate::convert::{text, written};
 use crate::program::call;
 use crate::snapshot;
 
@@ -20,17 +20,6 @@ const MODEL: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
         y = Neg (d)
         [product] z = MatMul (x, w)
     }"#;
-
-/// Writes a model into a folder.
-fn written(folder: &Path, text: &str) -> PathBuf {
-    let path = folder.join("model.onnx");
-    fs::write(&path, parse_model(text).unwrap().encode_to_vec()).unwrap();
-    path
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 #[test]
 fn nodes_that_overflow_are_named_and_the_rest_is_half() {

@@ -141,7 +141,7 @@ impl GraphFile {
         })
     }
 
-    fn case(&self, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Case, GenerateError> {
+    pub(crate) fn case(&self, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Case, GenerateError> {
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
         let values = draft.run().map_err(refused)?;
         let declared: Vec<Declaration> = values.iter().map(Declaration::of_value).collect();

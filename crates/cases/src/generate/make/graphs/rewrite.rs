@@ -7,7 +7,7 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, Named};
 use crate::compare::{Accuracy, compare};
 use crate::generate::make::graphs::draft::GraphDraft;
-use crate::generate::make::graphs::make::{GraphFile, Planned, graph_cases};
+use crate::generate::make::graphs::make::{GraphFile, Planned};
 use crate::generate::plan::catalog::GenerateError;
 
 /// Outputs of a rewritten graph, beside those that its case expects.
@@ -29,11 +29,9 @@ pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
     for planned in &file.plan() {
         let Some(draft) = file.draft(planned)? else { continue };
         let Some(rewritten) = rewritten(file, planned, &draft)? else { continue };
-        let case = graph_cases(file, &|id| id == planned.id)?.into_iter().next();
-        let difference = match (rewritten.run(), case) {
-            (Err(error), _) => Some(error),
-            (Ok(values), Some(case)) => first_difference(&case, &values),
-            (Ok(_), None) => None,
+        let difference = match rewritten.run() {
+            Err(error) => Some(error),
+            Ok(values) => first_difference(&file.case(planned, &draft)?, &values),
         };
         let must_agree = planned.context.map_or_else(|| planned.near.is_none(), |context| !context.changes_outputs());
         results.push(Rewritten { id: planned.id.clone(), must_agree, difference });
