@@ -9,7 +9,7 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
+use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions, Thread};
 use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
@@ -44,6 +44,10 @@ pub struct Arguments {
     /// another version: unchanged, edited, refused, wrong
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
     conversions: bool,
+
+    /// Print the reports of wrong rewrites that graphs are about, and the measured versions that fail such a graph
+    #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes", "conversions"])]
+    threads: bool,
 }
 
 /// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.
@@ -52,6 +56,9 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
     if arguments.conversions {
         return conversions(&filter, &patterns);
+    }
+    if arguments.threads {
+        return threads(&filter, arguments.format);
     }
     let suite = arguments.selection.open()?;
     let evidence = arguments.selection.sources.evidence()?;
@@ -118,6 +125,24 @@ fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
         print::line(&pair.to_string())?;
     }
     print::line(&Conversions::summary(&chosen))?;
+    Ok(exit::SUCCESS)
+}
+
+/// Prints a line per report of a wrong rewrite, then the totals.
+fn threads(filter: &Filter, format: Form) -> anyhow::Result<u8> {
+    let threads = Thread::all(filter)?;
+    if threads.is_empty() {
+        print::note("none of the selected graphs is about a report; `coverage --threads 'graph/**'` lists all reports");
+        return Ok(exit::NOTHING);
+    }
+    if format == Form::Json {
+        print::json(&json!({ "threads": threads }))?;
+        return Ok(exit::SUCCESS);
+    }
+    for thread in &threads {
+        print::line(&thread.to_string())?;
+    }
+    print::line(&Thread::summary(&threads))?;
     Ok(exit::SUCCESS)
 }
 

@@ -176,6 +176,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
     match name.as_str() {
         _ if arguments.len() == 1 => arguments.push("--help".to_owned()),
         "run" if ["--suite", "--failed", "--from"].iter().any(|it| arguments.contains(&(*it).to_owned())) => {}
+        "coverage" if arguments.contains(&"--threads".to_owned()) => {}
         "run" | "export" if arguments.contains(&"--release".to_owned()) => arguments.push("**/test_abs".to_owned()),
         "run" | "coverage" | "export" => arguments.push(CASES.to_owned()),
         "init" => arguments.extend(["--scope".to_owned(), CASES.to_owned()]),

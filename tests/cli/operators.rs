@@ -89,3 +89,17 @@ fn programs_get_json() {
         assert_eq!(object.as_object().unwrap().iter().next(), Some((&"format".to_owned(), &1.into())), "{object}");
     }
 }
+
+#[test]
+fn reports_of_wrong_rewrites_are_listed_with_the_versions_that_fail() {
+    let threads = ["coverage", "--threads", "graph/matmuls/transpose_before_gemm/**"];
+    let called = call(&threads).expect(0, " threads in ");
+    // Fixed since onnxruntime 1.31.
+    let line = called.out.lines().find(|line| line.starts_with("microsoft/onnxruntime#32418: ")).unwrap();
+    assert!(line.contains(" cases in graph/matmuls/transpose_before_gemm; fails in "), "{line}");
+    assert!(line.contains("onnxruntime 1.15.1, ") && !line.contains("1.32.0"), "{line}");
+    let listed = json(&[&threads[..], &["--format", "json"]].concat());
+    let first = &listed["threads"][0];
+    assert!(first["cases"].as_u64() > Some(10) && first["fails_in"]["onnxruntime"].is_array(), "{listed}");
+    call(&["coverage", "--threads", "ai.onnx/Abs-13/**"]).expect(3, "none of the selected graphs is about a report");
+}

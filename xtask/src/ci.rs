@@ -483,7 +483,8 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     for name in &whole()? {
         let expectations = format!("expectations/releases/{name}.yaml");
         let options = ["--expectations", &expectations, "onnx-*/**", &newest];
-        run_cases(name, &[&options[..], &words(part.as_ref())].concat())?;
+        // Of onnx.reference, the largest models take half of the usual limit beside the other lane.
+        run_cases(name, &[&["--timeout", "180"], &options[..], &words(part.as_ref())].concat())?;
     }
     Ok(())
 }
@@ -528,7 +529,25 @@ fn site() -> Result<()> {
     }
     let mut tests = Command::new("npm");
     tests.arg("test").env("CARGO_TARGET_DIR", workspace::target()).env("ONNX_CONFORMANCE", copies().join(PROGRAM));
-    run(tests.current_dir(&home))
+    let output = tests.current_dir(&home).stderr(Stdio::inherit()).output().context("cannot start npm")?;
+    let report = String::from_utf8_lossy(&output.stdout);
+    anstream::println!("{report}");
+    ensure!(output.status.success(), "the tests of the site: {}", failed_tests(&report).join("; "));
+    Ok(())
+}
+
+/// Returns the names of the failed tests of a TAP report with the text of their errors, since the other lane's output follows.
+fn failed_tests(report: &str) -> Vec<String> {
+    let mut failed: Vec<String> = Vec::new();
+    let mut lines = report.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if let Some((_, name)) = line.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
+            let error = lines.by_ref().take_while(|line| *line != "...").skip_while(|line| !line.starts_with("error:"));
+            let error: Vec<&str> = error.take_while(|line| !line.starts_with("code:")).collect();
+            failed.push(format!("{name}: {}", error.join(" ")));
+        }
+    }
+    failed
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
@@ -548,6 +567,13 @@ fn run(command: &mut Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_tests_of_the_site_are_named_with_their_errors() {
+        let report = "ok 1 - a\n  ---\n  duration_ms: 1\n  ...\nnot ok 2 - b - c\n  ---\n  duration_ms: 2\n  error: |-\n    2 of 3\n  code: 'ERR'\n  ...\n";
+        assert_eq!(failed_tests(report), ["b - c: error: |- 2 of 3"]);
+        assert!(failed_tests("ok 1 - a\n").is_empty());
+    }
 
     #[test]
     fn the_release_publishes_all_packages_in_order() {

@@ -7,6 +7,7 @@ mod node;
 mod reach;
 mod sizes;
 mod survey;
+mod threads;
 mod totals;
 mod value;
 
@@ -15,4 +16,5 @@ pub use exclusions::Exclusions;
 pub use item::{CoverageItem, CoverageKind};
 pub use node::is_default;
 pub use survey::CoverageCollector;
+pub use threads::{Thread, ThreadsError};
 pub use totals::{Count, Coverage};

@@ -98,6 +98,11 @@ pub fn graph_cases(file: &GraphFile, wanted: &dyn Fn(&str) -> bool) -> Result<Ve
 }
 
 impl GraphFile {
+    /// Returns the first part of the ids of the file's cases: `graph/transposes`.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// Returns the summary of the file.
     pub fn summary(&self) -> &str {
         &self.topic.summary
