@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 import onnxruntime
 from c_library import CannotMake, library
 from missing import missing_feature, short, version_of_first
-from onnx import TensorProto, helper, numpy_helper
-from onnx_conformance_adapter import LoadError, Unsupported, serve
+from onnx import TensorProto, helper, load, numpy_helper
+from onnx_conformance_adapter import LoadError, Unsupported, operators, serve
 from onnx_conformance_adapter.values import (
     bytes_of,
     from_python,
@@ -72,12 +72,12 @@ def provider_named(name):
     return available[name.lower()]
 
 
-def options():
+def options(level):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = LEVELS[ARGUMENTS.level]
+    options.graph_optimization_level = LEVELS[level]
     if PROVIDER != CPU:
         # What the provider has not is not to be run by the processor's kernels in its name.
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
@@ -95,7 +95,7 @@ def takes_codes():
 
 ARGUMENTS = arguments() if __name__ == "__main__" else argparse.Namespace(provider="cpu", level="all")
 PROVIDER = provider_named(ARGUMENTS.provider)
-OPTIONS = options()
+OPTIONS = options(ARGUMENTS.level)
 TAKES_CODES = takes_codes()
 
 
@@ -135,6 +135,26 @@ def run(path, inputs, outputs):
         raise missing_feature(path, inputs + outputs, error, PROVIDER) or RuntimeError(short(error)) from error
     for port, value in zip(outputs, values):
         port.write(value.SerializeToString())
+
+
+def optimize(path):
+    """The operators of a graph at the level of the run. What onnxruntime does at the level `disabled`, too, is no optimization: it
+    expands functions without a kernel, and inserts casts around kernels of other types.
+    """
+    after = operators_at(path, ARGUMENTS.level)
+    try:
+        return {"before": operators_at(path, "disabled"), "after": after}
+    except Exception:
+        # Some graphs have kernels only after optimization.
+        return {"after": after}
+
+
+def operators_at(path, level):
+    """The operators of the model that onnxruntime saves at a level."""
+    saving = options(level)
+    saving.optimized_model_filepath = str(Path(path).with_name(f"{level}.onnx"))
+    onnxruntime.InferenceSession(path, saving, providers=[PROVIDER])
+    return operators(load(saving.optimized_model_filepath, load_external_data=False))
 
 
 def refuse_other_providers(session):
@@ -276,4 +296,5 @@ if __name__ == "__main__":
             "issues": "https://github.com/microsoft/onnxruntime/issues",
         },
         run,
+        optimize,
     )

@@ -7,9 +7,12 @@ use clap::Args;
 use onnx_conformance_cases::case::{Variant, read_text};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
+use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions, Thread};
+use onnx_conformance_report::coverage::{
+    Conversions, Count, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, Thread,
+};
 use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
@@ -48,6 +51,10 @@ pub struct Arguments {
     /// Print the reports of wrong rewrites that graphs are about, and the measured versions that fail such a graph
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes", "conversions"])]
     threads: bool,
+    /// Print the patterns of graphs: which measured runtimes rewrite them, and which patterns none rewrites. With --totals only
+    /// the sums
+    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]
+    graphs: bool,
 }
 
 /// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.
@@ -59,6 +66,9 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     if arguments.threads {
         return threads(&filter, arguments.format);
+    }
+    if arguments.graphs {
+        return graphs(arguments, &filter, &patterns);
     }
     let suite = arguments.selection.open()?;
     let evidence = arguments.selection.sources.evidence()?;
@@ -112,6 +122,32 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     print::line(&coverage.summary())?;
     Ok(code)
+}
+
+/// Prints a line per topic, a line per pattern with the runtimes that rewrite it, and the totals.
+fn graphs(arguments: &Arguments, filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
+    let coverage = GraphCoverage::new(filter, &Measurements::embedded().all()?)?;
+    if coverage.patterns.is_empty() {
+        print::note(&format!("no pattern of a graph matches {}", patterns.join(" ")));
+        return Ok(exit::NOTHING);
+    }
+    if arguments.format == Form::Json {
+        print::json(&json!(coverage))?;
+        return Ok(exit::SUCCESS);
+    }
+    for pattern in coverage.patterns.iter().filter(|_| !arguments.totals) {
+        let by = match pattern.rewritten_by.as_slice() {
+            [] if coverage.asked.is_empty() => "unknown".to_owned(),
+            [] => "none".to_owned(),
+            some => some.join(", "),
+        };
+        print::line(&format!("{}: rewritten by {by}: {}", pattern.id, pattern.says))?;
+    }
+    for topic in coverage.topics() {
+        print::line(&topic)?;
+    }
+    print::line(&coverage.summary())?;
+    Ok(exit::SUCCESS)
 }
 
 /// Prints a line per pair of an operator version and an opset, then the totals.

@@ -9,14 +9,14 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
-    updated_expectations, with_accepted, with_provenance, with_strict, with_suite,
+    updated_expectations, with_accepted, with_provenance, with_rewrites, with_strict, with_suite,
 };
 use onnx_conformance_harness::gate_file::{
     check_measured, check_text_of_measurement, default_path, lock_expectations, measured_path, write, write_digests,
 };
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
-use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
+use onnx_conformance_harness::run::{CaseResult, Header, Rewrites, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
 use onnx_conformance_subject::{Accepted, Declaration, probe_if_undeclared};
@@ -142,8 +142,15 @@ impl Arguments {
         suite.remarks().for_each(|remark| print::note(&remark));
         let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.strict)?;
         let (recorder, mut all) = (Recorder::new(&*runtime, declaration), Collected::default());
-        let session =
-            Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
+        let session = Session {
+            plan: &plan,
+            runtime: &recorder,
+            optimizer: None,
+            stop: &stop,
+            expectations: &nothing,
+            kept: Vec::new(),
+            file,
+        };
         let show = Show::at_most(0);
         let ended = match session.run(vec![Box::new(TerminalReporter::new(show)), Box::new(&mut all)])? {
             Ok(ended) => ended,
@@ -227,7 +234,8 @@ impl Arguments {
             text = with_strict(&text);
         }
         text = if self.is_exact() {
-            with_provenance(&text, &Provenance::from_header(&header))
+            let text = with_provenance(&text, &Provenance::from_header(&header));
+            Rewrites::of(&run.results).rewritten().map_or(text.clone(), |rewrites| with_rewrites(&text, &rewrites))
         } else if self.source.is_project() {
             with_suite(&text, &header)
         } else {

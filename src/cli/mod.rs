@@ -40,6 +40,7 @@ mod progress;
 pub mod report;
 mod reports;
 mod results_file;
+mod rewrites;
 mod run;
 pub(crate) mod runtime;
 mod runtime_target;

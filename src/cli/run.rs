@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, open_regular};
-use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
+use onnx_conformance_cases::suite::{Filter, GraphId, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
@@ -22,7 +22,7 @@ use onnx_conformance_harness::{escape, exit};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Accepted, Declaration, Host, probe_if_undeclared};
+use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::failures::FailureFolder;
@@ -33,6 +33,7 @@ use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace, today};
+use crate::cli::rewrites::{RewriteReporter, open_optimizer};
 use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
@@ -40,6 +41,7 @@ use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{last_failures, options, print};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -74,6 +76,11 @@ pub(crate) struct Arguments {
     /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
     #[arg(long, conflicts_with_all = ["filters", "from"])]
     failed: bool,
+
+    /// Ask the runtime which graphs its optimizer rewrites, in additional processes. The results then have `rewritten` for each
+    /// case below graph/, and --stale runs these cases again
+    #[arg(long, conflicts_with = "variant")]
+    rewrites: bool,
 
     /// Output format of the summary
     #[arg(long, value_enum, default_value_t)]
@@ -128,9 +135,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::NOTHING);
     }
     let mut header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
+    let optimizer = arguments.open_optimizer(&gated.declaration, &stop)?;
     let kept = match resumed {
         Some(read) => arguments.keep_results(read, &header, &suite, &mut plan)?,
-        None if arguments.stale => keep_measured(&mut header, &mut plan)?,
+        None if arguments.stale => keep_measured(&mut header, &mut plan, optimizer.is_some())?,
         None => Vec::new(),
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
@@ -140,7 +148,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
     during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
     let expectations = &gated.gate.matcher;
-    let session = Session { plan: &plan, runtime: &recorder, stop: &stop, expectations, kept, file };
+    let optimizer = optimizer.as_deref().map(|host| host as &dyn Host);
+    let session = Session { plan: &plan, runtime: &recorder, optimizer, stop: &stop, expectations, kept, file };
     let ended = match session.run(during)? {
         Ok(ended) => ended,
         Err(code) => return Ok(code),
@@ -265,8 +274,9 @@ fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) 
 }
 
 /// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
-/// The header then names the features that both processors have, or none if the measurement does not name its processor.
-fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec<CaseResult>> {
+/// The header then names the features that both processors have, or none if the measurement does not name its processor. Graphs
+/// are run again if the runtime is asked what it rewrites.
+fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> anyhow::Result<Vec<CaseResult>> {
     let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
     let Some(measurement) = Measurements::embedded().get(&runtime.name, &runtime.version)? else {
@@ -275,7 +285,8 @@ fn keep_measured(header: &mut Header, plan: &mut Plan<'_>) -> anyhow::Result<Vec
     };
     let here = ProcessorFeature::here();
     header.machine.features = measurement.processor().map(|features| features.intersection(&here).copied().collect());
-    let kept: Vec<CaseResult> = plan.ids().filter_map(|id| measurement.result(id)).collect();
+    let ids = plan.ids().filter(|id| !is_asked || GraphId::parse(id).is_none());
+    let kept: Vec<CaseResult> = ids.filter_map(|id| measurement.result(id)).collect();
     print::note(&format!("{} cases are unchanged since {place} was measured, and are not run again", kept.len()));
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
     plan.retain(|id| !done.contains(id));
@@ -435,7 +446,13 @@ impl Arguments {
             Form::Text => Box::new(TerminalReporter::new(show)),
             Form::Json => Box::new(JsonReporter),
         };
-        std::iter::once(terminal).chain(self.reports.reporters()).collect()
+        let rewrites = self.rewrites.then(|| Box::new(RewriteReporter::new(self.show)) as Box<dyn Reporter>);
+        std::iter::once(terminal).chain(rewrites).chain(self.reports.reporters()).collect()
+    }
+
+    /// Starts the runtime that is asked what it rewrites, if it is asked.
+    fn open_optimizer(&self, declaration: &Declaration, stop: &Stop) -> anyhow::Result<Option<Box<dyn Host + Send>>> {
+        if self.rewrites { open_optimizer(&self.runtime, declaration, stop) } else { Ok(None) }
     }
 
     /// Returns the command line of this run, without filters and output files.

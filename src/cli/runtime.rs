@@ -86,12 +86,25 @@ impl RuntimeOptions {
         if self.runtime == BUILTIN { self.open(stop) } else { self.start(&Adapters::installed(), stop) }
     }
 
-    fn start(&self, adapters: &Adapters, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
-        let launch = match Launch::find(&self.runtime, adapters) {
-            Err(error @ (LaunchError::Io { .. } | LaunchError::Yaml(_))) => return Err(error.into()),
+    /// Starts a runtime that is open once more, in other processes and without a note.
+    pub(crate) fn open_again(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
+        if self.runtime == BUILTIN {
+            return self.open(stop);
+        }
+        let launch = self.launch(&Adapters::installed_and_here())?;
+        Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
+    }
+
+    fn launch(&self, adapters: &Adapters) -> anyhow::Result<Launch> {
+        match Launch::find(&self.runtime, adapters) {
+            Err(error @ (LaunchError::Io { .. } | LaunchError::Yaml(_))) => Err(error.into()),
             Err(error) => bail!(Usage(error.to_string())),
-            Ok(launch) => launch,
-        };
+            Ok(launch) => Ok(launch),
+        }
+    }
+
+    fn start(&self, adapters: &Adapters, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
+        let launch = self.launch(adapters)?;
         if let Some(file) = &launch.file {
             let file = file.display().to_string();
             print::note(&format!("starting {} as defined in {}", escape::line(&self.runtime), escape::line(&file)));

@@ -6,7 +6,7 @@ use onnx_conformance_harness::expectations::{Doubts, ExpectationMatcher, GateRes
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::run::{CaseResult, Event, Plan, Runner};
 use onnx_conformance_report::reporter::{Reporter, Started};
-use onnx_conformance_subject::{Host as _, Stop, StopReason};
+use onnx_conformance_subject::{Host, Stop, StopReason};
 
 use crate::cli::actual::Recorder;
 use crate::cli::print;
@@ -17,6 +17,8 @@ use crate::cli::runtime::ended_early;
 pub(crate) struct Session<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) runtime: &'a Recorder<'a>,
+    /// The runtime that is asked which graphs it rewrites.
+    pub(crate) optimizer: Option<&'a dyn Host>,
     pub(crate) stop: &'a Stop,
     pub(crate) expectations: &'a ExpectationMatcher,
     /// Results of an earlier run to report again. The results file already has them.
@@ -55,7 +57,7 @@ impl Session<'_> {
         let end_case = |case: &_, result: &_| self.runtime.end_case(case, result);
         let doubtful = |result: &_| doubts.doubtful(self.expectations, result);
         let runner = Runner::new(self.plan, self.runtime, self.stop).inspected_by(&end_case).doubting(&doubtful);
-        runner.run(|mut event| {
+        runner.optimized_by(self.optimizer).run(|mut event| {
             if let Event::Finished(result) = &mut event {
                 explain(result);
             }
@@ -72,6 +74,7 @@ impl Session<'_> {
         reporters.cases_ended();
         let elapsed = started.elapsed();
         gate.problems = self.runtime.finish();
+        gate.problems.extend(self.optimizer.into_iter().flat_map(Host::finish));
         for problem in &gate.problems {
             print::note(&format!("{}: {problem}", declaration.name));
         }

@@ -178,6 +178,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
         "run" if ["--suite", "--failed", "--from"].iter().any(|it| arguments.contains(&(*it).to_owned())) => {}
         "coverage" if arguments.contains(&"--threads".to_owned()) => {}
         "run" | "export" if arguments.contains(&"--release".to_owned()) => arguments.push("**/test_abs".to_owned()),
+        "coverage" if arguments.contains(&"--graphs".to_owned()) => arguments.push("graph/casts/**".to_owned()),
         "run" | "coverage" | "export" => arguments.push(CASES.to_owned()),
         "init" => arguments.extend(["--scope".to_owned(), CASES.to_owned()]),
         _ => {}

@@ -26,6 +26,7 @@ mod probe;
 mod program;
 mod reports;
 mod results;
+mod rewrites;
 mod shards;
 mod signals;
 mod site;

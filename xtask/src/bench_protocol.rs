@@ -108,6 +108,7 @@ pub(crate) fn echo(arguments: &Echo) -> Result<()> {
                 };
                 answer(&Answer { seq, result })?;
             }
+            Command::Optimize { .. } => anyhow::bail!("the adapter does not declare `optimize`"),
             Command::Stop {} => break,
         }
         busy += started.elapsed();

@@ -57,6 +57,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/schema/adapter.json", text: json_schema::<AdapterFile> },
     Generated { path: "docs/schema/protocol/answer.json", text: json_schema::<Answer> },
     Generated { path: "docs/schema/protocol/command.json", text: json_schema::<message::Command> },
+    Generated { path: "docs/schema/protocol/optimized.json", text: json_schema::<message::Optimized> },
     Generated { path: "docs/schema/protocol/started.json", text: json_schema::<Started> },
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },

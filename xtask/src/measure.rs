@@ -117,6 +117,7 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
         "--show",
         "1",
         "--strict",
+        "--rewrites",
         "--restarts",
         "20000",
         "--timeout",

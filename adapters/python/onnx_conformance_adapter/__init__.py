@@ -9,6 +9,7 @@ if sys.version_info < (3, 9):
     sys.exit("this adapter needs Python 3.9 or newer, and python3 is %d.%d; put a newer one first on PATH" % sys.version_info[:2])
 
 from .missing import blamed_node, model_of, operator_version, schema_of, stable, walk
+from .operators import operators
 from .protocol import LoadError, Port, Unsupported, serve
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "blamed_node",
     "model_of",
     "operator_version",
+    "operators",
     "schema_of",
     "serve",
     "stable",

@@ -47,13 +47,16 @@ def private_stdout():
     return stream
 
 
-def serve(runtime, run):
+def serve(runtime, run, optimize=None):
     """Answers requests until `stop` or the end of input.
 
     `runtime` is the object that answers `start`. `run(model_path, inputs, outputs)` writes each output to its file, raises
-    `Unsupported` or `LoadError`, or anything else for a failure while running.
+    `Unsupported` or `LoadError`, or anything else for a failure while running. `optimize(model_path)`, if there is one, returns the
+    operators after optimization, and those before it if they are not the model's: `{"before": {...}, "after": {...}}`.
     """
     out = private_stdout()
+    if optimize:
+        runtime = {**runtime, "optimize": True}
 
     def answer(message):
         out.write(json.dumps(message) + "\n")
@@ -67,6 +70,12 @@ def serve(runtime, run):
             answer({"runtime": runtime})
             continue
         seq = request["seq"]
+        if request["cmd"] == "optimize":
+            try:
+                answer({"seq": seq, "operators": optimize(request["model"])})
+            except Exception as error:
+                answer({"seq": seq, "unknown": text(error)})
+            continue
         inputs, outputs = ([Port(**port) for port in request[kind]] for kind in ("inputs", "outputs"))
         try:
             run(request["model"], inputs, outputs)

@@ -11,12 +11,12 @@ use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
 use crate::escape;
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, updated_expectations, version_key, with_accepted,
-    with_provenance, with_suite,
+    with_provenance, with_rewrites, with_suite,
 };
 use crate::measure::{MeasuredDigests, Measurements};
 use crate::note::note;
 use crate::promises::{is_later, suite_version};
-use crate::run::{CaseResult, Header, Outcome};
+use crate::run::{CaseResult, Header, Outcome, Rewrites};
 use crate::whole_file::{lock_folder, write_whole};
 
 /// Options of a gate: which expectations a runtime is compared with.
@@ -201,7 +201,11 @@ impl Gate {
         let text = updated_expectations(&text, &matcher, &run)?;
         let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
         let text = match header {
-            Some(header) if matcher.expectations().exact => with_provenance(&text, &Provenance::from_header(header)),
+            Some(header) if matcher.expectations().exact => {
+                let text = with_provenance(&text, &Provenance::from_header(header));
+                let rewrites = Rewrites::of(&run.results).rewritten();
+                rewrites.map_or(text.clone(), |rewrites| with_rewrites(&text, &rewrites))
+            }
             Some(header) if self.is_recorded => with_suite(&text, header),
             _ => text,
         };

@@ -86,6 +86,6 @@ pub mod whole_folder;
 pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
-    Declaration, ElementType, Ended, Host, InProcess, Named, Output, Phase, Ran, Request, Response, Runtime, Tensor,
-    Value, ValueType, Variant, adapter, serve,
+    Declaration, ElementType, Ended, Host, InProcess, Named, OperatorCounts, Operators, Output, Phase, Ran, Request,
+    Response, Runtime, Tensor, Value, ValueType, Variant, adapter, serve,
 };

@@ -2,11 +2,13 @@
 
 mod model;
 
+use std::collections::BTreeMap;
+
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::TensorError;
 use onnx_conformance_reference::value::Value;
 
-use model::{Expected, Probe, probes};
+use model::{Expected, OPTIMIZED, Probe, probes};
 use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_subject::{Ended, Host, Phase, Request, Response};
@@ -39,8 +41,36 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
             earlier = Some(values.clone());
         }
         sink(probe.about, verdict, &probe.case());
+        if probe.about == OPTIMIZED && declaration.reports_rewrites() {
+            sink(
+                "the operators of a model before and after optimization",
+                judge_operators(&probe, runtime),
+                &probe.case(),
+            );
+        }
     }
     Ok(())
+}
+
+/// Asks for the operators of a model of two Identity nodes.
+fn judge_operators(probe: &Probe, runtime: &dyn Host) -> Verdict {
+    let operators = match runtime.optimize(&probe.model) {
+        Some(Ok(operators)) => operators,
+        Some(Err(message)) => {
+            return Verdict::Wrong(format!("the adapter declares `optimize`, but the answer is: {message}"));
+        }
+        None => return Verdict::Unsupported("no answer".to_owned()),
+    };
+    if operators.before.as_ref().is_some_and(BTreeMap::is_empty) {
+        return Verdict::Wrong("`before` is empty, but the model has two nodes".to_owned());
+    }
+    let all = operators.before.iter().flatten().chain(&operators.after);
+    match all.map(|(operator, _)| operator).find(|operator| !operator.contains('/')) {
+        Some(operator) => {
+            Verdict::Wrong(format!("the operator '{operator}' has no domain; write it as `ai.onnx/Identity`"))
+        }
+        None => Verdict::Correct,
+    }
 }
 
 fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
@@ -152,7 +182,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use onnx_conformance_subject::{Builtin, Declaration, Ran};
+    use bytes::Bytes;
+    use onnx_conformance_subject::{Builtin, Declaration, Operators, Ran};
 
     /// The built-in executor with a function that corrupts its responses.
     struct Tampered(fn(Response) -> Response);
@@ -186,6 +217,42 @@ mod tests {
             }
             other => other,
         }
+    }
+
+    /// The built-in executor with an answer to `optimize`.
+    struct Optimizing(&'static str);
+
+    impl Host for Optimizing {
+        fn declaration(&self) -> Declaration {
+            Declaration { optimize: Some(true), ..Declaration::named("optimizing", "1") }
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            Builtin::new(Duration::from_mins(1)).run(request)
+        }
+
+        fn optimize(&self, _: &Bytes) -> Option<Result<Operators, String>> {
+            Some(serde_json::from_str(self.0).map_err(|error| error.to_string()))
+        }
+    }
+
+    #[test]
+    fn the_operators_of_a_model_are_asked_for_if_declared() {
+        let failed = |answer| {
+            let (mut asked, mut wrong) = (0, Vec::new());
+            let sink = |about: &str, verdict, _: &Case| {
+                asked += usize::from(about.starts_with("the operators of a model"));
+                wrong.extend((verdict != Verdict::Correct).then(|| format!("{verdict:?}")));
+            };
+            smoke(&Optimizing(answer), sink).unwrap();
+            assert_eq!(asked, 1);
+            wrong.join(" ")
+        };
+        assert_eq!(failed(r#"{"after":{"ai.onnx/Identity":2}}"#), "");
+        assert_eq!(failed(r#"{"before":{"ai.onnx/Identity":2},"after":{}}"#), "");
+        assert!(failed(r#"{"before":{},"after":{}}"#).contains("`before` is empty"));
+        assert!(failed(r#"{"after":{"Identity":2}}"#).contains("'Identity' has no domain"));
+        assert!(failed("no").contains("the adapter declares `optimize`, but the answer is"));
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub struct Declaration {
     #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<Variant>"))]
     pub variants: Option<Vec<Variant>>,
+    /// True if it reports the operators of a graph before and after optimization: it answers `optimize`.
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub optimize: Option<bool>,
 }
 
 impl Declaration {
@@ -60,6 +64,7 @@ impl Declaration {
             ir: None,
             types: None,
             variants: None,
+            optimize: None,
         }
     }
 
@@ -85,6 +90,11 @@ impl Declaration {
     /// Returns true if the runtime declares this element type, or none at all.
     pub fn has_type(&self, element: ElementType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&ElementName(element)))
+    }
+
+    /// Returns true if the runtime reports the operators of a graph before and after optimization.
+    pub fn reports_rewrites(&self) -> bool {
+        self.optimize == Some(true)
     }
 
     /// Returns true if the runtime declares this variant, or none at all.

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Declaration, Ended, Host, Ran, Request, Runtime};
+use bytes::Bytes;
+
+use crate::{Declaration, Ended, Host, Operators, Ran, Request, Runtime};
 
 /// A runtime that is called in this process. Panics count as crashes. Anything else that kills or hangs it also stops
 /// the run.
@@ -17,6 +19,11 @@ impl<R: Runtime> Host for InProcess<R> {
 
     fn run(&self, request: &Request<'_>) -> Ran {
         catch_panics(|| Ended::Answered(self.0.run(request).checked(request))).unwrap_or_else(|ended| ended).into()
+    }
+
+    fn optimize(&self, model: &Bytes) -> Option<Result<Operators, String>> {
+        let asked = self.0.declaration().reports_rewrites();
+        asked.then(|| catch_panics(|| self.0.optimize(model)).unwrap_or_else(|ended| Err(ended.message().to_owned())))
     }
 
     fn jobs(&self) -> Option<usize> {

@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::declaration::deserialize_present;
-use crate::{Declaration, MissingFeature, Phase};
+use crate::{Declaration, MissingFeature, Operators, Phase};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
@@ -40,8 +40,25 @@ pub enum Command {
         /// The requested outputs, with the paths to write them to.
         outputs: Vec<ValueFile>,
     },
+    /// A request for the operators of a model before and after optimization. Only adapters that declare `optimize` get it.
+    Optimize {
+        /// The number of the request, which the answer repeats.
+        seq: u64,
+        /// The file of the model.
+        model: String,
+    },
     /// A request to end the process.
     Stop {},
+}
+
+impl Command {
+    /// Returns the request to optimize the model of a request to run one.
+    pub(super) fn to_optimize(&self) -> Command {
+        match self {
+            Command::Run { seq, model, .. } => Command::Optimize { seq: *seq, model: model.clone() },
+            other => other.clone(),
+        }
+    }
 }
 
 /// A file with a value, or to be written with one.
@@ -87,6 +104,51 @@ pub enum Answered {
     Unsupported(Unsupported),
     /// The runtime refused the model or failed on it.
     Error(Failure),
+}
+
+/// Answer of an adapter to `optimize`: the number of the request and exactly one of `operators` and `unknown`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "OptimizedFields", into = "OptimizedFields")]
+pub struct Optimized {
+    /// The number of the request.
+    pub seq: u64,
+    /// The operators, or the reason why they are unknown.
+    pub result: Result<Operators, String>,
+}
+
+/// The fields of an answer to `optimize` before validation.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OptimizedFields {
+    seq: u64,
+    #[serde(default, deserialize_with = "deserialize_present_object", skip_serializing_if = "Option::is_none")]
+    operators: Option<Operators>,
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
+}
+
+impl TryFrom<OptimizedFields> for Optimized {
+    type Error = &'static str;
+
+    fn try_from(fields: OptimizedFields) -> Result<Optimized, Self::Error> {
+        let result = match (fields.operators, fields.unknown) {
+            (Some(operators), None) => Ok(operators),
+            (None, Some(reason)) => Err(reason),
+            (None, None) => return Err("none of `operators` and `unknown` is present"),
+            (Some(_), Some(_)) => return Err("both `operators` and `unknown` are present"),
+        };
+        Ok(Optimized { seq: fields.seq, result })
+    }
+}
+
+impl From<Optimized> for OptimizedFields {
+    fn from(answer: Optimized) -> OptimizedFields {
+        let (operators, unknown) = match answer.result {
+            Ok(operators) => (Some(operators), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        OptimizedFields { seq: answer.seq, operators, unknown }
+    }
 }
 
 /// A feature that a runtime does not have.
@@ -152,12 +214,12 @@ impl From<Answer> for Fields {
     }
 }
 
-/// The three forms of an answer, for its schema.
+/// The forms of answers, for their schemas.
 #[cfg(feature = "schema")]
 mod forms {
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    use super::{Answer, Failure, Unsupported};
+    use super::{Answer, Failure, Operators, Optimized, Unsupported};
 
     #[expect(dead_code, reason = "only the schema is used")]
     #[derive(JsonSchema)]
@@ -169,6 +231,26 @@ mod forms {
         Unsupported { seq: u64, unsupported: Unsupported },
         /// The runtime refused the model or failed on it.
         Error { seq: u64, error: Failure },
+    }
+
+    #[expect(dead_code, reason = "only the schema is used")]
+    #[derive(JsonSchema)]
+    #[schemars(untagged, deny_unknown_fields)]
+    enum OptimizedForm {
+        /// The operators.
+        Known { seq: u64, operators: Operators },
+        /// The reason why they are unknown.
+        Unknown { seq: u64, unknown: String },
+    }
+
+    impl JsonSchema for Optimized {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Optimized".into()
+        }
+
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            OptimizedForm::json_schema(generator)
+        }
     }
 
     struct True;
@@ -210,6 +292,29 @@ impl Message for Started {
 
 impl Message for Answer {
     const FORM: &'static str = r#"{"seq":N} with one of "ok":true, "unsupported":{"what":"...","message":"..."} and "error":{"phase":"load" or "run","message":"..."}"#;
+}
+
+impl Message for Optimized {
+    const FORM: &'static str =
+        r#"{"seq":N} with one of "operators":{"before":{...},"after":{"ai.onnx/Abs":1}} and "unknown":"...""#;
+}
+
+/// A message that repeats the number of its request.
+pub trait Numbered: Message + Serialize {
+    /// Returns the number.
+    fn seq(&self) -> u64;
+}
+
+impl Numbered for Answer {
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
+impl Numbered for Optimized {
+    fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 /// A violation of the protocol.

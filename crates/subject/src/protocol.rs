@@ -7,8 +7,8 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::Declaration;
 use crate::named::Named;
+use crate::{Declaration, Operators};
 
 /// A runtime under test: something that runs models. `docs/runtimes.md` has a complete example.
 ///
@@ -19,6 +19,13 @@ pub trait Runtime: Sync {
 
     /// Runs a model on inputs.
     fn run(&self, request: &Request<'_>) -> Response;
+
+    /// Returns the operators of a model before and after optimization, or the reason why they are unknown. A runtime that
+    /// implements it sets [`Declaration::optimize`]. The model is not run.
+    fn optimize(&self, model: &[u8]) -> Result<Operators, String> {
+        let _ = model;
+        Err("this runtime does not report its operators".to_owned())
+    }
 
     /// Returns the number of requests that it can run at a time in all processes together; by default the number of
     /// threads.
@@ -34,6 +41,10 @@ impl<R: Runtime + Send + ?Sized> Runtime for Box<R> {
 
     fn run(&self, request: &Request<'_>) -> Response {
         (**self).run(request)
+    }
+
+    fn optimize(&self, model: &[u8]) -> Result<Operators, String> {
+        (**self).optimize(model)
     }
 
     fn jobs(&self) -> Option<usize> {
@@ -52,6 +63,13 @@ pub trait Host: Sync {
     /// Sends a request to a fresh process of the runtime. Returns `None` if [`Host::run`] already does so.
     fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
         let _ = request;
+        None
+    }
+
+    /// Returns the operators of a model before and after optimization, or the reason why they are unknown. Returns `None` if
+    /// the runtime does not report them. The host survives every outcome.
+    fn optimize(&self, model: &Bytes) -> Option<Result<Operators, String>> {
+        let _ = model;
         None
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::message::{Answer, Command, Started, deserialize_object};
+use crate::message::{Answer, Command, Optimized, Started, deserialize_object};
 
 fn schema(name: &str) -> Validator {
     let path = format!("{}/../../docs/schema/protocol/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -40,8 +40,8 @@ fn broken(message: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     match message {
         Value::Object(fields) => {
-            // The keys of opsets are free.
-            if !fields.contains_key("ai.onnx") {
+            // The keys of opsets and of counts are free.
+            if !fields.keys().any(|key| key.starts_with("ai.onnx")) {
                 let mut more = message.clone();
                 more["surplus"] = json!(1);
                 all.push(more);
@@ -98,6 +98,31 @@ fn of_answers() {
 }
 
 #[test]
+fn of_answers_to_optimize() {
+    let valid = [
+        json!({"seq": 7, "operators": {"after": {"ai.onnx/Identity": 1}}}),
+        json!({"seq": 7, "operators": {"before": {"ai.onnx/Transpose": 2}, "after": {"ai.onnx/Identity": 1}}}),
+        json!({"seq": 7, "unknown": "no"}),
+    ];
+    let invalid = [
+        json!({}),
+        json!({"seq": 7}),
+        json!({"seq": 7, "ok": true}),
+        json!({"seq": 7, "operators": {}}),
+        json!({"seq": 7, "operators": {"before": {"ai.onnx/Transpose": 2}}}),
+        json!({"seq": 7, "operators": {"after": {"ai.onnx/Transpose": 0}}}),
+        json!({"seq": 7, "operators": {"after": {"ai.onnx/Transpose": -1}}}),
+        json!({"seq": 7, "operators": {"after": ["ai.onnx/Transpose"]}}),
+        json!({"seq": 7, "operators": {"after": {}}, "unknown": "no"}),
+        json!({"seq": 7, "unknown": 1}),
+        json!([7, "no"]),
+    ];
+    check::<Optimized>("optimized", &valid, &invalid);
+    let empty: Optimized = serde_json::from_value(json!({"seq": 7, "operators": {"after": {}}})).unwrap();
+    assert!(empty.result.is_ok_and(|operators| operators.after.is_empty()));
+}
+
+#[test]
 fn of_answers_to_start() {
     let with = |key: &str, value: Value| {
         let mut runtime = json!({"name": "a", "version": "1"});
@@ -113,6 +138,7 @@ fn of_answers_to_start() {
         with("types", json!(["float", "float8e4m3fn", "string"])),
         with("types", json!([])),
         with("variants", json!(["runtime", "constants", "initializers", "all-constants", "dynamic-shapes", "wrapped"])),
+        with("optimize", json!(true)),
     ];
     let invalid = [
         json!({}),
@@ -131,6 +157,7 @@ fn of_answers_to_start() {
         with("types", json!(["tensor(float)"])),
         with("types", json!("float")),
         with("variants", json!(["constant"])),
+        with("optimize", json!("yes")),
     ];
     check::<Started>("started", &valid, &invalid);
 }
@@ -141,6 +168,7 @@ fn of_commands() {
     let valid = [
         json!({"cmd": "start", "protocol": 1}),
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [file], "outputs": []}),
+        json!({"cmd": "optimize", "seq": 7, "model": "/m"}),
         json!({"cmd": "stop"}),
     ];
     let invalid = [
@@ -150,6 +178,7 @@ fn of_commands() {
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": []}),
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [], "outputs": [{"name": "y", "path": "/y"}]}),
         json!({"protocol": 1}),
+        json!({"cmd": "optimize", "seq": 7}),
     ];
     check::<Command>("command", &valid, &invalid);
 }
@@ -158,11 +187,11 @@ fn of_commands() {
 fn the_examples_of_the_document_are_messages() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md")).unwrap();
     let blocks = text.split("\n\n").map(|block| block.lines().map(str::trim).collect::<String>());
-    let (mut seen, schemas) = (0, ["answer", "command", "started"].map(schema));
+    let (mut seen, schemas) = (0, ["answer", "command", "optimized", "started"].map(schema));
     for block in blocks.filter(|block| block.starts_with("{\"")) {
         let message: Value = serde_json::from_str(&block).unwrap();
         assert_eq!(schemas.iter().filter(|schema| schema.is_valid(&message)).count(), 1, "{block}");
         seen += 1;
     }
-    assert_eq!(seen, 8, "messages are shown");
+    assert_eq!(seen, 11, "messages are shown");
 }

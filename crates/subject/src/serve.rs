@@ -11,7 +11,7 @@ use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::types::{TypeError, ValueType};
 use serde::Serialize;
 
-use crate::message::{Answer, Answered, Command, Failure, MAX_MESSAGE, Started, Unsupported, ValueFile};
+use crate::message::{Answer, Answered, Command, Failure, MAX_MESSAGE, Optimized, Started, Unsupported, ValueFile};
 use crate::named::Named;
 use crate::platform::take_standard_streams;
 use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
@@ -41,6 +41,11 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
                     Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
                 });
                 send(&mut output, &Answer { seq, result })?;
+            }
+            Command::Optimize { seq, model } => {
+                let bytes = read(Path::new(&model)).map_err(|error| error.to_string());
+                let result = bytes.and_then(|bytes| runtime.optimize(&bytes)).map_err(shortened);
+                send(&mut output, &Optimized { seq, result })?;
             }
             Command::Stop {} => break,
         }

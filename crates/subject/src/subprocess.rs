@@ -7,14 +7,16 @@ use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 use crate::exchange::RequestFiles;
 use crate::exchange_folder::ExchangeFolder;
 use crate::id::CaseId;
 use crate::launch::help_without_package;
-use crate::message::{Answer, Answered, Command, Problem, advice};
+use crate::message::{Answer, Answered, Command, Optimized, Problem, advice};
 use crate::stderr::masked;
 use crate::worker::{Limits, Worker, WorkerExit};
-use crate::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
+use crate::{Declaration, Ended, Host, Launch, Operators, Ran, Request, Response, Stop, StopReason};
 
 /// Number of failed restarts in a row after which the run ends.
 const MAX_RESTARTS: usize = 3;
@@ -149,6 +151,16 @@ impl Subprocess {
     /// Runs a request in a worker, which is started if necessary. Afterwards the slot holds the worker only if it
     /// lives.
     fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, WorkerExit> {
+        self.exchange_with(place, request, |worker, command, files| self.answer(worker, command, files))
+    }
+
+    /// Sends a request as [`Subprocess::attempt`] does. `ask` gets the worker and the files.
+    fn exchange_with<T>(
+        &self,
+        place: &mut Option<Worker>,
+        request: &Request<'_>,
+        ask: impl FnOnce(&mut Worker, &Command, &RequestFiles) -> Result<T, WorkerExit>,
+    ) -> Result<T, WorkerExit> {
         let mut worker = match place.take() {
             Some(worker) => worker,
             None => self.restart()?,
@@ -159,7 +171,7 @@ impl Subprocess {
             Ok(written) => written,
             Err(error) => return Err(self.give_up(format!("the files of {} cannot be written: {error}", request.id))),
         };
-        let answered = self.answer(&mut worker, &command, &files);
+        let answered = ask(&mut worker, &command, &files);
         let (death, removed) = match (answered, files.remove()) {
             (Ok(response), Ok(())) => {
                 self.deaths.store(0, Ordering::Relaxed);
@@ -178,7 +190,7 @@ impl Subprocess {
 
     /// Sends a request to a worker and reads its answer. After an error the process is gone.
     fn answer(&self, worker: &mut Worker, command: &Command, files: &RequestFiles) -> Result<Response, WorkerExit> {
-        let answer = worker.run(command, files)?;
+        let answer: Answer = worker.run(command, files)?;
         self.advise(&answer);
         Ok(match answer.result {
             Answered::Ok => match files.read() {
@@ -339,6 +351,19 @@ impl Host for Subprocess {
         let ended = self.attempt(&mut place, request).map_or_else(|death| self.ended(death), Ended::Answered);
         self.give_back(place);
         Some(ended.into())
+    }
+
+    fn optimize(&self, model: &Bytes) -> Option<Result<Operators, String>> {
+        if !self.declaration.reports_rewrites() || self.stop.is_set() {
+            return None;
+        }
+        let mut place = self.take();
+        let request = Request { id: "optimize", model, folder: None, inputs: &[], outputs: &[] };
+        let answered = self.exchange_with(&mut place, &request, |worker, command, files| {
+            worker.run::<Optimized>(&command.to_optimize(), files).map(|answer| answer.result)
+        });
+        self.give_back(place);
+        Some(answered.unwrap_or_else(|death| Err(self.ended(death).message().to_owned())))
     }
 
     fn jobs(&self) -> Option<usize> {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use crate::exchange::RequestFiles;
-use crate::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
+use crate::message::{Command, Message, Numbered, PROTOCOL, Problem, Started, read};
 use crate::pipes::{Line, Lines, Tail, drain, reader, writer};
 use crate::platform::Process;
 use crate::stderr::summarize;
@@ -101,10 +101,10 @@ impl Worker {
     }
 
     /// Sends a request and reads its answer. After an error the process is gone.
-    pub(super) fn run(&mut self, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
+    pub(super) fn run<T: Numbered>(&mut self, request: &Command, files: &RequestFiles) -> Result<T, WorkerExit> {
         self.tail.begin();
-        let answer: Answer = self.ask(request, Some(files))?;
-        if answer.seq == files.seq {
+        let answer: T = self.ask(request, Some(files))?;
+        if answer.seq() == files.seq {
             // Files written since the last check count, too.
             self.check_limit(0, Some(files))?;
             return Ok(answer);

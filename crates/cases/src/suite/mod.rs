@@ -26,7 +26,7 @@ pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use glob::FilterError;
 pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
-pub use graphs::GraphCases;
+pub use graphs::{GraphCases, GraphId, GraphRole};
 pub use hostile::HostileCases;
 pub use ir::{IrCases, remove_temporary};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};

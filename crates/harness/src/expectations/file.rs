@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::promises::{Renames, suite_version};
-use crate::run::{Header, ProcessorFeatures, feature_list};
+use crate::run::{Header, PatternNames, ProcessorFeatures, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Expectations {
     /// Opsets and IR versions that the runtime accepts. Cases in other files are not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts: Option<Accepted>,
+    /// Patterns of graphs whose good form the runtime's optimizer rewrites, by topic; `None` if the runtime was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrites: Option<PatternNames>,
     /// The cases that it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -221,6 +224,7 @@ impl Expectations {
             text.extend(["scope: [", &patterns.join(", "), "]\n"]);
         }
         text.push_str(&self.accepts.as_ref().map(accepts_line).unwrap_or_default());
+        text.extend(self.rewrites.iter().flat_map(rewrites_lines).map(|line| line + "\n"));
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);
@@ -290,6 +294,48 @@ pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
     keys.into_iter()
         .filter_map(|(key, value)| Some((key, value?)))
         .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &value).trim_end()))
+}
+
+/// Returns the text of a measurement with the patterns that the runtime rewrites.
+pub fn with_rewrites(text: &str, rewrites: &PatternNames) -> String {
+    let (mut lines, mut is_block) = (Vec::new(), false);
+    for line in text.lines() {
+        is_block = line.starts_with(REWRITES) || (is_block && line.starts_with(' '));
+        if !is_block {
+            lines.push(line.to_owned());
+        }
+    }
+    let at = lines.iter().position(|line| line.starts_with("expect:")).unwrap_or(lines.len());
+    lines.splice(at..at, rewrites_lines(rewrites));
+    lines.join("\n") + "\n"
+}
+
+/// Key of the patterns that a runtime rewrites.
+const REWRITES: &str = "rewrites:";
+
+/// Longest line of a list of patterns.
+const MAX_WIDTH: usize = 120;
+
+/// Formats the patterns that a runtime rewrites: a list per topic.
+fn rewrites_lines(rewrites: &PatternNames) -> Vec<String> {
+    if rewrites.is_empty() {
+        return vec![format!("{REWRITES} {{}}")];
+    }
+    let mut lines = vec![REWRITES.to_owned()];
+    for (topic, patterns) in rewrites {
+        let mut line = format!("  {}: [", quoted(topic));
+        for (index, pattern) in patterns.iter().enumerate() {
+            let item = format!("{}{}", quoted(pattern), if index + 1 < patterns.len() { "," } else { "]" });
+            if line.len() + item.len() > MAX_WIDTH {
+                lines.push(line.trim_end().to_owned());
+                "    ".clone_into(&mut line);
+            }
+            line.push_str(&item);
+            line.push(' ');
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
 }
 
 /// Replaces the line of a key in the text, or inserts it before `accepts` and the entries.
@@ -378,6 +424,27 @@ mod tests {
             let error = read(head).unwrap_err().to_string();
             assert!(error.contains(rule), "{head}: {error}");
         }
+    }
+
+    #[test]
+    fn rewritten_patterns_are_written_and_replaced() {
+        let names = |topic: &str, patterns: &[&str]| {
+            (topic.to_owned(), patterns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        let long: Vec<String> = (0..20).map(|number| format!("pattern_number_{number}")).collect();
+        let first = PatternNames::from([names("casts", &["pair"]), ("clips".to_owned(), long)]);
+        let file = "# about a\nruntime: a\nexact: true\naccepts: {ir: [3, 9], opsets: {ai.onnx: [1, 20]}}\nexpect:\n  - {cases: x, outcome: error}\n";
+        let text = with_rewrites(file, &first);
+        assert!(text.contains("}}\nrewrites:\n  casts: [pair]\n  clips: [pattern_number_0, "), "{text}");
+        assert!(text.lines().all(|line| line.len() <= MAX_WIDTH), "{text}");
+        let read = Expectations::parse("a.yaml", &text).unwrap();
+        assert_eq!((read.rewrites.as_ref(), read.expect.len()), (Some(&first), 1));
+        assert_eq!(Expectations::parse("a.yaml", &read.to_yaml()).unwrap().rewrites.as_ref(), Some(&first));
+        let none = with_rewrites(&text, &PatternNames::new());
+        assert_eq!(none, file.replace("expect:", "rewrites: {}\nexpect:"));
+        assert_eq!(with_rewrites(&none, &first), text);
+        assert_eq!(Expectations::parse("a.yaml", &none).unwrap().rewrites, Some(PatternNames::new()));
+        assert_eq!(Expectations::parse("a.yaml", file).unwrap().rewrites, None, "an older measurement");
     }
 
     #[test]

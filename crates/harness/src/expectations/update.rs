@@ -11,7 +11,7 @@ use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
-use crate::run::{CaseResult, Header, Outcome};
+use crate::run::{CaseResult, Header, Outcome, Rewrites};
 
 /// Results of a run of the whole suite in one variant, sorted by id.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) 
     (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
     (expectations.exact, expectations.strict, expectations.scope) = (true, strict, header.selected.filters.clone());
     expectations.expect = first_entries(strict, results, true);
+    expectations.rewrites = Rewrites::of(results).rewritten();
     expectations
 }
 

@@ -10,7 +10,7 @@ use onnx_conformance_subject::{Accepted, Declaration};
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
 use crate::measure::digests::{MeasuredDigests, UnchangedCases};
 use crate::measure::entries::MeasuredEntries;
-use crate::run::{CaseResult, Outcome, ProcessorFeatures, undeclared_feature};
+use crate::run::{CaseResult, Outcome, PatternNames, ProcessorFeatures, undeclared_feature};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
 /// pass.
@@ -129,6 +129,11 @@ impl Measurement {
     /// Returns the patterns of the measured cases; empty for the whole suite.
     pub fn scope(&self) -> &[String] {
         &self.file().scope
+    }
+
+    /// Returns the patterns of graphs that the runtime rewrites, or `None` if it was not asked.
+    pub fn rewrites(&self) -> Option<&PatternNames> {
+        self.file().rewrites.as_ref()
     }
 
     /// Returns the opsets and IR versions that the runtime accepts.

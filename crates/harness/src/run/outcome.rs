@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_subject::OperatorCounts;
 use serde::{Deserialize, Serialize};
 
 use onnx_conformance_cases::case::{
@@ -312,6 +313,12 @@ pub struct CaseResult {
     /// The operator versions and type cells of the model, if the run does not report the exercised ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_cells: Vec<String>,
+    /// True if the runtime's optimizer changed the operators of a graph; `None` if it was not asked for them, or gave no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<bool>,
+    /// The operators of a graph after optimization, if they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimized: Option<OperatorCounts>,
     /// Duration in milliseconds.
     pub ms: f64,
 }
@@ -357,6 +364,8 @@ impl CaseResult {
             evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),
+            rewritten: None,
+            optimized: None,
             ms: 0.0,
         }
     }

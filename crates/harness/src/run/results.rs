@@ -77,7 +77,8 @@ pub struct Selected {
 }
 
 impl Header {
-    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release.
+    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release. Requests to optimize a model
+    /// decide no outcome, so the header does not say whether the runtime answers them.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
         Header {
             format: FORMAT,
@@ -85,7 +86,7 @@ impl Header {
             digest,
             text: Some(TextRelease::newest()),
             tool: env!("CARGO_PKG_VERSION").to_owned(),
-            runtime,
+            runtime: Declaration { optimize: None, ..runtime },
             date: None,
             machine: Machine::here(),
             selected,

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, Sender};
 use std::thread::Builder;
 
-use onnx_conformance_cases::case::{Case, RefusalClass, UpstreamOverride};
+use onnx_conformance_cases::case::{Case, RefusalClass, UpstreamOverride, Variant};
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_cases::suite::{SelectedGroup, SuiteError};
 use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_subject::{Declaration, Host, Stop};
 
+use crate::run::rewrites::add_rewrite;
 use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 
 /// Event of a run.
@@ -34,12 +35,14 @@ pub struct Runner<'a> {
     stop: &'a Stop,
     inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync),
     doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
+    /// The runtime that is asked what it rewrites.
+    optimizer: Option<&'a dyn Host>,
 }
 
 impl<'a> Runner<'a> {
     /// Prepares a run without callbacks.
     pub fn new(plan: &'a Plan<'a>, runtime: &'a dyn Host, stop: &'a Stop) -> Runner<'a> {
-        Runner { plan, runtime, stop, inspect: &|_, _| {}, doubtful: &|_| false }
+        Runner { plan, runtime, stop, inspect: &|_, _| {}, doubtful: &|_| false, optimizer: None }
     }
 
     /// Passes each case with its result to `inspect`.
@@ -52,6 +55,14 @@ impl<'a> Runner<'a> {
     #[must_use]
     pub fn doubting(self, doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync)) -> Runner<'a> {
         Runner { doubtful, ..self }
+    }
+
+    /// Asks this runtime for the operators of each graph after optimization. It has its own processes, so that no outcome of a
+    /// case depends on it. Other variants are no graphs of a pattern.
+    #[must_use]
+    pub fn optimized_by(self, optimizer: Option<&'a dyn Host>) -> Runner<'a> {
+        let is_plain = self.plan.variant() == Variant::Runtime;
+        Runner { optimizer: optimizer.filter(|_| is_plain), ..self }
     }
 
     /// Runs the cases as [`run`] does.
@@ -95,11 +106,14 @@ impl<'a> Runner<'a> {
         };
         for case in cases {
             let (case, has_form) = plan.varied(case);
-            let result = if has_form {
+            let mut result = if has_form {
                 judge_twice(&case, self.runtime, declaration, self.doubtful)
             } else {
                 CaseResult::without_form(&case, plan.variant())
             };
+            if let Some(optimizer) = self.optimizer {
+                add_rewrite(&case, optimizer, &mut result);
+            }
             if self.stop.is_set() {
                 return;
             }

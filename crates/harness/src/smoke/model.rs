@@ -19,6 +19,9 @@ use onnx_conformance_subject::Output;
 /// Domain of an operator that no runtime has.
 const CANARY: &str = "org.example.canary";
 
+/// The probe whose model tests `optimize`, too.
+pub(super) const OPTIMIZED: &str = "two outputs in the right order";
+
 /// A model that tests one property.
 pub(super) struct Probe {
     pub(super) about: &'static str,
@@ -113,7 +116,7 @@ fn two_outputs(x: Tensor, y: Tensor) -> Probe {
     let (x, y) = (Value::Tensor(x), Value::Tensor(y));
     let nodes = vec![node("", "Identity", &["x"], &["b"]), node("", "Identity", &["y"], &["a"])];
     let graph = Graph { nodes, inputs: &[("x", &x), ("y", &y)], outputs: &[("a", &y), ("b", &x)] };
-    Probe::new("two outputs in the right order", "", 13, &graph)
+    Probe::new(OPTIMIZED, "", 13, &graph)
 }
 
 /// A node whose second output has no name and is omitted.

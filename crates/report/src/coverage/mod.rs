@@ -2,6 +2,7 @@
 
 mod conversions;
 mod exclusions;
+mod graphs;
 mod item;
 mod node;
 mod reach;
@@ -13,6 +14,7 @@ mod value;
 
 pub use conversions::Conversions;
 pub use exclusions::Exclusions;
+pub use graphs::{GraphCoverage, GraphPattern};
 pub use item::{CoverageItem, CoverageKind};
 pub use node::is_default;
 pub use survey::CoverageCollector;

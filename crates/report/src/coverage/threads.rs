@@ -43,7 +43,7 @@ impl Thread {
         let mut threads: BTreeMap<String, Thread> = BTreeMap::new();
         for file in GraphCases::files()? {
             for pattern in file.patterns() {
-                let prefix = format!("{}/{}", file.prefix(), pattern.name);
+                let prefix = format!("{}/{}/{}", GraphCases::GROUP, file.name(), pattern.name);
                 let cases = selected(filter, &prefix);
                 for name in pattern.threads.iter().filter(|_| cases > 0) {
                     let thread = threads.entry(name.clone()).or_default();

@@ -98,9 +98,9 @@ pub fn graph_cases(file: &GraphFile, wanted: &dyn Fn(&str) -> bool) -> Result<Ve
 }
 
 impl GraphFile {
-    /// Returns the first part of the ids of the file's cases: `graph/transposes`.
-    pub fn prefix(&self) -> &str {
-        &self.prefix
+    /// Returns the name of the topic, with which ids continue after the first part.
+    pub fn name(&self) -> &str {
+        self.prefix.strip_prefix(PREFIX).unwrap_or(&self.prefix).trim_start_matches('/')
     }
 
     /// Returns the summary of the file.
