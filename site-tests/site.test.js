@@ -9,7 +9,8 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default"];
+const PATTERN = "transposes/transposed_operand_of_product";
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -120,6 +121,59 @@ test("from a cell to the case and back", async () => {
   await page.goBack();
   await page.goBack();
   await page.waitForSelector("#grid");
+  await close(page);
+});
+
+test("a pattern opens to its near misses and contexts, and they to their cases", async () => {
+  const page = await open("#/graphs");
+  const row = page.locator(`tr[data-operator='${PATTERN}']`);
+  assert.ok(await page.locator("#grid tbody tr[data-operator]").count() > 400);
+  assert.match(await row.locator("a.mark .unseen").allTextContents().then((all) => all.join()), /wrong in \d+ of \d+ graphs/);
+  await row.locator("button.open").click();
+  await page.waitForSelector(".forms");
+  assert.match(await page.locator(".forms").textContent(), /vector_behind near miss/);
+  assert.match(await page.locator(".forms").textContent(), /in_branch context/);
+  assert.match(await page.locator(".more").textContent(), /MatMul of a transposed matrix by a vector ignores the Transpose/);
+  await page.locator(".forms a.mark.s-w").first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent.startsWith("graph/transposes/transposed_operand_of_product/near/"));
+  assert.ok(await page.locator(".outcomes .s-w").count() >= 1);
+  assert.match(await page.locator(".finding").first().textContent(), /ignores the Transpose/);
+  assert.match(await page.locator("main").textContent(), /MatMul/);
+  await page.goBack();
+  await page.waitForSelector(".forms");
+  await close(page);
+});
+
+test("graphs are filtered by topic and state, and the address has the choice", async () => {
+  const page = await open("#/graphs");
+  const rows = () => page.locator("#grid tbody tr[data-operator]").count();
+  const all = await rows();
+  await page.selectOption("#choose-topic", "transposes");
+  await page.waitForFunction(() => location.hash.includes("topic=transposes"));
+  const some = await rows();
+  assert.ok(some > 5 && some < all / 2, `${some} of ${all}`);
+  await page.getByRole("button", { name: /^✗ wrong$/ }).click();
+  await page.waitForFunction(() => location.hash.includes("state=w"));
+  const few = await rows();
+  assert.ok(few > 0 && few < some, `${few} of ${some}`);
+  const again = await open(new URL(page.url()).hash);
+  assert.equal(await again.locator("#grid tbody tr[data-operator]").count(), few);
+  await close(again);
+  await close(page);
+});
+
+test("the grid of patterns is one stop of the tab key, and Space opens a row", async () => {
+  const page = await open("#/graphs?topic=transposes");
+  assert.equal(await page.locator("#grid .cell[tabindex='0']").count(), 1);
+  await page.locator("#grid .cell[tabindex='0']").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Space");
+  await page.waitForSelector(".forms");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.evaluate(() => document.activeElement.className), /mark/);
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  await page.waitForFunction(() => location.hash === "#/");
   await close(page);
 });
 
@@ -243,7 +297,7 @@ test("the model of a case is downloaded, and what is missing is said", async () 
   assert.match(download.suggestedFilename(), /^ai\.onnx_Abs-13_ranks.*\.onnx$/);
   const bytes = readFileSync(await download.path());
   assert.ok(bytes.includes("onnx-conformance") && bytes.includes("Abs"));
-  for (const [address, words] of [["#/op/ai.onnx/Nothing", "No such operator"], ["#/case/ai.onnx/Abs-13/gone", "No such case"], ["#/runtime/gone", "No such runtime"], ["#/nonsense", "No such page"]]) {
+  for (const [address, words] of [["#/op/ai.onnx/Nothing", "No such operator"], ["#/case/ai.onnx/Abs-13/gone", "No such case"], ["#/case/graph/transposes/gone/good", "No such case"], ["#/runtime/gone", "No such runtime"], ["#/nonsense", "No such page"]]) {
     const other = await open(address);
     assert.equal(await other.locator("h1").textContent(), words);
     await close(other);

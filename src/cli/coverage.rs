@@ -51,6 +51,7 @@ pub struct Arguments {
     /// Print the reports of wrong rewrites that graphs are about, and the measured versions that fail such a graph
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes", "conversions"])]
     threads: bool,
+
     /// Print the patterns of graphs: which measured runtimes rewrite them, and which patterns none rewrites. With --totals only
     /// the sums
     #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]

@@ -163,6 +163,32 @@ fn every_operator_has_its_page() {
 }
 
 #[test]
+fn every_pattern_of_graphs_has_its_file() {
+    let graphs = data("graphs");
+    let topics = graphs["topics"].as_array().unwrap();
+    let mut cases = 0;
+    for topic in topics {
+        for pattern in topic["patterns"].as_array().unwrap() {
+            let name = format!("graph/{}/{}", topic["n"].as_str().unwrap(), pattern["n"].as_str().unwrap());
+            let forms = data(&name)["forms"].as_array().unwrap().clone();
+            assert_eq!(forms[0]["n"], "good", "{name}");
+            let of_forms: usize = forms.iter().map(|form| form["cases"].as_array().unwrap().len()).sum();
+            assert_eq!(Some(u64::try_from(of_forms).unwrap()), pattern["cases"].as_u64(), "{name}");
+            cases += of_forms;
+        }
+    }
+    let listed = call(&["list", "graph/**"]).expect(0, "graph/");
+    assert_eq!(cases, listed.out.lines().filter(|line| line.starts_with("graph/")).count());
+    let columns = columns();
+    let measured = graphs["measured"].as_array().unwrap();
+    let runtimes: BTreeSet<&str> = measured
+        .iter()
+        .map(|at| columns[usize::try_from(at.as_u64().unwrap()).unwrap()]["runtime"].as_str().unwrap())
+        .collect();
+    assert!(runtimes.contains("onnxruntime") && runtimes.contains("onnx-reference"), "{runtimes:?}");
+}
+
+#[test]
 fn a_case_of_a_rule_says_it_everywhere() {
     let [id, says, place] = OF_A_RULE;
     let shown = call(&["show", id]).expect(0, &format!("shows {says}"));

@@ -163,6 +163,19 @@ impl Measurement {
         }
     }
 
+    /// Returns the outcome of a case that belongs to no operator version, such as a graph.
+    pub fn outcome_of(&self, case: &Case) -> Measured {
+        let id = CaseId::parse(&case.id);
+        if !self.judges(case.level) || !self.was_measured(id, None) {
+            return Measured::Unknown;
+        }
+        if undeclared_feature(case, &self.takes).is_some() {
+            return Measured::NotAccepted;
+        }
+        let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
+        Measured::ended(entry.map_or(Outcome::Pass, Entry::outcome), entry.and_then(|entry| entry.ulp))
+    }
+
     /// Returns the result of a case that need not run again, since the runtime was given the case as it is now. A case that fails
     /// only under a condition has to run.
     pub fn result(&self, id: &str) -> Option<CaseResult> {

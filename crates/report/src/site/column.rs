@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::Serialize;
 
-use onnx_conformance_cases::case::{CaseId, Variant};
-use onnx_conformance_cases::suite::{Generated, RecordedCase, Source as _};
+use onnx_conformance_cases::case::{Case, CaseId, Variant};
+use onnx_conformance_cases::suite::{Generated, GraphCases, RecordedCase, Source as _};
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
 use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
@@ -160,6 +160,19 @@ impl Column {
         }
     }
 
+    /// Returns the outcome of a graph, which belongs to no operator version.
+    pub(crate) fn measured_graph(&self, case: &Case) -> Measured {
+        match &self.origin {
+            Origin::Committed(measurement) => measurement.outcome_of(case),
+            Origin::OtherSuite { .. } => Measured::Unknown,
+            Origin::Results(results) => match results.get(&case.id) {
+                Some(result) if result.outcome == Outcome::NotDeclared => Measured::NotAccepted,
+                Some(result) => Measured::ended(result.outcome, result.mismatch_ulps()),
+                None => Measured::Unknown,
+            },
+        }
+    }
+
     /// Returns the message and the distance of a case in a results file.
     pub(crate) fn detail(&self, id: &str) -> Option<Detail> {
         let Origin::Results(results) = &self.origin else { return None };
@@ -231,6 +244,10 @@ fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<
     let (mut results, mut unknown) = (HashMap::new(), Vec::new());
     for result in &read.results {
         let id = CaseId::parse(&result.id);
+        if id.path.split('/').next() == Some(GraphCases::GROUP) {
+            results.insert(id.path.to_owned(), result.clone());
+            continue;
+        }
         // Tests of ONNX's releases belong to no operator version.
         if id.version().is_none() {
             continue;

@@ -24,6 +24,7 @@ use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
+use crate::site::graphs::{self, GraphsError, Topic};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::sample::samples;
 use crate::site::severity::tables_script;
@@ -39,6 +40,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("front.js", include_str!("assets/front.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),
+    ("graphs.js", include_str!("assets/graphs.js")),
     ("runtime.js", include_str!("assets/runtime.js")),
     ("module.js", include_str!("assets/module.js")),
     ("model.js", include_str!("assets/model.js")),
@@ -86,6 +88,9 @@ pub enum SiteError {
     /// An expectation file is invalid.
     #[error(transparent)]
     Expectations(#[from] ExpectationError),
+    /// The graphs cannot be collected.
+    #[error(transparent)]
+    Graphs(#[from] GraphsError),
 }
 
 /// Information about the suite itself on the front page.
@@ -176,21 +181,18 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     }
     let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
+    let topics = graphs::topics(&columns, findings)?;
+    for (path, pattern) in topics.iter().flat_map(Topic::files) {
+        out.json(&path, pattern)?;
+    }
+    out.json("data/graphs.js", &graphs::data(&topics))?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
         builder.add(&pages.domain, &pages.name, &pages.summary, pages.versions);
     }
     let mut front = builder.finish(&columns, &elsewhere, digest)?;
     (front.reach, front.evidence) = (extra.reach, extra.evidence);
-    if let Some(module) = &extra.module {
-        let io = |error| SiteError::Io { path: "data/module".to_owned(), error };
-        for part in packed(module).map_err(io)?.chunks(MODULE_PART) {
-            let path = format!("data/module/{}.js", front.module);
-            // A page opened from a file may only load scripts, which are text.
-            out.json(&path, &serde_json::json!({ "gzip": BASE64.encode(part) }))?;
-            front.module += 1;
-        }
-    }
+    front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
     let page = folder.join("index.html");
     Ok(Written { page, files: out.files, largest: out.largest, remarks })
@@ -268,6 +270,19 @@ impl Output {
         let name = path.strip_prefix("data/").and_then(|path| path.strip_suffix(".js")).unwrap_or(path);
         let name = serde_json::Value::from(name).to_string();
         self.write(path, &format!("\"use strict\";\nsite.loaded({name}, {});\n", in_script(json)))
+    }
+
+    /// Writes the program that runs in the browser, and returns the number of its files.
+    fn module(&mut self, module: &[u8]) -> Result<usize, SiteError> {
+        let mut files = 0;
+        let io = |error| SiteError::Io { path: "data/module".to_owned(), error };
+        for part in packed(module).map_err(io)?.chunks(MODULE_PART) {
+            let path = format!("data/module/{files}.js");
+            // A page opened from a file may only load scripts, which are text.
+            self.json(&path, &serde_json::json!({ "gzip": BASE64.encode(part) }))?;
+            files += 1;
+        }
+        Ok(files)
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), SiteError> {

@@ -41,6 +41,8 @@
   site.page("case", async (parts, chosen) => {
     const id = parts.join("/");
     const front = await site.front();
+    const graph = parts[0] === "graph" ? await site.graphCase(front, parts.slice(1)) : null;
+    if (graph) return graph;
     const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
     const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `, link("#/", null, "All operators"))];
     if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;

@@ -83,6 +83,7 @@
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
         site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
+      el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
       sections,
       data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },

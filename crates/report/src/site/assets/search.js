@@ -59,7 +59,9 @@ site.find = (front, text) => {
     const rank = Math.max(site.fit(column.runtime, query), site.fit(`${column.runtime} ${column.version}`, query), site.fit(column.version, query));
     if (rank > 0) add(rank - 2, front.title(column), site.href(["runtime", column.key]), "runtime");
   }
-  if (/^[a-z.]+\/[^/]+-\d+\/./i.test(text.trim())) add(99, text.trim(), site.caseHref(text.trim()), "case");
+  const graphs = site.fit("Graphs", query);
+  if (graphs > 0) add(graphs, "Graphs", site.href(["graphs"]), "patterns that optimizers rewrite");
+  if (/^([a-z.]+\/[^/]+-\d+|graph\/[^/]+\/[^/]+)\/./i.test(text.trim())) add(99, text.trim(), site.caseHref(text.trim()), "case");
   found.sort((a, b) => b.rank - a.rank || a.title.localeCompare(b.title));
   return found.slice(0, 12);
 };

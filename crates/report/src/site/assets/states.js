@@ -10,12 +10,12 @@ site.cell = (text) => {
   return { key: text[0], bad: bad || 0, total: total === undefined ? bad || 0 : total };
 };
 
-/** Describes a cell in a sentence. */
-site.cellWords = ({ key, bad, total }) => {
+/** Describes a cell in a sentence. It counts behaviours, or what `noun` says. */
+site.cellWords = ({ key, bad, total }, noun = "behaviour") => {
   const state = site.STATE[key];
-  if (key === "r") return `right in ${site.plural(total, "behaviour")}`;
-  if (key === "d") return `declined: all ${site.plural(total, "behaviour")}`;
-  if (total > 0) return `${state.name} in ${site.count(bad)} of ${site.plural(total, "behaviour")}`;
+  if (key === "r") return `right in ${site.plural(total, noun)}`;
+  if (key === "d") return `declined: all ${site.plural(total, noun)}`;
+  if (total > 0) return `${state.name} in ${site.count(bad)} of ${site.plural(total, noun)}`;
   return state.one;
 };
 
