@@ -131,8 +131,8 @@ test("a pattern opens to its near misses and contexts, and they to their cases",
   assert.match(await row.locator("a.mark .unseen").allTextContents().then((all) => all.join()), /wrong in \d+ of \d+ graphs/);
   await row.locator("button.open").click();
   await page.waitForSelector(".forms");
-  assert.match(await page.locator(".forms").textContent(), /vector_behind near miss/);
-  assert.match(await page.locator(".forms").textContent(), /in_branch context/);
+  assert.match(await page.locator(".forms").textContent(), /vector behind near miss/);
+  assert.match(await page.locator(".forms").textContent(), /in branch context/);
   assert.match(await page.locator(".more").textContent(), /MatMul of a transposed matrix by a vector ignores the Transpose/);
   await page.locator(".forms a.mark.s-w").first().click();
   await page.waitForFunction(() => document.querySelector("h1").textContent.startsWith("graph/transposes/transposed_operand_of_product/near/"));

@@ -8,7 +8,7 @@
   const caseOf = (topic, pattern, form, rest) => `graph/${topic}/${pattern}/${form}${rest}`;
   const kinds = { good: "good form", near: "near miss", in: "context" };
   const kindOf = (form) => kinds[form.n.split("/")[0]];
-  const nameOf = (form) => form.n.split("/")[1] || "good form";
+  const nameOf = (form) => (form.n.split("/")[1] || "good form").replaceAll("_", " ");
   const className = (key) => `s-${key === "?" ? "q" : key}`;
   const patternHref = (topic, pattern) => site.href(["graphs"], { open: `${topic}/${pattern}`, at: "opened" });
 
@@ -43,18 +43,18 @@
     const rows = data.forms.map((form) => [
       el("th", { scope: "row" }, link(site.caseHref(caseOf(topic, pattern, form.n, form.cases[0][0])), null, nameOf(form)),
         el("span", { class: "quiet" }, form.n === "good" ? "" : ` ${kindOf(form)}`, form.cases.length > 1 ? ` ×${form.cases.length}` : "")),
-      el("td", { class: "why" }, form.why || (form.n === "good" ? "the graph that optimizers rewrite" : "")),
       ...columns.map((at) => {
         const cell = worst(data, form, at);
         const title = `${front.title(front.columns[at])}: ${cell.words}${form.cases.length > 1 ? ` in ${cell.bad} of ${plural(form.cases.length, "case")}` : ""}`;
         return el("td", null, link(site.caseHref(caseOf(topic, pattern, form.n, cell.rest)), { class: `mark ${className(cell.key)}`, title },
           el("span", { "aria-hidden": "true" }, site.STATE[cell.key].sign), el("span", { class: "unseen" }, title)));
       }),
+      el("td", { class: "why" }, form.why || (form.n === "good" ? "the graph that optimizers rewrite" : "")),
     ]);
     return [
       data.threads.length > 0 ? el("p", null, el("span", { class: "quiet" }, "Reports: "), data.threads.map((name, at) => [at > 0 ? ", " : "", thread(name)])) : null,
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Forms of ${pattern}` },
-        site.table({ class: "forms" }, ["graph", "condition", ...columns.map((at) => front.title(front.columns[at]))], rows)),
+        site.table({ class: "forms" }, ["graph", ...columns.map((at) => front.title(front.columns[at])), "condition"], rows)),
       findings(data.findings),
     ];
   }
@@ -116,7 +116,7 @@
       return row;
     };
     const body = topics.map(({ topic, patterns }) => [
-      el("tr", { class: "group" }, el("th", { colspan: width, scope: "colgroup" }, el("b", null, topic.n.replaceAll("_", " ")), " ", topic.s)),
+      el("tr", { class: "group" }, el("th", { colspan: width, scope: "colgroup" }, el("span", null, el("b", null, topic.n.replaceAll("_", " ")), " ", topic.s))),
       patterns.map((entry) => line(topic, entry)),
     ]);
     const made = el("div", { class: "scroll tall" }, el("table", { class: "grid graphs", id: "grid", "aria-label": "Patterns" }, el("thead", null, head), el("tbody", null, body)));
