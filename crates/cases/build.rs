@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut records = Vec::new();
     for domain in fs::read_dir(home.join("records"))? {
         let domain = domain?;
-        // Beside the folders of domains stands the record of conversions.
+        // Beside the folders of domains stand the records of conversions and of wrapped cases.
         if domain.file_type()?.is_dir() {
             for file in fs::read_dir(domain.path())? {
                 records.push(file?.path());
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     write_records(&home.join("records"), &records)?;
+    write_wrapped(&home.join("records/wrapped.txt"))?;
     write_external(&home.join("ir/external"))
 }
 
@@ -40,11 +41,22 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
         text.push_str(&fs::read_to_string(file)?);
         rows = format!("{rows}    ({name:?}, {}),\n", text.len());
     }
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(text.as_bytes())?;
-    fs::write(out.join("records.z"), encoder.finish()?)?;
+    fs::write(out.join("records.z"), compressed(&text)?)?;
     fs::write(out.join("records.rs"), format!("&[\n{rows}]\n"))?;
     Ok(())
+}
+
+/// Embeds the record of wrapped cases, compressed. Before it is written for the first time, it is empty.
+fn write_wrapped(path: &Path) -> Result<(), Box<dyn Error>> {
+    let text = if path.exists() { fs::read_to_string(path)? } else { String::new() };
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("wrapped.z"), compressed(&text)?)?;
+    Ok(())
+}
+
+fn compressed(text: &str) -> std::io::Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
 }
 
 /// Writes a table of the files of external data.

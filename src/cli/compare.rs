@@ -151,9 +151,9 @@ fn open(argument: &Path) -> anyhow::Result<Compared> {
     if is_yaml {
         return Ok(Compared::File(Box::new(measurement(argument)?)));
     }
-    let all = Measurements::embedded();
     let name = argument.to_str().filter(|_| !argument.exists()).unwrap_or_default();
     let (runtime, version) = name.split_once('@').unwrap_or((name, ""));
+    let all = Measurements::among(runtime);
     let is_runtime = all.runtimes().iter().any(|(known, _)| *known == runtime);
     if !is_runtime && !name.contains('@') {
         return Ok(Compared::Results(Box::new(results_file::read(argument)?)));

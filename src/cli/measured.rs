@@ -3,7 +3,7 @@
 use clap::Args;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::measure::{Measurements, Overview, cases_in_float};
+use onnx_conformance_harness::measure::{Levels, Measurements, Overview, cases_in_float};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use onnx_conformance_report::overview::table;
 use rayon::prelude::*;
@@ -44,11 +44,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let is_meant = |name: &str| arguments.runtimes.is_empty() || arguments.runtimes.iter().any(|wanted| wanted == name);
     let operators = cases_in_float(arguments.opset)?;
-    let overviews = all
+    let mut overviews = all
         .par_iter()
         .filter(|measurement| is_meant(measurement.runtime()))
         .map(|measurement| Overview::new(measurement, arguments.opset, &operators))
         .collect::<Vec<_>>();
+    for overview in &mut overviews {
+        let levels = Levels::measured(&overview.runtime, &overview.version)?;
+        overview.levels = levels.map(|levels| levels.failures()).unwrap_or_default();
+    }
     match arguments.format {
         Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
         Form::Json => print::json(&overviews)?,

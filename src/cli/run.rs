@@ -279,7 +279,7 @@ fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) 
 fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> anyhow::Result<Vec<CaseResult>> {
     let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
-    let Some(measurement) = Measurements::embedded().get(&runtime.name, &runtime.version)? else {
+    let Some(measurement) = Measurements::among(&runtime.name).get(&runtime.name, &runtime.version)? else {
         print::note(&format!("{place} was not measured, so all cases run"));
         return Ok(Vec::new());
     };

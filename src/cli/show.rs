@@ -7,7 +7,7 @@ use onnx_conformance_cases::suite::{Filter, Suite, is_glob, recorded_cases};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::findings::Findings;
-use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
+use onnx_conformance_harness::measure::{Levels, Measured, Measurement, Measurements};
 use onnx_conformance_harness::run::{Confirm as _, Outcome};
 use onnx_conformance_report::case_json::as_json;
 use onnx_conformance_report::describe_case::describe;
@@ -62,7 +62,9 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
         let processors = measurement.processors_of_failure(&case.id);
         let processors = processors.map(|processors| format!(" on processors {processors}")).unwrap_or_default();
         let version = measurement.version();
-        lines.push(format!("{runtime} {version}: {measured}{processors}{}", finding.unwrap_or_default()));
+        let level = Levels::measured(runtime, version)?.and_then(|levels| levels.weakest_failing(&case.id));
+        let level = level.map(|level| format!(" from level {level} of the optimizer on")).unwrap_or_default();
+        lines.push(format!("{runtime} {version}: {measured}{processors}{level}{}", finding.unwrap_or_default()));
     }
     Ok(lines)
 }

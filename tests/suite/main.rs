@@ -66,7 +66,7 @@ impl Found {
             arithmetic: versions.iter().filter(|made| made.file.computes.contains(&Computation::Arithmetic)).count(),
             integers: each(levels::integers_beyond_their_type),
             defaults: each(levels::defaults_of_later_texts),
-            records: records::stale(versions).into_iter().collect(),
+            records: records::stale(versions).into_iter().chain(each(records::stale_wrapped)).collect(),
             refusals: versions.iter().flat_map(refusals::check).collect(),
             sensitivity: sensitivity::Totals::of(versions),
             check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),

@@ -1,6 +1,6 @@
 //! `records/` matches the cases generated from the op.yaml files.
 
-use onnx_conformance_cases::suite::OperatorRecord;
+use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases};
 use onnx_conformance_reference::spec::Specs;
 
 use crate::{FOUND, Made, assert_none};
@@ -17,6 +17,15 @@ pub(crate) fn stale(versions: &[Made]) -> Option<String> {
     }
     let is_stale = OperatorRecord::embedded(&operator).is_none_or(|recorded| recorded != record);
     is_stale.then(|| format!("records/{operator}.txt is stale; run `cargo xtask gen`"))
+}
+
+/// Returns the operator versions of which `records/wrapped.txt` lists other cases than those that are selected.
+pub(crate) fn stale_wrapped(made: &Made) -> Vec<String> {
+    let is_stale = !Specs::is_next(&made.version) && !WrappedCases::is_recorded(&made.version, &made.cases);
+    is_stale
+        .then(|| format!("{} is stale for {}; run `cargo xtask gen`", WrappedCases::RECORD, made.version))
+        .into_iter()
+        .collect()
 }
 
 #[test]

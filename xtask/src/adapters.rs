@@ -69,6 +69,9 @@ pub(crate) struct VersionsFile {
     /// Patterns of the measured cases; all cases if empty.
     #[serde(default)]
     pub(crate) scope: Vec<String>,
+    /// Levels of the optimizer, the weakest first. Without a level, the runtime is at the last one.
+    #[serde(default)]
+    levels: Vec<String>,
     versions: BTreeMap<String, Pins>,
 }
 
@@ -96,6 +99,20 @@ impl VersionsFile {
     /// Returns the `PyPI` requirements of a version.
     pub(crate) fn requirements(&self, version: &str) -> &[String] {
         self.versions.get(version).map(|pins| pins.requirements.as_slice()).unwrap_or_default()
+    }
+
+    /// Fails unless a level of the optimizer has a measurement of its own.
+    pub(crate) fn check_level(&self, name: &str, level: &str) -> Result<()> {
+        let place = format!("adapters/{name}/versions.yaml");
+        ensure!(!self.levels.is_empty(), "{place}: lists no levels of an optimizer");
+        ensure!(
+            self.levels.iter().any(|known| known == level),
+            "{place}: no level {level}, only {}",
+            self.levels.join(", ")
+        );
+        let is_last = self.levels.last().is_some_and(|last| last == level);
+        ensure!(!is_last, "{place}: {level} is the last level, and `{name}` without a level is at this one");
+        Ok(())
     }
 
     /// Returns the newest version and its requirements.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TypesFile};
-use onnx_conformance_cases::suite::{OperatorRecord, records};
+use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, records};
 use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
@@ -108,7 +108,8 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
     let records = Specs::embedded().domains().flat_map(|domain| {
         Specs::embedded().operators(domain).map(move |operator| format!("{RECORDS}/{domain}/{operator}.txt"))
     });
-    FILES.iter().map(|file| file.path.to_owned()).chain(records.filter(|path| workspace::root().join(path).exists()))
+    let records = records.filter(|path| workspace::root().join(path).exists());
+    FILES.iter().map(|file| file.path.to_owned()).chain(records).chain([WrappedCases::RECORD.to_owned()])
 }
 
 /// Writes every stale file, or with `check` fails if there is one. Pages are written before the records, which need every op.yaml.
@@ -181,7 +182,8 @@ fn unchanged(records: &[(String, String)]) -> Result<String> {
 /// Returns the states of operator versions that were measured, as digests.
 fn measured_states() -> Result<BTreeSet<(OperatorVersion, String)>> {
     let mut states = BTreeSet::new();
-    for (runtime, versions) in Measurements::embedded().runtimes() {
+    let [whole, at_levels] = [Measurements::embedded(), Measurements::at_levels()].map(Measurements::runtimes);
+    for (runtime, versions) in whole.into_iter().chain(at_levels) {
         for version in versions {
             let path = workspace::root().join(format!("expectations/{runtime}/{version}.yaml"));
             let path = MeasuredDigests::path(&path);
@@ -214,7 +216,7 @@ fn needless_records() -> Result<Vec<String>> {
     let mut unused_exclusions = Vec::new();
     for domain in fs::read_dir(workspace::root().join(RECORDS))? {
         let domain = domain?;
-        // The counts of conversions are next to the domain folders.
+        // The counts of conversions and the wrapped cases are next to the domain folders.
         if !domain.file_type()?.is_dir() {
             continue;
         }

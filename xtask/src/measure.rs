@@ -16,8 +16,8 @@ use crate::{adapter_digest, foreign, python, workspace};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Runtimes, each with a version from adapters/<runtime>/versions.yaml, or without for all its versions: onnxruntime@1.20.1,
-    /// tract
-    #[arg(required = true, value_name = "RUNTIME[@VERSION]")]
+    /// tract. At a level of the optimizer, graphs are measured: onnxruntime:level=basic@1.32.0
+    #[arg(required = true, value_name = "RUNTIME[:level=LEVEL][@VERSION]")]
     runtimes: Vec<String>,
 
     /// Stop a case after this many seconds
@@ -37,20 +37,49 @@ pub(crate) struct Arguments {
     afresh: bool,
 }
 
+/// The cases that are measured at a level of the optimizer.
+const GRAPHS: &str = "graph/**";
+
 /// A version of a runtime.
 struct Release<'a> {
-    /// The runtime.
-    name: &'a str,
+    /// The adapter of the runtime.
+    adapter: &'a str,
     version: &'a str,
+    /// The level of the optimizer, if it is not the last one.
+    level: Option<&'a str>,
     /// The file that lists the version.
     versions: &'a VersionsFile,
 }
 
 impl Release<'_> {
-    /// Returns the name and the version, as on the command line.
-    fn key(&self) -> String {
-        format!("{}@{}", self.name, self.version)
+    /// Returns the name of the runtime in its measurement.
+    fn name(&self) -> String {
+        self.level.map_or_else(|| self.adapter.to_owned(), |level| format!("{}-{level}", self.adapter))
     }
+
+    /// Returns the name and the version of the measurement.
+    fn key(&self) -> String {
+        format!("{}@{}", self.name(), self.version)
+    }
+
+    /// Returns the adapter and the version, which are installed for every level.
+    fn installed(&self) -> String {
+        format!("{}@{}", self.adapter, self.version)
+    }
+
+    /// Returns the patterns of the cases of a first measurement.
+    fn scope(&self) -> Vec<String> {
+        if self.level.is_some() { vec![GRAPHS.to_owned()] } else { self.versions.scope.clone() }
+    }
+}
+
+/// Splits the name of a runtime from the level of its optimizer: `onnxruntime:level=basic`.
+fn split_level(runtime: &str) -> Result<(&str, Option<&str>)> {
+    let Some((adapter, option)) = runtime.split_once(':') else { return Ok((runtime, None)) };
+    let level = option.strip_prefix("level=").with_context(|| {
+        format!("'{runtime}': only levels of the optimizer are measured, as in {adapter}:level=basic")
+    })?;
+    Ok((adapter, Some(level)))
 }
 
 /// Measures each version, and continues after a failure.
@@ -60,9 +89,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     for runtime in &arguments.runtimes {
         let (name, version) =
             runtime.split_once('@').map_or((runtime.as_str(), None), |(name, version)| (name, Some(version)));
-        let versions = VersionsFile::read(name)?;
-        for version in versions.chosen(name, version)? {
-            let release = Release { name, version, versions: &versions };
+        let (adapter, level) = split_level(name)?;
+        let versions = VersionsFile::read(adapter)?;
+        level.map_or(Ok(()), |level| versions.check_level(adapter, level))?;
+        for version in versions.chosen(adapter, version)? {
+            let release = Release { adapter, version, level, versions: &versions };
             let key = release.key();
             anstream::println!("== {key}");
             if let Err(error) = measure(arguments, &program, &release) {
@@ -94,13 +125,13 @@ fn program() -> Result<PathBuf> {
 
 /// Runs the suite on a version, resuming an interrupted run, and writes the file.
 fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Result<()> {
-    let Release { name, version, versions } = *release;
+    let Release { adapter, version, versions, .. } = *release;
     let runtime = Launched::new(program, release)?;
-    let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
+    let measured = workspace::root().join("expectations").join(release.name()).join(format!("{version}.yaml"));
     let before = if measured.exists() { Some(read(&measured)?) } else { None };
     // A measurement of a part of the suite is repeated on the same part.
-    let scope = before.as_ref().map_or_else(|| versions.scope.clone(), |before| before.scope.clone());
-    let adapter = adapter_digest::of(name, versions.manifest.as_deref())?;
+    let scope = before.as_ref().map_or_else(|| release.scope(), |before| before.scope.clone());
+    let adapter = adapter_digest::of(adapter, versions.manifest.as_deref())?;
     let kept = before.filter(|_| arguments.stale).map(|before| before.adapter);
     let adapters = adapter_digest::joined(kept, adapter);
     if let [.., earlier, _] = adapters.as_slice() {
@@ -172,8 +203,8 @@ struct Launched {
 
 impl Launched {
     fn new(program: &Path, release: &Release<'_>) -> Result<Launched> {
-        let Release { name, version, versions } = *release;
-        let folder = workspace::root().join("adapters").join(name);
+        let Release { adapter, version, versions, level } = *release;
+        let folder = workspace::root().join("adapters").join(adapter);
         let path = folder.join("adapter.yaml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let file: AdapterFile = serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
@@ -182,7 +213,7 @@ impl Launched {
             (PathBuf::new(), build_adapter(release)?)
         } else {
             let pins: Vec<&str> = pins.iter().map(String::as_str).collect();
-            let python = python::environment(&release.key(), &pins)?;
+            let python = python::environment(&release.installed(), &pins)?;
             (python.clone(), python.parent().and_then(Path::parent).unwrap_or(&python).to_owned())
         };
         let filled = |word: &String| {
@@ -194,9 +225,11 @@ impl Launched {
             let own = folder.join(&filled);
             format!("'{}'", if own.is_file() { own.display().to_string() } else { filled })
         };
-        let command = file.command.iter().map(word).collect::<Vec<_>>().join(" ");
+        let option = file.options.get("level").filter(|_| level.is_some()).map(Vec::as_slice).unwrap_or_default();
+        let option = option.iter().map(|word| word.replace("{value}", level.unwrap_or_default()));
+        let command = file.command.iter().cloned().chain(option).map(|it| word(&it)).collect::<Vec<_>>().join(" ");
         let environment = file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect();
-        Ok(Launched { program: program.to_owned(), command, environment, name: name.to_owned() })
+        Ok(Launched { program: program.to_owned(), command, environment, name: release.name() })
     }
 
     /// Creates a command for the program with these arguments, in the workspace's root folder and the adapter's environment.
@@ -238,4 +271,25 @@ fn build_adapter(release: &Release<'_>) -> Result<PathBuf> {
 
 fn status(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start {command:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_has_a_measurement_of_its_own() {
+        let versions = VersionsFile::read("onnxruntime").unwrap();
+        let release = |level| Release { adapter: "onnxruntime", version: "1.2", level, versions: &versions };
+        assert_eq!(release(Some("basic")).key(), "onnxruntime-basic@1.2");
+        assert_eq!(release(Some("basic")).installed(), "onnxruntime@1.2");
+        assert_eq!(release(Some("basic")).scope(), [GRAPHS]);
+        assert_eq!((release(None).key(), release(None).scope()), ("onnxruntime@1.2".to_owned(), Vec::new()));
+        assert_eq!(split_level("onnxruntime:level=basic").unwrap(), ("onnxruntime", Some("basic")));
+        assert_eq!(split_level("tract").unwrap(), ("tract", None));
+        assert!(split_level("onnxruntime:cuda").unwrap_err().to_string().contains("onnxruntime:level=basic"));
+        let refused = |level| versions.check_level("onnxruntime", level).unwrap_err().to_string();
+        assert!(refused("all").ends_with("`onnxruntime` without a level is at this one"), "{}", refused("all"));
+        assert!(refused("none").contains("no level none, only disabled, basic"), "{}", refused("none"));
+    }
 }

@@ -134,7 +134,7 @@ impl Source {
         if self.path.is_none() || !self.is_default {
             return None;
         }
-        let (name, text) = Measurements::embedded().text(&self.runtime.name, &self.runtime.version)?;
+        let (name, text) = Measurements::among(&self.runtime.name).text(&self.runtime.name, &self.runtime.version)?;
         Some((format!("expectations/{name} of this program"), text.to_owned()))
     }
 

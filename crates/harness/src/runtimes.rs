@@ -44,8 +44,8 @@ impl Runtimes {
     }
 }
 
-/// Release dates of the versions in `versions.yaml` of each runtime.
-static RELEASED: LazyLock<Result<BTreeMap<&str, Versions>, Box<YamlError>>> = LazyLock::new(|| {
+/// The `versions.yaml` of each runtime.
+static VERSIONS: LazyLock<Result<BTreeMap<&str, Versions>, Box<YamlError>>> = LazyLock::new(|| {
     let parse = |(name, _, text): &(&'static str, &str, &str)| {
         yaml::read(&format!("adapters/{name}/versions.yaml"), text).map(|versions| (*name, versions))
     };
@@ -55,6 +55,8 @@ static RELEASED: LazyLock<Result<BTreeMap<&str, Versions>, Box<YamlError>>> = La
 /// The part of `versions.yaml` that is not about installation.
 #[derive(Deserialize)]
 struct Versions {
+    #[serde(default)]
+    levels: Vec<String>,
     versions: BTreeMap<String, Version>,
 }
 
@@ -66,8 +68,29 @@ struct Version {
 /// Returns the day on which a version of a runtime was published, in UTC: `2026-11-13`. Returns `None` for versions that no
 /// `versions.yaml` of this project lists.
 pub fn released(runtime: &str, version: &str) -> Option<&'static str> {
-    let versions = &RELEASED.as_ref().ok()?.get(runtime)?.versions;
+    let versions = &VERSIONS.as_ref().ok()?.get(runtime)?.versions;
     versions.get(version).map(|version| version.released.as_str())
+}
+
+/// Returns the levels of a runtime's optimizer that `versions.yaml` lists, the weakest first. Without a level, the runtime is at
+/// the last one.
+pub fn levels(runtime: &str) -> &'static [String] {
+    let versions = VERSIONS.as_ref().ok().and_then(|all| all.get(runtime));
+    versions.map(|versions| versions.levels.as_slice()).unwrap_or_default()
+}
+
+/// Splits the name of a runtime at a level of its optimizer: `onnxruntime` and `basic` of `onnxruntime-basic`. Returns `None` for
+/// any other name.
+pub fn at_level(name: &str) -> Option<(&'static str, &'static str)> {
+    // Most names are those of adapters, and need no look into files.
+    if FILES.iter().any(|(runtime, ..)| *runtime == name) {
+        return None;
+    }
+    FILES.iter().find_map(|(runtime, ..)| {
+        let level = name.strip_prefix(runtime)?.strip_prefix('-')?;
+        let (_, weaker) = levels(runtime).split_last()?;
+        Some((*runtime, weaker.iter().find(|known| *known == level)?.as_str()))
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +128,20 @@ mod tests {
             assert!(day <= measurement.date().unwrap(), "{runtime} {version} was measured before {day}");
         }
         assert_eq!(released("onnxruntime", "0.0.0"), None);
+    }
+
+    #[test]
+    fn a_level_is_part_of_the_name_of_a_runtime() {
+        assert_eq!(at_level("onnxruntime-basic"), Some(("onnxruntime", "basic")));
+        assert_eq!(at_level("onnxruntime-all"), None, "the level without a name");
+        assert_eq!(at_level("onnx-reference"), None);
+        assert_eq!(at_level("onnxruntime-none"), None);
+        for (runtime, file) in Runtimes::embedded().unwrap().all().filter(|(name, _)| !levels(name).is_empty()) {
+            assert!(
+                file.options.contains_key("level"),
+                "{runtime} lists levels, and its adapter has no option `level`"
+            );
+        }
     }
 
     #[test]

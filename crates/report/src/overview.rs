@@ -46,6 +46,15 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
             let _ = writeln!(text, "only on processors {processors}: {cases} of the failures of {runtime} {version}");
         }
     }
+    for of in overviews.iter().filter(|of| !of.levels.is_empty()) {
+        let (runtime, version) = (line(&of.runtime), line(&of.version));
+        let counts: Vec<String> = of.levels.iter().map(|it| format!("{} {}", line(&it.level), it.graphs)).collect();
+        let _ = writeln!(
+            text,
+            "failing graphs of {runtime} {version}, by the weakest level of the optimizer at which they fail: {}",
+            counts.join(", ")
+        );
+    }
     let _ = writeln!(
         text,
         "\nThe counts cover required and recommended cases from the specs.\n\

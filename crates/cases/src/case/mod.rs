@@ -33,4 +33,5 @@ pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;
 pub use variant::vary;
+pub(crate) use wrapped::NO_OPS;
 pub use write::files;

@@ -9,7 +9,7 @@ use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
     decode, encode,
 };
-use onnx_conformance_reference::spec::{AttributeType, Specs};
+use onnx_conformance_reference::spec::{AttributeType, DEFAULT_DOMAIN, Release, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
@@ -41,7 +41,7 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
             }
         }
         Variant::Wrapped => {
-            let opset = import_onnx(&mut model)?;
+            let opset = import_onnx_of_its_time(&mut model)?;
             wrap(&mut model, &mut data, &case.id, opset)?;
         }
         Variant::Constants | Variant::Initializers | Variant::AllConstants => {
@@ -103,15 +103,38 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
 
 /// Returns the opset of ONNX's own domain. A model that does not import it gets the newest one.
 fn import_onnx(model: &mut ModelProto) -> Option<u32> {
-    if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
-        let specs = Specs::embedded();
-        let opset = specs.newest_released_opset("").ok()?;
-        let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
-        model.ir_version = Some(model.ir_version().max(lowest.into()));
-        model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
-    }
-    let import = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?;
+    let newest = || Specs::embedded().newest_released_opset("").ok();
+    imported_onnx(model).or_else(|| add_import(model, newest()?))
+}
+
+/// Returns the opset of ONNX's own domain. A model that does not import it gets that of the first release with the model's
+/// opsets, so that a new release does not change the model.
+fn import_onnx_of_its_time(model: &mut ModelProto) -> Option<u32> {
+    let has = |release: &Release, import: &OperatorSetIdProto| {
+        let newest = release.opsets.get(canonical_domain(import.domain()));
+        newest.is_some_and(|newest| i64::from(*newest) >= import.version())
+    };
+    let of_its_time = || {
+        let all = &Specs::embedded().releases().ok()?.releases;
+        let first = all.iter().find(|release| model.opset_import.iter().all(|import| has(release, import)));
+        first.or(all.last())?.opsets.get(DEFAULT_DOMAIN).copied()
+    };
+    let opset = of_its_time();
+    imported_onnx(model).or_else(|| add_import(model, opset?))
+}
+
+/// Returns the opset of ONNX's own domain that a model imports.
+fn imported_onnx(model: &ModelProto) -> Option<u32> {
+    let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN)?;
     u32::try_from(import.version()).ok()
+}
+
+/// Adds the import of an opset of ONNX's own domain, and returns the opset.
+fn add_import(model: &mut ModelProto, opset: u32) -> Option<u32> {
+    let lowest = Specs::embedded().releases().ok()?.lowest_ir("", opset)?;
+    model.ir_version = Some(model.ir_version().max(lowest.into()));
+    model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
+    Some(opset)
 }
 
 /// Adds tensors as initializers. Before IR version 4 an initializer must also be an input.

@@ -15,6 +15,9 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::{DataSet, Named};
 
+/// Digest of the no-ops around models of every type at several opsets. It changes with each model that they change.
+pub(crate) const NO_OPS: &str = "";
+
 /// Domain of the function of one node.
 const DOMAIN: &str = "wrapped";
 
@@ -337,4 +340,73 @@ fn add_function(model: &mut ModelProto, opset: u32) {
         ..FunctionProto::default()
     });
     model.opset_import.push(import(DOMAIN, 1));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use onnx_conformance_reference::proto::{Message as _, decode};
+
+    use super::*;
+    use crate::case::{Case, Expected, ExpectedOutput, Variant, digest, vary};
+    use crate::compare::Accuracy;
+
+    /// Returns a case of one Identity.
+    fn identity(element: ElementType, shape: &[usize], opset: u32) -> Case {
+        let size = shape.iter().product::<usize>();
+        let tensor = match element {
+            ElementType::Bool => Tensor::from_vec(shape.to_vec(), vec![true; size]),
+            element if element.is_float() => Tensor::of_floats(element, shape, &vec![1.0; size]),
+            element => Tensor::of_integers(element, shape, &vec![1; size]),
+        };
+        let value = Value::Tensor(tensor.unwrap());
+        let [input, output] = ["x", "y"].map(|name| Named { name: name.to_owned(), value: value.clone() });
+        let graph = GraphProto {
+            node: vec![node("Identity", &["x"], "y")],
+            input: vec![info(&input)],
+            output: vec![info(&output)],
+            ..GraphProto::default()
+        };
+        let lowest = Specs::embedded().releases().unwrap().lowest_ir("", opset).unwrap();
+        let model = ModelProto {
+            ir_version: Some(lowest.into()),
+            opset_import: vec![OperatorSetIdProto { domain: None, version: Some(opset.into()) }],
+            graph: Some(graph),
+            ..ModelProto::default()
+        };
+        let outputs = vec![ExpectedOutput { name: "y".to_owned(), expected: Expected::Value(value, Accuracy::Exact) }];
+        let id = format!("identity/{opset}/{element}/{shape:?}");
+        Case::new(id, model.encode_to_vec().into(), vec![DataSet { inputs: vec![input], outputs }])
+    }
+
+    /// Returns the wrapped forms of a model in several types and shapes at every opset up to one.
+    fn wrapped() -> Vec<Case> {
+        let mut cases = Vec::new();
+        for element in ["float", "float16", "bfloat16", "double", "int8", "int64", "uint8", "bool"] {
+            let element = element.parse().unwrap();
+            for shape in [&[][..], &[1], &[2, 3], &[0, 2], &[2, 1, 2]] {
+                cases.extend((1..=25).filter_map(|opset| vary(&identity(element, shape, opset), Variant::Wrapped)));
+            }
+        }
+        cases
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_no_ops() {
+        assert_eq!(digest(&wrapped()), NO_OPS, "the no-ops have changed, so write this digest");
+    }
+
+    #[test]
+    fn every_no_op_has_its_turn() {
+        let operators: BTreeSet<String> = wrapped()
+            .iter()
+            .flat_map(|case| decode::model(case.model.clone()).unwrap().graph.unwrap().node)
+            .map(|node| node.op_type().to_owned())
+            .collect();
+        let missing =
+            |no_op: &NoOp| !no_op.operators().0.iter().all(|name| operators.contains(*name) || *name == "Identity");
+        let missing: Vec<NoOp> = NoOp::ALL.into_iter().filter(missing).collect();
+        assert!(missing.is_empty() && operators.contains("Same"), "{missing:?}, {operators:?}");
+    }
 }

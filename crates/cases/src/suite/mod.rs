@@ -18,6 +18,8 @@ mod upstream;
 mod vendored;
 mod version;
 mod walk;
+mod wrapped;
+mod wrapped_record;
 
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
@@ -41,3 +43,4 @@ pub use source::{CaseGroup, Source, SuiteError};
 pub use sources::{SelectedGroup, Suite};
 pub use vendored::VendoredCases;
 pub use version::SUITE_VERSION;
+pub use wrapped::WrappedCases;

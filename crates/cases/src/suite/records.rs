@@ -17,6 +17,7 @@ use onnx_conformance_reference::spec::{CaseFileKind, OperatorVersion, Specs, cas
 use crate::case::{Case, CaseDigest, TextRelease, digest_of_texts, digests};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
 use crate::suite::recorded_case::{CaseFacts, RecordedCase};
+use crate::suite::wrapped_record;
 
 /// Width after which a line of ids is wrapped.
 const WIDTH: usize = 110;
@@ -351,12 +352,19 @@ fn operators() -> impl Iterator<Item = &'static str> {
     files.filter(|(_, kind)| *kind == CaseFileKind::Main).map(|(operator, _)| operator)
 }
 
-/// Makes all cases of the embedded op.yaml files, and returns every current record by its path.
+/// Makes all cases of the embedded op.yaml files, and returns every current record by its path, with that of wrapped cases.
 pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
     let files = OperatorCatalog::embedded();
     let all: Vec<&str> = operators().collect();
-    let record = |operator: &&str| Ok((path_of(operator), record(&files, operator)?.to_text()));
-    map_items(None, &all, record).into_iter().collect()
+    let record = |operator: &&str| Ok((path_of(operator), record(&files, operator)?));
+    let made = map_items(None, &all, record).into_iter().collect::<Result<Vec<_>, GenerateError>>()?;
+    let (mut records, mut wrapped) = (Vec::new(), Vec::new());
+    for (path, (record, ids)) in made {
+        records.push((path, record.to_text()));
+        wrapped.extend(ids);
+    }
+    records.push((wrapped_record::PATH.to_owned(), wrapped_record::record_text(wrapped)));
+    Ok(records)
 }
 
 /// Returns the paths of the embedded records that were made from other files than the embedded ones.
@@ -369,15 +377,18 @@ pub fn stale_records() -> Vec<String> {
     operators().filter(is_stale).chain(without_file).map(path_of).collect()
 }
 
-fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, GenerateError> {
+/// Returns the record of an operator, and the ids of its wrapped cases.
+fn record(files: &OperatorCatalog, operator: &str) -> Result<(OperatorRecord, Vec<String>), GenerateError> {
     let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-    let mut record = OperatorRecord::new(operator);
+    let (mut record, mut wrapped) = (OperatorRecord::new(operator), Vec::new());
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
         files.check_whole(&version)?;
-        record.add(&version, &cases(files, &version, &|_| true)?);
+        let cases = cases(files, &version, &|_| true)?;
+        record.add(&version, &cases);
+        wrapped.extend(wrapped_record::select(&version, &cases));
     }
-    Ok(record)
+    Ok((record, wrapped))
 }
 
 /// Writes the ends of ids after their prefix, on as many lines as needed.

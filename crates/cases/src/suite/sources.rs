@@ -11,7 +11,7 @@ use crate::suite::export::MANIFEST;
 use crate::suite::walk::walk;
 use crate::suite::{
     CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases, Source,
-    SuiteError, VendoredCases,
+    SuiteError, VendoredCases, WrappedCases,
 };
 
 /// A group with its source, and the ids of its selected cases.
@@ -77,6 +77,7 @@ impl Suite {
         sources.push(Box::new(generated));
         sources.push(Box::new(testdata.map_or_else(IrCases::embedded, IrCases::new)));
         sources.push(Box::new(GraphCases));
+        sources.push(Box::new(WrappedCases::embedded()));
         sources.push(Box::new(HostileCases));
         Ok(Suite::new(sources))
     }

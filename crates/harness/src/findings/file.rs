@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use miette::Diagnostic;
 use onnx_conformance_cases::case::{CaseId, Level, OPSET, Variant};
-use onnx_conformance_cases::suite::{Filter, FilterError, GraphCases, HostileCases, RecordedCase, recorded_cases};
+use onnx_conformance_cases::suite::{
+    Filter, FilterError, GraphCases, HostileCases, RecordedCase, WrappedCases, recorded_cases,
+};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
+use crate::runtimes::at_level;
 
 /// Files by name, embedded at build time.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
@@ -130,9 +133,12 @@ impl Findings {
         self.0.iter()
     }
 
-    /// Returns the finding for a case that failed on a runtime.
+    /// Returns the finding for a case that failed on a runtime, at any level of its optimizer. A wrapped case without one fails for the reason that the case
+    /// without no-ops fails for, if there is one.
     pub fn for_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
-        self.0.iter().find(|finding| finding.runtime == runtime && finding.is_about(id))
+        let runtime = at_level(runtime).map_or(runtime, |(runtime, _)| runtime);
+        let about = |id: &str| self.0.iter().find(|finding| finding.runtime == runtime && finding.is_about(id));
+        about(id).or_else(|| about(WrappedCases::plain_id(id)?))
     }
 
     /// Returns the finding for a result; `None` if it is not a failure or the runtime declined the case.
@@ -281,7 +287,8 @@ impl Finding {
             if cfg!(target_arch = "wasm32") || !self.cases.iter().any(|pattern| is_graph(pattern)) {
                 return Vec::new();
             }
-            GraphCases::all_ids().iter().map(String::as_str).filter(|id| self.is_about(id)).collect()
+            let all = GraphCases::all_ids().iter().chain(WrappedCases::all_ids());
+            all.map(String::as_str).filter(|id| self.is_about(id)).collect()
         })
     }
 

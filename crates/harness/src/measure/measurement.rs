@@ -3,7 +3,7 @@
 use std::fmt;
 
 use onnx_conformance_cases::case::{Case, CaseId, Level};
-use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, opset_of, recorded_cases};
+use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, WrappedCases, opset_of, recorded_cases};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
 
@@ -190,6 +190,9 @@ impl Measurement {
         }
         let ulps = entry.and_then(|entry| entry.ulp);
         let Some(version) = version else {
+            if !self.takes_plain_case_of(id) {
+                return None;
+            }
             let outcome = entry.map_or(Outcome::Pass, Entry::outcome);
             return Some(CaseResult { ulps, ..CaseResult::without_details(id, outcome, Level::Required, None) });
         };
@@ -264,6 +267,13 @@ impl Measurement {
     pub fn takes_opset(&self, domain: &str, opset: u32) -> bool {
         let lowest = Specs::embedded().releases().ok().and_then(|all| all.lowest_ir(domain, opset)).unwrap_or_default();
         self.takes.has_ir(i64::from(lowest.max(3))) && self.takes.has_opset(domain, i64::from(opset))
+    }
+
+    /// Returns true unless the id is that of a wrapped case in an opset that the runtime does not accept.
+    fn takes_plain_case_of(&self, id: &str) -> bool {
+        let plain = WrappedCases::plain_id(id).map(CaseId::parse);
+        let version = plain.and_then(|id| Some((id.version()?, id)));
+        version.is_none_or(|(version, id)| self.takes_opset(&version.domain, opset_of(&version, id)))
     }
 
     /// Returns the opset of a case when it was measured, and that of ONNX's own domain if a model of another domain also imports

@@ -8,6 +8,7 @@ use lzma_rust2::LzmaReader;
 use crate::expectations::{ExpectationError, HeaderFault, version_key};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::measurement::Measurement;
+use crate::runtimes::at_level;
 
 /// A runtime, its files with the end offset of each in the joined text, and that text, compressed.
 type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [u8]);
@@ -31,19 +32,33 @@ struct MeasuredFile {
 }
 
 impl Measurements {
-    /// Returns the embedded measurements.
+    /// Returns the embedded measurements of runtimes as they are used: at the last level of their optimizer.
     pub fn embedded() -> &'static Measurements {
         static ALL: OnceLock<Measurements> = OnceLock::new();
-        ALL.get_or_init(|| {
-            let of_runtime = |(runtime, files, _): &PackedRuntime| {
-                let runtime = *runtime;
-                let versions = files.iter().filter_map(|(name, _)| name.strip_suffix(".yaml"));
-                versions.map(move |version| MeasuredFile { runtime, version, read: OnceLock::new() })
-            };
-            let mut files: Vec<MeasuredFile> = RUNTIMES.iter().flat_map(of_runtime).collect();
-            files.sort_by_key(|file| (file.runtime, version_key(file.version)));
-            Measurements { files }
-        })
+        ALL.get_or_init(|| Measurements::with(|runtime| at_level(runtime).is_none()))
+    }
+
+    /// Returns the embedded measurements of runtimes at other levels of their optimizer, such as `onnxruntime-basic`.
+    pub fn at_levels() -> &'static Measurements {
+        static ALL: OnceLock<Measurements> = OnceLock::new();
+        ALL.get_or_init(|| Measurements::with(|runtime| at_level(runtime).is_some()))
+    }
+
+    /// Returns the embedded measurements among which those of a runtime are, whatever its level.
+    pub fn among(runtime: &str) -> &'static Measurements {
+        if at_level(runtime).is_some() { Measurements::at_levels() } else { Measurements::embedded() }
+    }
+
+    fn with(is_meant: impl Fn(&str) -> bool) -> Measurements {
+        let of_runtime = |(runtime, files, _): &PackedRuntime| {
+            let runtime = *runtime;
+            let versions = files.iter().filter_map(|(name, _)| name.strip_suffix(".yaml"));
+            versions.map(move |version| MeasuredFile { runtime, version, read: OnceLock::new() })
+        };
+        let meant = RUNTIMES.iter().filter(|(runtime, ..)| is_meant(runtime));
+        let mut files: Vec<MeasuredFile> = meant.flat_map(of_runtime).collect();
+        files.sort_by_key(|file| (file.runtime, version_key(file.version)));
+        Measurements { files }
     }
 
     /// Returns each measured runtime with its versions, the oldest first.
@@ -135,7 +150,8 @@ mod tests {
 
     #[test]
     fn every_entry_of_every_measurement_can_be_read() {
-        for measurement in Measurements::embedded().all().unwrap() {
+        let (whole, at_levels) = (Measurements::embedded().all().unwrap(), Measurements::at_levels().all().unwrap());
+        for measurement in whole.into_iter().chain(at_levels) {
             let unreadable = measurement.unreadable();
             assert!(unreadable.is_empty(), "{} {}: {unreadable:?}", measurement.runtime(), measurement.version());
         }

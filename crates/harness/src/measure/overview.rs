@@ -9,6 +9,7 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, Oper
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
+use crate::measure::levels::LevelFailures;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::severity::Severity;
 use crate::run::{Outcome, ProcessorFeatures};
@@ -51,6 +52,9 @@ pub struct Overview {
     pub right: usize,
     /// Number of operators measured there; 0 if the runtime does not accept the opset.
     pub operators: usize,
+    /// Graphs that fail, by the weakest level of the optimizer at which they do; empty if one level was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelFailures>,
 }
 
 impl Overview {
@@ -73,6 +77,7 @@ impl Overview {
             not_taken: 0,
             right: 0,
             operators: 0,
+            levels: Vec::new(),
         };
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
