@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", conflicts_with = "finding")]
     runtime: Option<String>,
 
-    /// List the required cases that fail on the newest measured version of the runtime and have no finding
+    /// List the required cases and graphs that fail on the newest measured version of the runtime and have no finding
     #[arg(long, requires = "runtime", conflicts_with = "history")]
     unexplained: bool,
 

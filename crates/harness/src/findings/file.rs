@@ -152,8 +152,8 @@ impl Findings {
         is_failure(outcome).then(|| self.for_case(runtime, id)).flatten()
     }
 
-    /// Returns the failures of a measurement without a finding: required cases from the specs, and cases of any level and
-    /// hostile models that end without an answer.
+    /// Returns the failures of a measurement without a finding: required cases from the specs, graphs, and cases of any level
+    /// and hostile models that end without an answer.
     pub fn unexplained(&self, measurement: &Measurement) -> Vec<(String, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
@@ -165,11 +165,11 @@ impl Findings {
                 }
             }
         }
-        let hostile = HostileCases::all_ids().filter_map(|id| unrecorded_failure(measurement, &id).map(|it| (id, it)));
-        let is_unexplained = |(id, outcome): &(String, Outcome)| {
-            outcome.is_without_answer() && self.for_case(measurement.runtime(), id).is_none()
-        };
-        found.extend(hostile.filter(is_unexplained));
+        let failed = |id: String| unrecorded_failure(measurement, &id).map(|outcome| (id, outcome));
+        let hostile = HostileCases::all_ids().filter_map(failed).filter(|(_, outcome)| outcome.is_without_answer());
+        let graphs = all_graphs().filter(|id| measurement.was_measured(CaseId::parse(id), None));
+        let graphs = graphs.map(str::to_owned).filter_map(failed);
+        found.extend(hostile.chain(graphs).filter(|(id, _)| self.for_case(measurement.runtime(), id).is_none()));
         found
     }
 
@@ -283,12 +283,10 @@ impl Finding {
     /// Returns the graphs that the patterns select. An entry of a measurement may be a pattern over several of them.
     fn graphs(&self) -> &[&'static str] {
         self.graphs.get_or_init(|| {
-            // The program in a browser contains no graphs, and does not ask for them.
-            if cfg!(target_arch = "wasm32") || !self.cases.iter().any(|pattern| is_graph(pattern)) {
+            if !self.cases.iter().any(|pattern| is_graph(pattern)) {
                 return Vec::new();
             }
-            let all = GraphCases::all_ids().iter().chain(WrappedCases::all_ids());
-            all.map(String::as_str).filter(|id| self.is_about(id)).collect()
+            all_graphs().filter(|id| self.is_about(id)).collect()
         })
     }
 
@@ -302,6 +300,12 @@ impl Finding {
 /// Returns true if an outcome is a failure that needs a cause. Declined cases do not.
 fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
+}
+
+/// Returns the ids of all graphs. The program in a browser contains none, and does not ask for them.
+fn all_graphs() -> impl Iterator<Item = &'static str> {
+    let all = (!cfg!(target_arch = "wasm32")).then(|| GraphCases::all_ids().iter().chain(WrappedCases::all_ids()));
+    all.into_iter().flatten().map(String::as_str)
 }
 
 /// Returns true for the id of a graph, or a pattern over such ids.

@@ -2,7 +2,7 @@
 //!
 //! The parser accepts the syntax that `onnx.parser` reads and `onnx.printer` writes: models, graphs, functions and nodes, with
 //! subgraphs and tensors as attributes. Two extensions: a number of a narrow floating type may be written with a
-//! decimal point (an integer is a bit pattern, as in ONNX), and lists may hold tensors, types and graphs. A tensor must
+//! decimal point (an integer is a bit pattern, as in ONNX; a model is printed with these), and lists may hold tensors, types and graphs. A tensor must
 //! have as many values as its shape requires, within the range of its type, and nothing may follow the last construct.
 
 mod attribute;

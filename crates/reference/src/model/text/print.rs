@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::model::text::print_value::{
-    PrintError, Printed, decoded, element_type, elements, float, is_identifier, is_type_word, list, names, opaque_type,
-    print_name, quoted, refusable_list, refuse, shape, tensor_type, value_name,
+    PrintError, Printed, decoded, element_type, elements, float, is_identifier, is_type_word, list, names, number_of_model,
+    opaque_type, print_name, quoted, refusable_list, refuse, shape, tensor_type, value_name,
 };
 use crate::model::text::scanner::{DEEPEST, is_float_word};
 use crate::proto::onnx::StringStringEntryProto;
@@ -17,7 +17,8 @@ use crate::proto::{
 
 /// Prints a model as text that [`parse_model`](super::parse_model) reads back.
 ///
-/// Tensors have at most `max_elements` elements each. Documentation (`doc_string` below the model and its functions,
+/// Tensors have at most `max_elements` elements each. A number of a narrow floating type is printed as its bit pattern, which
+/// `onnx.parser` reads, too. Documentation (`doc_string` below the model and its functions,
 /// `metadata_props` below the model, denotations) and the declared types of initializers are omitted, since the syntax
 /// has no place for them. The elements of a tensor are read back as `raw_data`.
 ///
@@ -122,7 +123,7 @@ impl Printer {
         for initializer in &graph.initializer {
             let place = format!("initializer '{}'", initializer.name());
             let tensor = decoded(initializer, &place)?;
-            let elements = at(&place, elements(&tensor, self.max_elements))?;
+            let elements = at(&place, elements(&tensor, self.max_elements, number_of_model))?;
             values.push(format!("{} {} = {elements}", tensor_type(&tensor), value_name(initializer.name())));
         }
         if !values.is_empty() {
@@ -328,7 +329,7 @@ fn attributes_tensor(proto: Option<&TensorProto>, max_elements: usize) -> Printe
     let Some(proto) = proto else { return refuse("", "it has no value") };
     let place = if proto.name().is_empty() { String::new() } else { format!("tensor '{}'", proto.name()) };
     let tensor = decoded(proto, &place)?;
-    let elements = at(&place, elements(&tensor, max_elements))?;
+    let elements = at(&place, elements(&tensor, max_elements, number_of_model))?;
     let name = if proto.name().is_empty() { String::new() } else { format!("{} = ", print_name(proto.name())) };
     Ok(format!("{} {name}{elements}", tensor_type(&tensor)))
 }
@@ -349,6 +350,8 @@ mod tests {
              (x, \"a:0\")\n}\n\
              <opset_import: [\"\" : 13], domain: \"d\">\nf <k, n: int = 3> (x) => (y) \
              {\n  [l] y = d.e.Op:v <k: int = @k> (x)\n}\n",
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng () => (float16[2] y) <float16[2] w = {15360, 49152}> {\n  \
+             k = Constant <value: tensor = bfloat16 {16256}> ()\n  y = Identity (w)\n}\n",
         ] {
             assert_eq!(print_model(&parse_model(text).unwrap(), 64).as_deref(), Ok(text));
         }

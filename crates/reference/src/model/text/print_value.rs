@@ -31,7 +31,7 @@ pub(super) fn refuse<T>(place: impl Into<String>, rule: impl Into<String>) -> Pr
 /// # Errors
 /// If it has more than `max_elements` elements, or a NaN with a payload.
 pub fn print_tensor(tensor: &Tensor, max_elements: usize) -> Result<String, PrintError> {
-    Ok(format!("{} {}", tensor_type(tensor), elements(tensor, max_elements)?))
+    Ok(format!("{} {}", tensor_type(tensor), elements(tensor, max_elements, number)?))
 }
 
 /// Prints a name, in quotes unless it is an identifier.
@@ -120,8 +120,12 @@ pub(super) fn tensor_type(tensor: &Tensor) -> String {
     format!("{}{dims}", tensor.element_type())
 }
 
-/// Prints `{1.0, 2.0}`.
-pub(super) fn elements(tensor: &Tensor, max_elements: usize) -> Printed<String> {
+/// Prints `{1.0, 2.0}`, with each number as `number` writes it.
+pub(super) fn elements(
+    tensor: &Tensor,
+    max_elements: usize,
+    number: fn(ElementType, u64) -> Printed<String>,
+) -> Printed<String> {
     if tensor.len() > max_elements {
         return refuse("", format!("it has {} elements, more than {max_elements}", tensor.len()));
     }
@@ -163,6 +167,11 @@ pub(super) fn number(element: ElementType, stored: u64) -> Printed<String> {
     } else {
         refuse("", format!("the bits {stored:#x} are a NaN with a payload, which has no text"))
     }
+}
+
+/// Prints a number as `onnx.parser` reads it: a narrow float as its bit pattern.
+pub(super) fn number_of_model(element: ElementType, stored: u64) -> Printed<String> {
+    if element.kind() == Kind::Float && element.bits() < 32 { Ok(stored.to_string()) } else { number(element, stored) }
 }
 
 pub(super) fn decimal(value: f64) -> String {
