@@ -8,7 +8,7 @@ fn rewrites_keep_good_forms_and_change_near_misses() {
     let mut wrong = Vec::new();
     let (mut good, mut near) = (0, 0);
     for file in GraphCases::files().unwrap() {
-        for rewritten in rewrites(&file).unwrap() {
+        for rewritten in rewrites(file).unwrap() {
             match (rewritten.must_agree, rewritten.difference) {
                 (true, None) => good += 1,
                 (true, Some(difference)) => wrong.push(format!("{}: the outputs differ: {difference}", rewritten.id)),
@@ -25,7 +25,7 @@ fn rewrites_keep_good_forms_and_change_near_misses() {
 fn exact_graphs_compute_the_same_numbers_in_double() {
     let mut wrong = Vec::new();
     for file in GraphCases::files().unwrap() {
-        wrong.extend(rounded(&file).unwrap().into_iter().map(|(id, message)| format!("{id}: {message}")));
+        wrong.extend(rounded(file).unwrap().into_iter().map(|(id, message)| format!("{id}: {message}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,5 +1,6 @@
 //! Cases of several nodes, one group per file under `specs/graphs`.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::case::{Case, digest_of_texts};
@@ -49,49 +50,84 @@ impl<'a> GraphId<'a> {
     }
 }
 
+/// An embedded file, parsed on first use.
+struct Topic {
+    name: String,
+    text: &'static str,
+    file: OnceLock<GraphFile>,
+    ids: OnceLock<Vec<String>>,
+}
+
 impl GraphCases {
     /// First part of the ids.
     pub const GROUP: &str = "graph";
 
-    /// Reads every file, in order.
-    pub fn files() -> Result<Vec<GraphFile>, SuiteError> {
-        embedded_graphs().map(|(name, text)| Ok(read_graphs(&name, text)?)).collect()
+    /// Returns every file, in order.
+    pub fn files() -> Result<Vec<&'static GraphFile>, SuiteError> {
+        topics().iter().map(Topic::file).collect()
     }
 
-    /// Ids of all cases, made on first use.
-    pub fn all_ids() -> &'static [String] {
-        static IDS: OnceLock<Vec<String>> = OnceLock::new();
+    /// Ids of all cases, planned on first use.
+    pub fn all_ids() -> impl Iterator<Item = &'static str> {
         // A test makes every case, so every embedded file can be read.
-        let ids = || Some(GraphCases::files().ok()?.iter().filter_map(|file| graph_ids(file).ok()).flatten().collect());
-        IDS.get_or_init(|| ids().unwrap_or_default())
+        topics().iter().flat_map(|topic| topic.ids().unwrap_or_default()).map(String::as_str)
     }
 
-    fn file(group: &CaseGroup) -> Result<GraphFile, SuiteError> {
-        let found = embedded_graphs().find(|(name, _)| *name == group.name);
-        let missing =
-            || SuiteError::File { path: (&group.name).into(), rule: "this file of graphs does not exist".into() };
-        let (name, text) = found.ok_or_else(missing)?;
-        Ok(read_graphs(&name, text)?)
+    fn topic(name: &str) -> Option<&'static Topic> {
+        topics().iter().find(|topic| topic.name == name)
+    }
+
+    fn topic_of(group: &CaseGroup) -> Result<&'static Topic, SuiteError> {
+        Self::topic(&group.name).ok_or_else(|| SuiteError::File {
+            path: (&group.name).into(),
+            rule: "this file of graphs does not exist".into(),
+        })
+    }
+}
+
+fn topics() -> &'static [Topic] {
+    static ALL: OnceLock<Vec<Topic>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let topic = |(name, text)| Topic { name, text, file: OnceLock::new(), ids: OnceLock::new() };
+        embedded_graphs().map(topic).collect()
+    })
+}
+
+impl Topic {
+    fn file(&self) -> Result<&GraphFile, SuiteError> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = read_graphs(&self.name, self.text)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// Returns the ids of its cases, sorted.
+    fn ids(&self) -> Result<&[String], SuiteError> {
+        if let Some(ids) = self.ids.get() {
+            return Ok(ids);
+        }
+        let mut ids = graph_ids(self.file()?)?;
+        ids.sort_unstable();
+        Ok(self.ids.get_or_init(|| ids))
     }
 }
 
 impl Source for GraphCases {
     fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        Ok(embedded_graphs().map(|(name, _)| CaseGroup { name }).collect())
+        Ok(topics().iter().map(|topic| CaseGroup { name: topic.name.clone() }).collect())
     }
 
     fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        Ok(embedded_graphs().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
+        Ok(Self::topic(name).map(|topic| CaseGroup { name: topic.name.clone() }))
     }
 
     fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let mut ids = graph_ids(&Self::file(group)?)?;
-        ids.sort_unstable();
-        Ok(ids)
+        Ok(Self::topic_of(group)?.ids()?.to_vec())
     }
 
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(graph_cases(&Self::file(group)?, wanted)?)
+        Ok(graph_cases(Self::topic_of(group)?.file()?, wanted)?)
     }
 
     fn common_prefix(&self) -> Option<&str> {
@@ -99,7 +135,12 @@ impl Source for GraphCases {
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        Ok(digest_of_texts(embedded_graphs().map(|(_, text)| text)))
+        Ok(digest_of_texts(topics().iter().map(|topic| topic.text)))
+    }
+
+    /// Returns a text for each topic, so that a new case in one leaves the measurements of the others valid.
+    fn fingerprints(&self) -> Result<BTreeMap<String, String>, SuiteError> {
+        Ok(topics().iter().map(|topic| (topic.name.clone(), digest_of_texts([topic.text]))).collect())
     }
 }
 

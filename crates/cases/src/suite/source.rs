@@ -34,6 +34,12 @@ pub trait Source: Sync {
     /// Returns a text that changes if the cases may have changed.
     fn fingerprint(&self) -> Result<String, SuiteError>;
 
+    /// Returns texts that change if cases of no operator may have changed, by the common prefix of their ids.
+    fn fingerprints(&self) -> Result<BTreeMap<String, String>, SuiteError> {
+        let Some(prefix) = self.common_prefix() else { return Ok(BTreeMap::new()) };
+        Ok(BTreeMap::from([(prefix.to_owned(), self.fingerprint()?)]))
+    }
+
     /// Returns the common prefix of all ids, if there is one. A filter that selects nothing below it skips the groups.
     fn common_prefix(&self) -> Option<&str> {
         None

@@ -128,13 +128,15 @@ impl Suite {
         Ok(digest_of_texts(texts.iter().map(String::as_str)))
     }
 
-    /// Returns the digests of the sources of cases of no operator, by the first part of their ids: `onnx-1.23.2`, `ir`.
+    /// Returns the digests of the cases of no operator, by the first part of their ids, or by the first two if they are made
+    /// from one file for each topic: `onnx-1.22.0`, `graph/reshapes`.
     pub fn digests_outside_operators(&self) -> Result<BTreeMap<String, String>, SuiteError> {
-        let named = self.sources.iter().filter_map(|source| Some((source.common_prefix()?, source.as_ref())));
-        let digest = |(prefix, source): (&str, &(dyn Source + Send))| {
-            Ok((prefix.to_owned(), digest_of_texts([source.fingerprint()?.as_str()])))
-        };
-        named.map(digest).collect()
+        let mut digests = BTreeMap::new();
+        for source in &self.sources {
+            let texts = source.fingerprints()?;
+            digests.extend(texts.into_iter().map(|(prefix, text)| (prefix, digest_of_texts([text.as_str()]))));
+        }
+        Ok(digests)
     }
 
     /// Returns the ids that a filter selects, in order.

@@ -11,15 +11,15 @@ use onnx_conformance_reference::spec::{OperatorVersion, Releases, Specs};
 
 use crate::measure::unchanged::{ChangedCases, unchanged_since};
 
-/// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or `onnx-1.23.2 0ece0b9734595527` for cases of
-/// no operator. They are copied from `records/` and the suite at the time of the measurement, and show which cases have changed
-/// since then. When a new release takes over the results of the tests that it has in the same form, its line lists the others:
+/// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or for cases of no operator
+/// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/` and the suite
+/// at the time of the measurement, and show which cases have changed since then. When a new release takes over the results of the tests that it has in the same form, its line lists the others:
 /// `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...` has the opsets that were the last ones when
 /// the cases `@opset=last` were measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,
-    /// By the first part of ids, each with the rest of the ids that were not measured.
+    /// By the common beginning of ids, each with the rest of the ids that were not measured.
     others: BTreeMap<String, String>,
 }
 
@@ -28,7 +28,7 @@ pub struct MeasuredDigests {
 pub struct UnchangedCases {
     /// Operator versions, each with the cases that are new or changed; `None` if all are unchanged.
     versions: BTreeMap<OperatorVersion, Option<&'static ChangedCases>>,
-    /// First parts of the ids of cases of no operator, each with the rest of the ids that were not measured.
+    /// Common beginnings of the ids of cases of no operator, each with the rest of the ids that were not measured.
     others: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -36,24 +36,27 @@ impl UnchangedCases {
     /// Returns true if the case was measured as it is now.
     pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         let Some(version) = version else {
-            let first = first_part(id);
-            let rest = id.path.strip_prefix(first).map_or("", |rest| rest.trim_start_matches('/'));
             // The choice of an operator version's wrapped cases depends on all its cases.
             let is_chosen_again =
                 plain_version(id).is_none_or(|version| matches!(self.versions.get(&version), Some(None)));
-            return is_chosen_again && self.others.get(first).is_some_and(|unmeasured| !unmeasured.contains(rest));
+            let rest = |name: &str| id.path.strip_prefix(name).map_or("", |rest| rest.trim_start_matches('/'));
+            let found = beginnings(id).into_iter().find_map(|name| self.others.get_key_value(name));
+            return is_chosen_again && found.is_some_and(|(name, unmeasured)| !unmeasured.contains(rest(name)));
         };
         let changed = self.versions.get(version);
         changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
     }
 }
 
-/// Returns the first part of an id, and of a wrapped case the first two.
-fn first_part(id: CaseId<'_>) -> &str {
-    if WrappedCases::plain_id(id.path).is_some() {
-        return WrappedCases::GROUP;
-    }
-    id.parts().next().unwrap_or(id.path)
+/// Returns the names that a digest of a case of no operator may have: its topic, such as `graph/reshapes`, or the first part
+/// of its id.
+fn beginnings(id: CaseId<'_>) -> [&str; 2] {
+    let topic = if WrappedCases::plain_id(id.path).is_some() { WrappedCases::GROUP } else { id.group() };
+    [topic, first_part(id.path)]
+}
+
+fn first_part(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
 }
 
 /// Returns the operator version of a wrapped case.
@@ -80,10 +83,7 @@ impl MeasuredDigests {
         for (name, digest) in text.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| *name != "#") {
             match name.parse() {
                 Ok(version) => drop(read.versions.insert(version, digest.to_owned())),
-                Err(_) if !name.contains('/') || name == WrappedCases::GROUP => {
-                    drop(read.others.insert(name.to_owned(), digest.to_owned()))
-                }
-                Err(_) => {}
+                Err(_) => drop(read.others.insert(name.to_owned(), digest.to_owned())),
             }
         }
         read
@@ -95,7 +95,7 @@ impl MeasuredDigests {
         for id in ids.into_iter().map(CaseId::parse) {
             match id.version() {
                 Some(version) => drop(versions.insert(version)),
-                None => drop(others.insert(first_part(id))),
+                None => others.extend(beginnings(id)),
             }
             versions.extend(plain_version(id));
         }
@@ -118,7 +118,7 @@ impl MeasuredDigests {
     pub fn carry_over(&mut self, earlier: MeasuredDigests, groups: &[String]) {
         let MeasuredDigests { versions, others } = earlier;
         self.versions.extend(versions.into_iter().filter(|(version, _)| groups.contains(&version.qualified())));
-        let is_missing = |name: &str| groups.iter().any(|group| first_part(CaseId::parse(group)) == name);
+        let is_missing = |name: &str| groups.iter().any(|group| group == name || first_part(group) == name);
         self.others.extend(others.into_iter().filter(|(name, _)| is_missing(name)));
     }
 
@@ -166,7 +166,7 @@ fn newest_opsets() -> String {
     opsets.map(|(domain, opset)| format!("{domain}={opset}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the current digests of the project's cases of no operator, by the first part of their ids.
+/// Returns the current digests of the project's cases of no operator, by the beginning of their ids.
 fn outside_operators() -> &'static BTreeMap<String, String> {
     static DIGESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     DIGESTS.get_or_init(|| {
@@ -226,6 +226,24 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(start)).unwrap();
             assert!(!contains(&text.replace(line, &format!("{start}0123456789abcdef"))), "{line}");
         }
+    }
+
+    #[test]
+    fn graphs_and_cases_of_the_format_are_measured_by_topic() {
+        let measured = MeasuredDigests::for_cases(["graph/reshapes/x/good", "graph/slices/x/good", "ir/scope/x"]);
+        let text = measured.to_text();
+        let line = text.lines().find(|line| line.starts_with("graph/slices ")).unwrap();
+        let changed = MeasuredDigests::parse(&text.replace(line, "graph/slices 0123456789abcdef"));
+        let unchanged = changed.unchanged();
+        let contains = |id: &str| unchanged.contains(CaseId::parse(id), None);
+        assert!(contains("graph/reshapes/y/near/z/T=float") && contains("ir/scope/refuse/y"), "{text}");
+        for id in ["graph/slices/x/good", "graph/transposes/x/good", "ir/graph/y", "graph"] {
+            assert!(!contains(id), "{id} was not measured: {text}");
+        }
+        let mut new = MeasuredDigests::for_cases(["graph/reshapes/x/good"]);
+        new.carry_over(changed, &["graph/slices".to_owned()]);
+        let text = new.to_text();
+        assert!(text.contains("graph/slices 0123456789abcdef\n") && !text.contains("ir/scope"), "{text}");
     }
 
     #[test]

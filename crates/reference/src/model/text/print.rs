@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::model::text::print_value::{
-    PrintError, Printed, decoded, element_type, elements, float, is_identifier, is_type_word, list, names, number_of_model,
-    opaque_type, print_name, quoted, refusable_list, refuse, shape, tensor_type, value_name,
+    PrintError, Printed, decoded, element_type, elements, float, is_identifier, is_type_word, list, names,
+    number_of_model, opaque_type, print_name, quoted, refusable_list, refuse, shape, tensor_type, value_name,
 };
 use crate::model::text::scanner::{DEEPEST, is_float_word};
 use crate::proto::onnx::StringStringEntryProto;

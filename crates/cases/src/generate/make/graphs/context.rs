@@ -85,38 +85,48 @@ impl Context {
         self == Context::OverriddenWeights
     }
 
-    /// Applies the context to a graph. Returns `None` if nothing changes, or if it does not apply.
-    pub(crate) fn apply(self, draft: &GraphDraft) -> Option<GraphDraft> {
-        let has_weights = !draft.weights.is_empty();
+    /// Returns true if the context changes a graph.
+    pub(crate) fn changes(self, draft: &GraphDraft) -> bool {
+        let has_sizes = |input: &Named| input.value.as_tensor().is_some_and(|tensor| !tensor.shape().is_empty());
         match self {
+            Context::IntermediateOutputs | Context::IntermediatesReadTwice => !draft.intermediates().is_empty(),
+            Context::WeightsAsInputs | Context::WeightsBehindIdentity | Context::WeightsAsConstants => {
+                !draft.weights.is_empty()
+            }
+            Context::OverriddenWeights => draft.weights.iter().any(|weight| doubled(weight).is_some()),
+            Context::DynamicSizes => draft.inputs.iter().any(has_sizes),
+            Context::InBranch | Context::InFunction => true,
+        }
+    }
+
+    /// Applies the context to a graph. Fails if the values of the graph do not allow it.
+    pub(crate) fn apply(self, draft: &GraphDraft) -> Result<GraphDraft, String> {
+        Ok(match self {
             Context::IntermediateOutputs => with_outputs(draft, &draft.intermediates()),
-            Context::IntermediatesReadTwice => read_twice(draft),
-            Context::WeightsAsInputs => has_weights.then(|| {
+            Context::IntermediatesReadTwice => read_twice(draft)?,
+            Context::WeightsAsInputs => {
                 let inputs = [draft.inputs.as_slice(), &draft.weights].concat();
                 GraphDraft { inputs, weights: Vec::new(), ..draft.clone() }
-            }),
-            Context::OverriddenWeights => overridden(draft),
-            Context::WeightsBehindIdentity => has_weights.then(|| behind_identity(draft)),
-            Context::WeightsAsConstants => has_weights.then(|| as_constants(draft)),
-            Context::DynamicSizes => {
-                let has_sizes =
-                    |input: &Named| input.value.as_tensor().is_some_and(|tensor| !tensor.shape().is_empty());
-                draft.inputs.iter().any(has_sizes).then(|| GraphDraft { is_dynamic: true, ..draft.clone() })
             }
-            Context::InBranch => in_branch(draft),
-            Context::InFunction => Some(in_function(draft)),
-        }
+            Context::OverriddenWeights => {
+                GraphDraft { overridden: draft.weights.iter().filter_map(doubled).collect(), ..draft.clone() }
+            }
+            Context::WeightsBehindIdentity => behind_identity(draft),
+            Context::WeightsAsConstants => as_constants(draft),
+            Context::DynamicSizes => GraphDraft { is_dynamic: true, ..draft.clone() },
+            Context::InBranch => in_branch(draft)?,
+            Context::InFunction => in_function(draft),
+        })
     }
 }
 
-fn with_outputs(draft: &GraphDraft, more: &[String]) -> Option<GraphDraft> {
-    let is_new = !more.is_empty();
-    is_new.then(|| GraphDraft { outputs: [draft.outputs.as_slice(), more].concat(), ..draft.clone() })
+fn with_outputs(draft: &GraphDraft, more: &[String]) -> GraphDraft {
+    GraphDraft { outputs: [draft.outputs.as_slice(), more].concat(), ..draft.clone() }
 }
 
 /// Adds a reader of each tensor between nodes: Unsqueeze, whose result is an output.
-fn read_twice(draft: &GraphDraft) -> Option<GraphDraft> {
-    let values = with_outputs(draft, &draft.intermediates())?.run().ok()?;
+fn read_twice(draft: &GraphDraft) -> Result<GraphDraft, String> {
+    let values = with_outputs(draft, &draft.intermediates()).run()?;
     let mut changed = draft.clone();
     let axes = "axis_of_readers".to_owned();
     for named in values.iter().skip(draft.outputs.len()).filter(|named| is_tensor(named)) {
@@ -136,22 +146,23 @@ fn read_twice(draft: &GraphDraft) -> Option<GraphDraft> {
         changed.outputs.push(output);
     }
     if draft.opset >= 13 {
-        let value = Value::Tensor(Tensor::of_integers(ElementType::Int64, &[1], &[0]).ok()?);
-        changed.weights.push(Named { name: axes, value });
+        let value = Tensor::of_integers(ElementType::Int64, &[1], &[0]).map_err(|error| error.to_string())?;
+        changed.weights.push(Named { name: axes, value: Value::Tensor(value) });
     }
-    (changed.outputs.len() > draft.outputs.len()).then_some(changed)
+    if changed.outputs.len() > draft.outputs.len() {
+        Ok(changed)
+    } else {
+        Err("no value between the nodes is a tensor".to_owned())
+    }
 }
 
-/// Makes the initializers inputs with defaults, and gives the floats twice their values, which rounds nothing.
-fn overridden(draft: &GraphDraft) -> Option<GraphDraft> {
-    let doubled = |weight: &Named| {
-        let tensor = weight.value.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
-        let values: Vec<f64> = tensor.floats().into_iter().map(|value| 2.0 * value).collect();
-        let value = Tensor::of_floats(tensor.element_type(), tensor.shape(), &values).ok()?;
-        Some(Named { name: weight.name.clone(), value: Value::Tensor(value) })
-    };
-    let overridden: Vec<Named> = draft.weights.iter().filter_map(doubled).collect();
-    (!overridden.is_empty()).then(|| GraphDraft { overridden, ..draft.clone() })
+/// Returns the value that a float initializer is given where it is the default of an input: twice its value, which rounds
+/// nothing. Other initializers keep theirs.
+fn doubled(weight: &Named) -> Option<Named> {
+    let tensor = weight.value.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
+    let values: Vec<f64> = tensor.floats().into_iter().map(|value| 2.0 * value).collect();
+    let value = Tensor::of_floats(tensor.element_type(), tensor.shape(), &values).ok()?;
+    Some(Named { name: weight.name.clone(), value: Value::Tensor(value) })
 }
 
 fn behind_identity(draft: &GraphDraft) -> GraphDraft {
@@ -166,13 +177,13 @@ fn behind_identity(draft: &GraphDraft) -> GraphDraft {
 }
 
 fn as_constants(draft: &GraphDraft) -> GraphDraft {
-    let constants = draft.weights.iter().filter_map(constant);
+    let constants = draft.weights.iter().filter_map(|weight| Some(constant(&weight.name, weight.value.as_tensor()?)));
     GraphDraft { nodes: constants.chain(draft.nodes.iter().cloned()).collect(), weights: Vec::new(), ..draft.clone() }
 }
 
 /// Puts the nodes into the branch of an If that runs. The other branch has constants of the same types.
-fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
-    let values = draft.run().ok()?;
+fn in_branch(draft: &GraphDraft) -> Result<GraphDraft, String> {
+    let values = draft.run()?;
     let name_outside = |name: &str| format!("{name}_of_branch");
     let info = |name: &str, value: &Value| ValueInfoProto {
         name: Some(name.to_owned()),
@@ -180,10 +191,12 @@ fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
         ..ValueInfoProto::default()
     };
     let other = |named: &Named| {
-        let tensor = named.value.as_tensor()?;
-        let zeros = vec![0; tensor.bytes().len()].into();
-        let zeros = Tensor::from_bytes(tensor.element_type(), tensor.shape().to_vec(), zeros).ok()?;
-        constant(&Named { name: format!("{}_otherwise", named.name), value: Value::Tensor(zeros) })
+        let zeros = named.value.as_tensor().and_then(|tensor| {
+            let bytes = vec![0; tensor.bytes().len()].into();
+            Tensor::from_bytes(tensor.element_type(), tensor.shape().to_vec(), bytes).ok()
+        });
+        let zeros = zeros.ok_or_else(|| format!("the output '{}' is no tensor of numbers", named.name))?;
+        Ok(constant(&format!("{}_otherwise", named.name), &zeros))
     };
     let then_branch = GraphProto {
         name: Some("then".to_owned()),
@@ -193,7 +206,7 @@ fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
     };
     let else_branch = GraphProto {
         name: Some("otherwise".to_owned()),
-        node: values.iter().map(other).collect::<Option<_>>()?,
+        node: values.iter().map(other).collect::<Result<_, String>>()?,
         output: values.iter().map(|named| info(&format!("{}_otherwise", named.name), &named.value)).collect(),
         ..GraphProto::default()
     };
@@ -203,12 +216,12 @@ fn in_branch(draft: &GraphDraft) -> Option<GraphDraft> {
         g: Some(graph),
         ..AttributeProto::default()
     };
-    let condition =
-        Named { name: "condition".to_owned(), value: Value::Tensor(Tensor::from_vec(Vec::new(), vec![true]).ok()?) };
+    let truth = Tensor::from_vec(Vec::new(), vec![true]).map_err(|error| error.to_string())?;
+    let condition = Named { name: "condition".to_owned(), value: Value::Tensor(truth) };
     let outputs: Vec<String> = draft.outputs.iter().map(|name| name_outside(name)).collect();
     let mut branch = node("If", vec![condition.name.clone()], outputs.clone());
     branch.attribute = vec![graph("then_branch", then_branch), graph("else_branch", else_branch)];
-    Some(GraphDraft {
+    Ok(GraphDraft {
         nodes: vec![branch],
         inputs: [draft.inputs.as_slice(), &[condition]].concat(),
         outputs,
@@ -242,15 +255,14 @@ fn node(operator: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
     NodeProto { op_type: Some(operator.to_owned()), input, output, ..NodeProto::default() }
 }
 
-/// Returns a Constant node with the value of a tensor and its name.
-fn constant(named: &Named) -> Option<NodeProto> {
-    let Value::Tensor(tensor) = &named.value else { return None };
-    let mut constant = node("Constant", Vec::new(), vec![named.name.clone()]);
+/// Returns a Constant node with the value of a tensor.
+fn constant(name: &str, tensor: &Tensor) -> NodeProto {
+    let mut constant = node("Constant", Vec::new(), vec![name.to_owned()]);
     constant.attribute.push(AttributeProto {
         name: Some("value".to_owned()),
         r#type: Some(AttributeType::Tensor.code()),
         t: Some(encode::tensor(tensor, "")),
         ..AttributeProto::default()
     });
-    Some(constant)
+    constant
 }

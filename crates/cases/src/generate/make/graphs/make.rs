@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use onnx_conformance_reference::spec::embedded;
 use onnx_conformance_reference::spec::yaml;
@@ -67,7 +68,7 @@ pub fn read_graphs(prefix: &str, text: &str) -> Result<GraphFile, GenerateError>
 pub(crate) struct Planned<'a> {
     pub(crate) id: String,
     pub(crate) pattern: &'a PatternFile,
-    pub(crate) form: FormFile,
+    pub(crate) form: Arc<FormFile>,
     pub(crate) row: Row,
     /// The name of the near miss.
     pub(crate) near: Option<String>,
@@ -76,25 +77,13 @@ pub(crate) struct Planned<'a> {
 
 /// Returns the ids of a file's cases.
 pub fn graph_ids(file: &GraphFile) -> Result<Vec<String>, GenerateError> {
-    let mut ids = Vec::new();
-    for planned in file.plan() {
-        // A context may not apply to a graph, which only the graph shows.
-        if planned.context.is_none() || file.draft(&planned)?.is_some() {
-            ids.push(planned.id);
-        }
-    }
-    Ok(ids)
+    Ok(file.plan()?.into_iter().map(|planned| planned.id).collect())
 }
 
 /// Makes the selected cases of a file.
 pub fn graph_cases(file: &GraphFile, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, GenerateError> {
-    let mut cases = Vec::new();
-    for planned in file.plan().iter().filter(|planned| wanted(&planned.id)) {
-        if let Some(draft) = file.draft(planned)? {
-            cases.push(file.case(planned, &draft)?);
-        }
-    }
-    Ok(cases)
+    let planned = file.plan()?.into_iter().filter(|planned| wanted(&planned.id));
+    planned.map(|planned| file.case(&planned, &file.draft(&planned)?)).collect()
 }
 
 impl GraphFile {
@@ -113,36 +102,42 @@ impl GraphFile {
         &self.topic.patterns
     }
 
-    /// Plans the cases: every row of the good form and of the near misses, and the first row of the good form in every
-    /// context.
-    pub(crate) fn plan(&self) -> Vec<Planned<'_>> {
+    /// Plans the cases without running any: every row of the good form and of the near misses, and the first row of the good
+    /// form in every context that changes the graph.
+    pub(crate) fn plan(&self) -> Result<Vec<Planned<'_>>, GenerateError> {
         let mut all = Vec::new();
         for pattern in &self.topic.patterns {
             let start = format!("{}/{}", self.prefix, pattern.name);
             for (near, form) in pattern.forms() {
                 let name = near.map_or_else(|| "good".to_owned(), |near| format!("near/{near}"));
+                let form = Arc::new(form);
                 for row in form.rows() {
                     let (id, near) = (format!("{start}/{name}{row}"), near.map(str::to_owned));
-                    all.push(Planned { id, pattern, form: form.clone(), row, near, context: None });
+                    all.push(Planned { id, pattern, form: Arc::clone(&form), row, near, context: None });
                 }
             }
-            for context in pattern.contexts() {
-                let Some(row) = pattern.good.rows().into_iter().next() else { continue };
-                let (id, form) = (format!("{start}/in/{}", context.name()), pattern.good.clone());
-                all.push(Planned { id, pattern, form, row, near: None, context: Some(context) });
+            let Some(good) = all.iter().find(|planned| std::ptr::eq(planned.pattern, pattern)).cloned() else {
+                continue;
+            };
+            let draft = self.draft(&good)?;
+            for context in pattern.contexts().filter(|context| context.changes(&draft)) {
+                let id = format!("{start}/in/{}", context.name());
+                all.push(Planned { id, context: Some(context), ..good.clone() });
             }
         }
-        all
+        Ok(all)
     }
 
-    /// Returns the graph of a case. Returns `None` if its context does not apply.
-    pub(crate) fn draft(&self, planned: &Planned<'_>) -> Result<Option<GraphDraft>, GenerateError> {
+    /// Returns the graph of a case.
+    pub(crate) fn draft(&self, planned: &Planned<'_>) -> Result<GraphDraft, GenerateError> {
         let seed = format!("{}/{}", self.prefix, planned.pattern.name);
         let draft = planned.form.draft(&planned.row, &seed, planned.near.is_some());
         let draft = draft.map_err(|error| self.error(planned, error))?;
-        Ok(match planned.context {
-            Some(context) => context.apply(&draft),
-            None => Some(draft),
+        let Some(context) = planned.context else { return Ok(draft) };
+        context.apply(&draft).map_err(|reason| {
+            let name = context.name();
+            let rule = format!("the context {name} does not apply: {reason}; list it under `without`, with the reason");
+            self.error(planned, rule)
         })
     }
 

@@ -26,8 +26,8 @@ pub struct Rewritten {
 /// expected ones. In a context, the outputs of the good form itself are compared.
 pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
     let mut results = Vec::new();
-    for planned in &file.plan() {
-        let Some(draft) = file.draft(planned)? else { continue };
+    for planned in &file.plan()? {
+        let draft = file.draft(planned)?;
         let Some(rewritten) = rewritten(file, planned, &draft)? else { continue };
         let difference = match rewritten.run() {
             Err(error) => Some(error),
@@ -43,10 +43,10 @@ pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
 /// without a type parameter that is a narrower float are not checked.
 pub fn rounded(file: &GraphFile) -> Result<Vec<(String, String)>, GenerateError> {
     let mut found = Vec::new();
-    for planned in file.plan().iter().filter(|planned| planned.context.is_none() && planned.form.accuracy.is_none()) {
+    for planned in file.plan()?.iter().filter(|planned| planned.context.is_none() && planned.form.accuracy.is_none()) {
         let Some(wide_row) = planned.row.widened() else { continue };
-        let Some(draft) = file.draft(planned)? else { continue };
-        let Some(wide) = file.draft(&Planned { row: wide_row, ..planned.clone() })? else { continue };
+        let draft = file.draft(planned)?;
+        let wide = file.draft(&Planned { row: wide_row, ..planned.clone() })?;
         let all_widened = |values: &[Named]| values.iter().filter_map(widened).collect();
         let wide = GraphDraft { inputs: all_widened(&draft.inputs), weights: all_widened(&draft.weights), ..wide };
         let (Ok(values), Ok(wide_values)) = (draft.run(), wide.run()) else { continue };
@@ -73,7 +73,7 @@ fn widened(named: &Named) -> Option<Named> {
 /// Returns the graph to compare with a case. `None` if a form has no rewrite.
 fn rewritten(file: &GraphFile, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Option<GraphDraft>, GenerateError> {
     if planned.context.is_some() {
-        return file.draft(&Planned { context: None, ..planned.clone() });
+        return file.draft(&Planned { context: None, ..planned.clone() }).map(Some);
     }
     planned.form.rewritten_draft(&planned.row, draft).map_err(|error| file.error(planned, error))
 }
