@@ -23,22 +23,36 @@ fn words(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-#[test]
-fn every_key_of_the_files_of_operators_is_explained() {
+/// Asserts that pages explain every word of schemas.
+fn assert_explained(pages: &[&str], schemas: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("docs/cases.md")).unwrap();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    // Only text in backticks and in the examples counts, not prose.
-    let code = page.split('`').enumerate().filter(|(at, _)| at % 2 == 1).map(|(_, text)| text);
-    let known: BTreeSet<&str> = code.flat_map(|text| text.split(|c| !is_word(c))).collect();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for page in pages {
+        let text = fs::read_to_string(root.join("docs").join(page)).unwrap();
+        // Only text in backticks and in the examples counts, not prose.
+        for code in text.split('`').enumerate().filter(|(at, _)| at % 2 == 1).map(|(_, text)| text) {
+            known.extend(code.split(|c| !is_word(c)).chain([code]).map(str::to_owned));
+        }
+    }
     let mut all = BTreeSet::new();
-    for file in ["op.json", "recipes.json"] {
+    for file in schemas {
         let text = fs::read_to_string(root.join("specs/schema").join(file)).unwrap();
         words(&serde_json::from_str(&text).unwrap(), &mut all);
     }
     assert!(all.len() > 60, "only {} words were read", all.len());
-    let missing: Vec<&String> = all.iter().filter(|word| !known.contains(word.as_str())).collect();
-    assert!(missing.is_empty(), "docs/cases.md does not explain {missing:?}");
+    let missing: Vec<&String> = all.iter().filter(|word| !known.contains(*word)).collect();
+    assert!(missing.is_empty(), "{pages:?} do not explain {missing:?}");
+}
+
+#[test]
+fn every_key_of_the_files_of_operators_is_explained() {
+    assert_explained(&["cases.md"], &["op.json", "recipes.json"]);
+}
+
+#[test]
+fn every_key_of_topics_is_explained() {
+    assert_explained(&["graphs.md", "cases.md"], &["topic.json"]);
 }
 
 #[test]

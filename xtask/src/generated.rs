@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TypesFile};
+use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TopicFile, TypesFile};
 use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, records};
 use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
@@ -68,6 +68,7 @@ const FILES: &[Generated] = &[
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/recipes.json", text: json_schema::<RecipesFile> },
     Generated { path: "specs/schema/releases.json", text: json_schema::<Releases> },
+    Generated { path: "specs/schema/topic.json", text: json_schema::<TopicFile> },
     Generated { path: "specs/schema/types.json", text: json_schema::<TypesFile> },
 ];
 

@@ -1,18 +1,19 @@
-//! Check of the graphs in the tree, without a rebuild.
+//! Check of the topics in the tree, without a rebuild.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onnx_conformance_cases::generate::{GraphFile, graph_cases, read_graphs, rewrites, rounded};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{Family, GenerateError, Topic, read_topic, rewrites, rounded, topic_cases};
 use onnx_conformance_cases::suite::export_case;
 
 use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Files below specs/graphs; all if none are named
+    /// Files below specs/graphs or specs/ir; all if none are named
     files: Vec<PathBuf>,
 
     /// Also print each case, with the effect of the rewrite
@@ -40,11 +41,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for path in &files {
         let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        match read_graphs(&format!("graph/{name}"), &text) {
-            Ok(file) => {
-                check(&file, arguments.all, &mut totals);
+        match read_topic(family_of(path), &name, &text) {
+            Ok(topic) => {
+                check(&topic, arguments.all, &mut totals);
                 if let Some(folder) = &arguments.export {
-                    export(&file, folder)?;
+                    export(&topic, folder)?;
                 }
             }
             Err(error) => totals.fail(&format!("{error}")),
@@ -58,28 +59,41 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn all_files() -> anyhow::Result<Vec<PathBuf>> {
-    let folder = workspace::root().join("specs/graphs");
-    let paths = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path()));
-    let mut paths = paths.collect::<anyhow::Result<Vec<PathBuf>>>()?;
-    paths.sort();
-    Ok(paths)
+    let mut all = Vec::new();
+    for folder in ["specs/graphs", "specs/ir"] {
+        for entry in fs::read_dir(workspace::root().join(folder))? {
+            all.push(entry?.path());
+        }
+    }
+    all.sort();
+    Ok(all)
 }
 
-fn export(file: &GraphFile, folder: &Path) -> anyhow::Result<()> {
-    for case in graph_cases(file, &|_| true)? {
+/// Returns the family of a file, by its folder.
+fn family_of(path: &Path) -> Family {
+    let is_format = path.parent().is_some_and(|folder| folder.ends_with("ir"));
+    if is_format { Family::Format } else { Family::Graphs }
+}
+
+fn cases(topic: &Topic) -> Result<Vec<Case>, GenerateError> {
+    topic_cases(topic, &workspace::root().join("testdata/ir/external"), &|_| true)
+}
+
+fn export(topic: &Topic, folder: &Path) -> anyhow::Result<()> {
+    for case in cases(topic)? {
         export_case(&folder.join(&case.id), &case)?;
     }
     Ok(())
 }
 
-fn check(file: &GraphFile, shows_all: bool, totals: &mut Totals) {
-    totals.patterns += file.patterns().len();
-    totals.near_misses += file.patterns().iter().map(|pattern| pattern.near.0.len()).sum::<usize>();
-    match graph_cases(file, &|_| true) {
-        Ok(cases) => totals.cases += cases.len(),
+fn check(topic: &Topic, shows_all: bool, totals: &mut Totals) {
+    totals.patterns += topic.patterns().len();
+    totals.near_misses += topic.patterns().iter().map(|pattern| pattern.near.0.len()).sum::<usize>();
+    match cases(topic) {
+        Ok(made) => totals.cases += made.len(),
         Err(error) => return totals.fail(&format!("{error}")),
     }
-    for rewritten in rewrites(file).into_iter().flatten() {
+    for rewritten in rewrites(topic).into_iter().flatten() {
         let (id, difference) = (&rewritten.id, rewritten.difference.as_deref());
         match (rewritten.must_agree, difference) {
             (true, Some(difference)) => totals.fail(&format!("{id}: the outputs must agree: {difference}")),
@@ -94,7 +108,7 @@ fn check(file: &GraphFile, shows_all: bool, totals: &mut Totals) {
             (true, None) => {}
         }
     }
-    for (id, message) in rounded(file).into_iter().flatten() {
+    for (id, message) in rounded(topic).into_iter().flatten() {
         totals.fail(&format!("{id}: the case is exact, but values are rounded; {message}"));
     }
 }

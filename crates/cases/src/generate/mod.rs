@@ -12,8 +12,8 @@ pub use file::{
     RecipesFile, RefusalFile, ResolvedAccuracy, RuleOf, Since, TypeList, TypesFile, Words,
 };
 pub use make::{
-    FormFile, GraphFile, IrFile, PatternFile, Rewritten, cases, embedded_graphs, embedded_ir, graph_cases, graph_ids,
-    ir_cases, ir_ids, read_graphs, read_ir, rewrites, rounded,
+    Family, FormFile, PatternFile, Rewritten, Topic, TopicFile, cases, embedded_topics, read_topic, rewrites, rounded,
+    topic_cases, topic_ids,
 };
 pub use plan::{GenerateError, OperatorCatalog, ids};
 pub use random::Random;

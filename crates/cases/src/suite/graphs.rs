@@ -1,11 +1,14 @@
 //! Cases of several nodes, one group per file under `specs/graphs`.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::path::Path;
 
-use crate::case::{Case, digest_of_texts};
-use crate::generate::{GraphFile, embedded_graphs, graph_cases, graph_ids, read_graphs};
+use crate::case::Case;
+use crate::generate::{Family, Topic};
+use crate::suite::topics::Topics;
 use crate::suite::{CaseGroup, Source, SuiteError};
+
+static GRAPHS: Topics = Topics::new(Family::Graphs);
 
 /// Graphs that optimizers rewrite, and their near misses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,84 +53,36 @@ impl<'a> GraphId<'a> {
     }
 }
 
-/// An embedded file, parsed on first use.
-struct Topic {
-    name: String,
-    text: &'static str,
-    file: OnceLock<GraphFile>,
-    ids: OnceLock<Vec<String>>,
-}
-
 impl GraphCases {
     /// First part of the ids.
-    pub const GROUP: &str = "graph";
+    pub const GROUP: &str = Family::Graphs.prefix();
 
-    /// Returns every file, in order.
-    pub fn files() -> Result<Vec<&'static GraphFile>, SuiteError> {
-        topics().iter().map(Topic::file).collect()
+    /// Returns every topic, in order.
+    pub fn topics() -> Result<Vec<&'static Topic>, SuiteError> {
+        GRAPHS.topics()
     }
 
     /// Ids of all cases, planned on first use.
     pub fn all_ids() -> impl Iterator<Item = &'static str> {
-        // A test makes every case, so every embedded file can be read.
-        topics().iter().flat_map(|topic| topic.ids().unwrap_or_default()).map(String::as_str)
-    }
-
-    fn topic(name: &str) -> Option<&'static Topic> {
-        topics().iter().find(|topic| topic.name == name)
-    }
-
-    fn topic_of(group: &CaseGroup) -> Result<&'static Topic, SuiteError> {
-        Self::topic(&group.name).ok_or_else(|| SuiteError::File {
-            path: (&group.name).into(),
-            rule: "this file of graphs does not exist".into(),
-        })
-    }
-}
-
-fn topics() -> &'static [Topic] {
-    static ALL: OnceLock<Vec<Topic>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let topic = |(name, text)| Topic { name, text, file: OnceLock::new(), ids: OnceLock::new() };
-        embedded_graphs().map(topic).collect()
-    })
-}
-
-impl Topic {
-    fn file(&self) -> Result<&GraphFile, SuiteError> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let file = read_graphs(&self.name, self.text)?;
-        Ok(self.file.get_or_init(|| file))
-    }
-
-    /// Returns the ids of its cases, sorted.
-    fn ids(&self) -> Result<&[String], SuiteError> {
-        if let Some(ids) = self.ids.get() {
-            return Ok(ids);
-        }
-        let mut ids = graph_ids(self.file()?)?;
-        ids.sort_unstable();
-        Ok(self.ids.get_or_init(|| ids))
+        GRAPHS.all_ids()
     }
 }
 
 impl Source for GraphCases {
     fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        Ok(topics().iter().map(|topic| CaseGroup { name: topic.name.clone() }).collect())
+        Ok(GRAPHS.groups())
     }
 
     fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        Ok(Self::topic(name).map(|topic| CaseGroup { name: topic.name.clone() }))
+        Ok(GRAPHS.find_group(name))
     }
 
     fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        Ok(Self::topic_of(group)?.ids()?.to_vec())
+        GRAPHS.ids(group)
     }
 
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(graph_cases(Self::topic_of(group)?.file()?, wanted)?)
+        GRAPHS.load(group, Path::new(""), wanted)
     }
 
     fn common_prefix(&self) -> Option<&str> {
@@ -135,12 +90,11 @@ impl Source for GraphCases {
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        Ok(digest_of_texts(topics().iter().map(|topic| topic.text)))
+        Ok(GRAPHS.fingerprint())
     }
 
-    /// Returns a text for each topic, so that a new case in one leaves the measurements of the others valid.
     fn fingerprints(&self) -> Result<BTreeMap<String, String>, SuiteError> {
-        Ok(topics().iter().map(|topic| (topic.name.clone(), digest_of_texts([topic.text]))).collect())
+        Ok(GRAPHS.fingerprints())
     }
 }
 

@@ -7,10 +7,13 @@ use std::{fs, io};
 
 use onnx_conformance_subject::run_folder::RunFolder;
 
-use crate::case::{Case, digest_of_texts};
-use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
+use crate::case::Case;
+use crate::generate::Family;
 use crate::suite::hostile::remove_hostile_files;
+use crate::suite::topics::Topics;
 use crate::suite::{CaseGroup, Source, SuiteError};
+
+static FORMAT: Topics = Topics::new(Family::Format);
 
 /// The files below `testdata/ir/external`, by relative path.
 static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
@@ -69,47 +72,35 @@ impl IrCases {
         })?;
         Ok(written.insert(folder).path().to_owned())
     }
-
-    fn file(group: &CaseGroup) -> Result<IrFile, SuiteError> {
-        let found = embedded_ir().find(|(name, _)| *name == group.name);
-        let missing =
-            || SuiteError::File { path: (&group.name).into(), rule: "this file of cases does not exist".into() };
-        let (name, text) = found.ok_or_else(missing)?;
-        Ok(read_ir(&name, text)?)
-    }
 }
 
 impl Source for IrCases {
     fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
+        Ok(FORMAT.groups())
     }
 
     fn find_group(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
+        Ok(FORMAT.find_group(name))
     }
 
     fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let mut ids = ir_ids(&Self::file(group)?);
-        ids.sort_unstable();
-        Ok(ids)
+        FORMAT.ids(group)
     }
 
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(ir_cases(&Self::file(group)?, &self.folder()?, wanted)?)
+        FORMAT.load(group, &self.folder()?, wanted)
     }
 
     fn common_prefix(&self) -> Option<&str> {
-        Some("ir")
+        Some(Family::Format.prefix())
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        let texts: Vec<&str> = embedded_ir().map(|(_, text)| text).collect();
-        Ok(digest_of_texts(texts))
+        Ok(FORMAT.fingerprint())
     }
 
-    /// Returns a text for each topic, so that a new case in one leaves the measurements of the others valid.
     fn fingerprints(&self) -> Result<BTreeMap<String, String>, SuiteError> {
-        Ok(embedded_ir().map(|(name, text)| (name, digest_of_texts([text]))).collect())
+        Ok(FORMAT.fingerprints())
     }
 }
 

@@ -14,6 +14,7 @@ mod records;
 mod releases;
 mod source;
 mod sources;
+mod topics;
 mod upstream;
 mod vendored;
 mod version;

@@ -56,7 +56,7 @@ impl GraphCoverage {
             cases.entry((graph.topic, graph.pattern)).or_default().push(graph);
         }
         let mut patterns = Vec::new();
-        for file in GraphCases::files()? {
+        for file in GraphCases::topics()? {
             for pattern in file.patterns() {
                 let Some(graphs) = cases.get(&(file.name(), pattern.name.as_str())) else { continue };
                 let names =

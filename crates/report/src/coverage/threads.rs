@@ -41,7 +41,7 @@ impl Thread {
     /// Lists the threads of the patterns with a selected case, in order.
     pub fn all(filter: &Filter) -> Result<Vec<Thread>, ThreadsError> {
         let mut threads: BTreeMap<String, Thread> = BTreeMap::new();
-        for file in GraphCases::files()? {
+        for file in GraphCases::topics()? {
             for pattern in file.patterns() {
                 let prefix = format!("{}/{}/{}", GraphCases::GROUP, file.name(), pattern.name);
                 let cases = selected(filter, &prefix);

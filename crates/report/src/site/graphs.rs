@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use onnx_conformance_cases::case::{Case, Level};
-use onnx_conformance_cases::generate::{GraphFile, graph_cases};
-use onnx_conformance_cases::suite::{GraphCases, SuiteError};
+use onnx_conformance_cases::generate;
+use onnx_conformance_cases::suite::{CaseGroup, GraphCases, Source as _, SuiteError};
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::measure::{Measured, Severity};
@@ -114,7 +114,7 @@ struct GraphFinding {
 
 /// Collects every topic with the results of every column.
 pub(crate) fn topics(columns: &[Column], findings: &Findings) -> Result<Vec<Topic>, GraphsError> {
-    let files = GraphCases::files()?;
+    let files = GraphCases::topics()?;
     files.par_iter().map(|file| Topic::new(file, columns, findings)).collect()
 }
 
@@ -141,9 +141,10 @@ pub(crate) fn data(topics: &[Topic]) -> GraphsData {
 }
 
 impl Topic {
-    fn new(file: &GraphFile, columns: &[Column], findings: &Findings) -> Result<Topic, GraphsError> {
-        let cases = graph_cases(file, &|_| true).map_err(SuiteError::from)?;
+    fn new(file: &generate::Topic, columns: &[Column], findings: &Findings) -> Result<Topic, GraphsError> {
         let name = file.name().to_owned();
+        let group = CaseGroup { name: format!("{}/{name}", GraphCases::GROUP) };
+        let cases = GraphCases.load(&group, &|_| true)?;
         let mut patterns = Vec::new();
         for pattern in file.patterns() {
             let prefix = format!("{}/{name}/{}/", GraphCases::GROUP, pattern.name);
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn a_pattern_has_its_forms_and_the_states_of_every_column() {
         let columns = Column::committed().unwrap();
-        let files = GraphCases::files().unwrap();
+        let files = GraphCases::topics().unwrap();
         let file = files.iter().find(|file| file.name() == "transposes").unwrap();
         let topic = Topic::new(file, &columns, Findings::embedded().unwrap()).unwrap();
         let (pattern, states) =

@@ -6,14 +6,12 @@ mod draft;
 mod error;
 mod expected;
 mod fill;
-mod graphs;
-mod ir;
 mod large;
 mod model;
+mod topics;
 
 pub use cases::cases;
-pub use graphs::{
-    FormFile, GraphFile, PatternFile, Rewritten, embedded_graphs, graph_cases, graph_ids, read_graphs, rewrites,
-    rounded,
+pub use topics::{
+    Family, FormFile, PatternFile, Rewritten, Topic, TopicFile, embedded_topics, read_topic, rewrites, rounded,
+    topic_cases, topic_ids,
 };
-pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};

@@ -1,4 +1,4 @@
-//! Models of a single node.
+//! Models of cases.
 
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
@@ -11,6 +11,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
 use crate::generate::make::draft::NodeDraft;
+use crate::generate::plan::graph_text::import;
 use crate::generate::plan::version::PlannedCase;
 
 /// A value's name, type and, for a tensor, shape.
@@ -34,23 +35,45 @@ impl Declared {
         }
     }
 
+    /// Returns the declaration of a value whose type only a run shows. The built-in executor ignores it.
+    pub(crate) fn unknown(name: &str) -> Declared {
+        Declared { name: name.to_owned(), value_type: ValueType::Tensor(ElementType::Float), shape: None }
+    }
+
     /// Returns the outputs of a node, with the types that are known without a run.
     pub(crate) fn guess(planned: &PlannedCase<'_>, draft: &NodeDraft) -> Vec<Declared> {
         let declared = |(position, name): (usize, &String)| {
             let known = planned.case_at_version.spec.output_at(position).filter(|_| draft.nodes.is_empty());
             let known = known.and_then(|formal| planned.case_at_version.formal_type(formal, &planned.instance.types));
-            let value_type = known.unwrap_or(ValueType::Tensor(ElementType::Float));
-            Declared { name: name.clone(), value_type, shape: None }
+            let unknown = Declared::unknown(name);
+            Declared { value_type: known.unwrap_or_else(|| unknown.value_type.clone()), ..unknown }
         };
         draft.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
     }
 
-    fn info(&self) -> ValueInfoProto {
+    pub(crate) fn info(&self) -> ValueInfoProto {
         ValueInfoProto {
             name: Some(self.name.clone()),
             r#type: Some(encode::value_type(&self.value_type, self.shape.as_deref())),
             ..ValueInfoProto::default()
         }
+    }
+}
+
+/// Makes the model of a graph in the lowest IR version that allows its imports, which is at least `lowest_ir`.
+pub(crate) fn model_of_graph(graph: GraphProto, imports: Vec<OperatorSetIdProto>, lowest_ir: u32) -> ModelProto {
+    let releases = Specs::embedded().releases().ok();
+    let needed = |import: &OperatorSetIdProto| {
+        let opset = u32::try_from(import.version()).unwrap_or_default();
+        releases?.lowest_ir(import.domain(), opset)
+    };
+    let ir = imports.iter().filter_map(needed).fold(lowest_ir, u32::max);
+    ModelProto {
+        ir_version: Some(i64::from(ir)),
+        opset_import: imports,
+        producer_name: Some("onnx-conformance".to_owned()),
+        graph: Some(graph),
+        ..ModelProto::default()
     }
 }
 
@@ -73,29 +96,13 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, ou
         output: outputs.iter().map(Declared::info).collect(),
         ..GraphProto::default()
     };
-    let import = |domain: &str, opset: u32| OperatorSetIdProto {
-        domain: Some(domain.to_owned()),
-        version: Some(i64::from(opset)),
-    };
     let mut imports = vec![import(domain, opset)];
-    let lowest_ir = |domain: &str, opset: u32| {
-        Specs::embedded().releases().ok().and_then(|releases| releases.lowest_ir(domain, opset)).unwrap_or(3)
-    };
-    let mut ir = lowest_ir(domain, opset);
     // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in its newest opset.
     if !domain.is_empty()
         && (draft.attributes.iter().any(|attribute| attribute.g.is_some()) || !draft.nodes.is_empty())
         && let Ok(newest) = Specs::embedded().newest_released_opset("")
     {
         imports.push(import("", newest));
-        ir = ir.max(lowest_ir("", newest));
     }
-    let model = ModelProto {
-        ir_version: Some(i64::from(ir.max(3))),
-        opset_import: imports,
-        producer_name: Some("onnx-conformance".to_owned()),
-        graph: Some(graph),
-        ..ModelProto::default()
-    };
-    model.encode_to_vec().into()
+    model_of_graph(graph, imports, 3).encode_to_vec().into()
 }

@@ -1,10 +1,10 @@
 //! Errors of planning a case.
 
-use onnx_conformance_reference::model::text::TextError;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::generate::file::alternatives::AlternativeError;
 use crate::generate::file::expression::ExpressionError;
+use crate::generate::plan::graph_text::GraphTextError;
 use crate::generate::plan::settings::SettingError;
 use crate::generate::plan::types::CaseTypesError;
 use crate::generate::plan::value_plan::ValueError;
@@ -58,8 +58,8 @@ pub(crate) enum PlanError {
     #[error("the graph input '{0}' must be a single value")]
     SeveralValues(String),
     /// The text of the nodes is invalid.
-    #[error("nodes: {0}")]
-    Nodes(TextError),
+    #[error(transparent)]
+    Nodes(#[from] GraphTextError),
     /// A type cannot hold a literal value.
     #[error("its types cannot represent its values")]
     OutOfRange,

@@ -5,6 +5,7 @@ pub(crate) mod changes;
 pub(crate) mod concrete;
 pub(crate) mod error;
 pub(crate) mod fit;
+pub(crate) mod graph_text;
 pub(crate) mod node_plan;
 pub(crate) mod nodes;
 pub(crate) mod refusal_fit;

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::Attribute;
-use onnx_conformance_reference::model::text::parse_nodes;
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::AttributeType;
+use onnx_conformance_reference::types::ValueType;
 
 use crate::generate::file::op_file::Setting;
 use crate::generate::file::value_file::InputFile;
 use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::{CaseAtVersion, Parameter};
+use crate::generate::plan::graph_text::Parameters;
 use crate::generate::plan::nodes::graph_outputs;
 use crate::generate::plan::settings::{attribute, input_setting, with_types};
 use crate::generate::plan::types::Assignment;
@@ -123,15 +125,16 @@ impl NodePlan {
         choices: &mut impl Iterator<Item = usize>,
     ) -> Result<Option<NodePlan>, PlanError> {
         let mut plan = NodePlan::default();
+        let float = ValueType::Tensor(ElementType::Float);
         for (name, input) in &case_at_version.case.inputs.0 {
             let InputFile::One(file) = input else {
                 return Err(PlanError::SeveralValues(name.clone()));
             };
-            let Some(value) = builder.plan(file, None, choices)? else { return Ok(None) };
+            let Some(value) = builder.plan(file, Some(&float), choices)? else { return Ok(None) };
             plan.inputs.push(InputPlan { name: name.clone(), value, stream: format!("{name}.0") });
         }
-        let text = with_types(case_at_version.case.nodes.as_deref().unwrap_or_default(), builder.types);
-        plan.nodes = parse_nodes(&text).map_err(PlanError::Nodes)?;
+        let text = case_at_version.case.nodes.as_deref().unwrap_or_default();
+        plan.nodes = Parameters::of_types(builder.types).nodes("nodes", text)?;
         plan.output_names = graph_outputs(case_at_version.case).map(str::to_owned).collect();
         Ok(Some(plan))
     }

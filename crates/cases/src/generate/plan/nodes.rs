@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::model::text::{TextError, parse_nodes};
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
@@ -10,6 +9,7 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use crate::generate::file::op_file::CaseFile;
 use crate::generate::file::yaml_text::YamlText;
 use crate::generate::plan::error::FitError;
+use crate::generate::plan::graph_text::{GraphTextError, Parameters, parameters, place_in_file, read_names};
 
 /// A mistake in the nodes of a case, and the word of the text to point at.
 struct Mistake<'a> {
@@ -40,29 +40,22 @@ pub(crate) fn check(source: YamlText<'_>, op: &str, case: &CaseFile) -> Result<(
     let nodes_place = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
     let shown = nodes_place.map_or_else(
         || word.and_then(|word| find_below(text, case_place, word)).unwrap_or(case_place),
-        |place| in_file(text, case_place, place),
+        |place| place_in_file(source, case_place.0..usize::MAX, "nodes", place).unwrap_or(case_place),
     );
     Err(source.error(shown, message, Some(help)))
 }
 
-/// Parses the nodes, with `float[]` for each type that the case chooses.
-fn read_untyped(text: &str) -> Result<Vec<NodeProto>, TextError> {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        plain.push_str(&rest[..at]);
-        plain.push_str("float[]");
-        let name = rest[at + 1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        rest = name.strip_prefix(".item").unwrap_or(name);
-    }
-    plain.push_str(rest);
-    parse_nodes(&plain)
+/// Parses the nodes, with `float` for each type that the case chooses.
+fn read_untyped(text: &str) -> Result<Vec<NodeProto>, GraphTextError> {
+    let mut types = Parameters::default();
+    parameters(text).for_each(|(_, name)| types.insert(name, "float".to_owned()));
+    types.nodes("nodes", text)
 }
 
 fn mistake<'a>(
     op: &str,
     case: &'a CaseFile,
-    nodes: Option<&'a Result<Vec<NodeProto>, TextError>>,
+    nodes: Option<&'a Result<Vec<NodeProto>, GraphTextError>>,
 ) -> Option<Mistake<'a>> {
     let (nodes, under_test) = match (nodes, &case.under_test) {
         (None, None) => return None,
@@ -73,10 +66,10 @@ fn mistake<'a>(
             let help = format!("write `under_test: {op}`");
             return Some(Mistake::in_case("the operator under test is missing".to_owned(), &help));
         }
-        (Some(Err(TextError { line, column, rule })), _) => {
+        (Some(Err(error)), _) => {
             let help = "nodes are written as in `y = Add (a, b)` or `y = Concat <axis = 0> (a, b)`, one per line";
-            let place = Some((*line, *column));
-            return Some(Mistake { place, word: None, message: rule.clone(), help: help.to_owned() });
+            let place = error.place();
+            return Some(Mistake { place, word: None, message: error.to_string(), help: help.to_owned() });
         }
         (Some(Ok(nodes)), Some(under_test)) => (nodes, under_test.as_str()),
     };
@@ -107,6 +100,11 @@ fn mistake<'a>(
         return Some(Mistake::at(under_test, message, format!("the operators of the nodes are {}", known.join(", "))));
     }
     let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
+    let read = read_names(nodes);
+    if let Some(name) = case.inputs.keys().find(|name| !read.contains(*name)) {
+        let help = "remove the input, or read it in a node".to_owned();
+        return Some(Mistake::at(name, format!("no node reads '{name}'"), help));
+    }
     let wanted = || graph_outputs(case);
     if let Some(name) = wanted().find(|name| !made.contains(name)) {
         let made: Vec<&str> = made.into_iter().filter(|name| !name.is_empty()).collect();
@@ -144,20 +142,6 @@ fn find(text: &str, word: &str) -> Option<(usize, usize)> {
 fn find_below(text: &str, (line, _): (usize, usize), word: &str) -> Option<(usize, usize)> {
     let from = text.split_inclusive('\n').take(line).map(str::len).sum();
     find(text.get(from..)?, word).map(|(below, column)| (line + below, column))
-}
-
-/// Converts a place in the nodes of a case to a place in the file, from the place of the case's name.
-fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize, usize)) -> (usize, usize) {
-    let lines: Vec<&str> = text.lines().collect();
-    let key = lines.iter().enumerate().skip(named).find(|(_, content)| content.trim_start().starts_with("nodes:"));
-    let Some((at, content)) = key else { return (named, column) };
-    let written = content.split_once("nodes:").map_or("", |(_, rest)| rest.trim());
-    if written.starts_with(['|', '>']) {
-        let indent = lines.get(at + 1).map_or(0, |first| first.len() - first.trim_start().len());
-        (at + 1 + line, indent + of_line)
-    } else {
-        (at + 1, content.find(written).unwrap_or(0) + of_line + usize::from(written.starts_with(['"', '\''])))
-    }
 }
 
 /// Checks that a version has the operators of the nodes. Nodes that do not parse are an error of [`check`].

@@ -214,7 +214,7 @@ pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
 }
 
 /// Formats a type in ONNX's text syntax. Tensors have any rank; an element type alone would declare a scalar.
-fn type_text(value_type: &ValueType) -> String {
+pub(crate) fn type_text(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => format!("{element}[]"),
         ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),

@@ -27,8 +27,9 @@ pub(crate) enum TensorFileError {
 
 /// A `TensorProto` with any contents of its fields.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TensorFile {
+pub struct TensorFile {
     /// Empty if absent.
     #[serde(default)]
     pub(crate) name: String,
@@ -46,6 +47,7 @@ pub(crate) struct TensorFile {
 
 /// The fields that hold elements.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fields {
     /// `raw_data` in hexadecimal. Spaces are ignored.
@@ -66,8 +68,9 @@ pub(crate) struct Fields {
 
 /// A `SparseTensorProto`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SparseFile {
+pub struct SparseFile {
     pub(crate) dims: Vec<i64>,
     pub(crate) values: Option<TensorFile>,
     pub(crate) indices: Option<TensorFile>,
@@ -75,8 +78,9 @@ pub(crate) struct SparseFile {
 
 /// One tensor, in its typed field and in raw bytes.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EncodingFile {
+pub struct EncodingFile {
     pub(crate) r#type: String,
     /// A note that distinguishes tensors of one type.
     pub(crate) note: Option<String>,

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::model::text::{TextError, parse_function, parse_nodes};
-use onnx_conformance_reference::proto::{FunctionProto, NodeProto, OperatorSetIdProto};
+use onnx_conformance_reference::proto::{FunctionProto, ModelProto, ValueInfoProto};
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::Named;
+use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::draft::value_of;
-use crate::generate::make::graphs::draft::{GraphDraft, read_names};
-use crate::generate::make::graphs::file::FormFile;
-use crate::generate::make::graphs::model::FUNCTIONS;
+use crate::generate::make::model::Declared;
+use crate::generate::make::topics::draft::GraphDraft;
+use crate::generate::make::topics::file::FormFile;
+use crate::generate::make::topics::model::model_of;
+use crate::generate::make::topics::tensor::TensorFileError;
+use crate::generate::plan::graph_text::{GraphTextError, Parameters, parameters, read_names};
 use crate::generate::plan::types::Assignment;
 use crate::generate::plan::value_plan::ValueBuilder;
 
@@ -25,19 +28,22 @@ const OPSET: u32 = 17;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormError {
     /// Nodes or a function cannot be parsed.
-    #[error("line {}, column {} of {part}: {}", .error.line, .error.column, .error.rule)]
-    Text {
-        /// The key with the text.
-        part: &'static str,
-        /// The place and the rule.
-        error: TextError,
-    },
-    /// The good form has no nodes.
+    #[error(transparent)]
+    Text(#[from] GraphTextError),
+    /// The good form has neither nodes nor a model.
     #[error("`nodes` is missing")]
     NoNodes,
-    /// A text has a parameter without a value.
-    #[error("'${0}' has no value; give it under `set` or `types`")]
-    UnknownParameter(String),
+    /// A key does not go with a whole model.
+    #[error("`{0}` does not go with `model`; write it in the model, or write nodes instead of a model")]
+    WithModel(&'static str),
+    /// The model has no input or output of this name.
+    #[error("the graph has no '{0}'")]
+    UnknownValue(String),
+    /// A model's output has no value.
+    #[error(
+        "the output '{0}' needs a value under `outputs`: every output of a written model does, and of a case of the format"
+    )]
+    NoOutput(String),
     /// A parameter is in no text.
     #[error("'{0}' is given, but no text has '${0}'")]
     UnusedParameter(String),
@@ -61,6 +67,9 @@ pub(crate) enum FormError {
         /// The reason.
         reason: String,
     },
+    /// An initializer cannot be made.
+    #[error(transparent)]
+    Tensor(#[from] TensorFileError),
     /// No node has a requested output.
     #[error("no node has the output '{0}'")]
     UnknownOutput(String),
@@ -117,13 +126,85 @@ impl FormFile {
         types.iter().flat_map(|types| opsets.iter().map(|opset| row(types, *opset))).collect()
     }
 
-    /// Returns the graph of the form. Its fills use the random streams whose names begin with `seed`.
+    /// Returns the graph of the form. Its fills use the random streams whose names begin with `seed`. That of a written model has
+    /// only the inputs and outputs.
     pub(crate) fn draft(&self, row: &Row, seed: &str, is_near: bool) -> Result<GraphDraft, FormError> {
         self.check_parameters(is_near)?;
+        let draft = if self.model.is_some() { self.written(row, seed)? } else { self.parsed(row, seed, is_near)? };
+        match self.outputs.keys().find(|name| !draft.outputs.iter().any(|output| output == name)) {
+            Some(name) => Err(FormError::UnknownValue(name.to_owned())),
+            None => Ok(draft),
+        }
+    }
+
+    /// Returns the inputs and outputs of the written model.
+    fn written(&self, row: &Row, seed: &str) -> Result<GraphDraft, FormError> {
+        let others = [
+            ("nodes", self.nodes.is_some()),
+            ("functions", self.functions.is_some()),
+            ("weights", !self.weights.0.is_empty()),
+            ("opsets", self.opsets.is_some()),
+            ("request", self.request.is_some()),
+            ("rewritten", self.rewritten.is_some()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(FormError::WithModel(key));
+        }
         let texts = self.texts(row)?;
-        let nodes = texts.nodes("nodes", self.nodes.as_deref().ok_or(FormError::NoNodes)?)?;
-        let functions = self.functions.iter().flatten().map(|text| texts.function(text, row.opset));
-        let functions = functions.collect::<Result<Vec<_>, FormError>>()?;
+        let graph = texts.parameters.model(self.model.as_deref().unwrap_or_default())?.graph.unwrap_or_default();
+        let names = |values: &[ValueInfoProto]| values.iter().map(|info| info.name().to_owned()).collect::<Vec<_>>();
+        let (inputs, outputs) = (names(&graph.input), names(&graph.output));
+        if let Some(name) = self.inputs.keys().find(|name| !inputs.iter().any(|input| input == name)) {
+            return Err(FormError::UnknownValue(name.to_owned()));
+        }
+        let given = inputs.iter().filter_map(|name| Some((name, self.inputs.get(name)?)));
+        let inputs = given.map(|(name, file)| texts.value(name, file, seed)).collect::<Result<_, FormError>>()?;
+        Ok(GraphDraft { opset: row.opset, inputs, outputs, ..GraphDraft::default() })
+    }
+
+    /// Returns the model of the form: the written one, or that of its nodes with the values of a draft. Declares these outputs.
+    pub(crate) fn model(
+        &self,
+        row: &Row,
+        draft: &GraphDraft,
+        name: &str,
+        outputs: &[Declared],
+    ) -> Result<ModelProto, FormError> {
+        let parameters = self.texts(row)?.parameters;
+        let mut model = match &self.model {
+            Some(text) => parameters.model(text)?,
+            None => model_of(draft, name, outputs),
+        };
+        model.producer_name.get_or_insert_with(|| "onnx-conformance".to_owned());
+        let graph = model.graph.get_or_insert_default();
+        for tensor in &self.initializers {
+            graph.initializer.push(tensor.message()?);
+        }
+        for tensor in &self.sparse {
+            graph.sparse_initializer.push(tensor.message()?);
+        }
+        Ok(model)
+    }
+
+    /// Returns the draft with the nodes and functions of this form.
+    pub(crate) fn with_own_nodes(&self, row: &Row, draft: &GraphDraft) -> Result<GraphDraft, FormError> {
+        let Some(nodes) = &self.nodes else { return Ok(draft.clone()) };
+        let parameters = self.texts(row)?.parameters;
+        Ok(GraphDraft {
+            nodes: parameters.nodes("nodes", nodes)?,
+            functions: self.parsed_functions(&parameters, row)?,
+            ..draft.clone()
+        })
+    }
+
+    fn parsed_functions(&self, parameters: &Parameters, row: &Row) -> Result<Vec<FunctionProto>, GraphTextError> {
+        self.functions.iter().flatten().map(|text| parameters.function(text, row.opset)).collect()
+    }
+
+    fn parsed(&self, row: &Row, seed: &str, is_near: bool) -> Result<GraphDraft, FormError> {
+        let texts = self.texts(row)?;
+        let nodes = texts.parameters.nodes("nodes", self.nodes.as_deref().ok_or(FormError::NoNodes)?)?;
+        let functions = self.parsed_functions(&texts.parameters, row)?;
         let read = read_names(&nodes);
         let values = |files: &Ordered<ValueFile>| -> Result<Vec<Named>, FormError> {
             let is_read = |(name, _): &&(String, ValueFile)| read.contains(name);
@@ -139,7 +220,7 @@ impl FormFile {
         }
         let produced: Vec<String> = nodes.iter().flat_map(|node| &node.output).cloned().collect();
         let unread = || produced.iter().filter(|name| !name.is_empty() && !read.contains(*name)).cloned().collect();
-        let outputs: Vec<String> = self.outputs.clone().unwrap_or_else(unread);
+        let outputs: Vec<String> = self.request.clone().unwrap_or_else(unread);
         if let Some(name) = outputs.iter().find(|name| !produced.contains(name)) {
             return Err(FormError::UnknownOutput(name.clone()));
         }
@@ -149,7 +230,7 @@ impl FormFile {
     /// Returns the graph after the rewrite, with the values and outputs of another.
     pub(crate) fn rewritten_draft(&self, row: &Row, draft: &GraphDraft) -> Result<Option<GraphDraft>, FormError> {
         let Some(text) = &self.rewritten else { return Ok(None) };
-        let nodes = self.texts(row)?.nodes("rewritten", text)?;
+        let nodes = self.texts(row)?.parameters.nodes("rewritten", text)?;
         let read = read_names(&nodes);
         let kept = |values: &[Named]| values.iter().filter(|value| read.contains(&value.name)).cloned().collect();
         Ok(Some(GraphDraft { nodes, inputs: kept(&draft.inputs), weights: kept(&draft.weights), ..draft.clone() }))
@@ -158,12 +239,12 @@ impl FormFile {
     /// Returns the expected value of an output that the file gives.
     pub(crate) fn expected_value(&self, name: &str, row: &Row) -> Result<Option<Named>, FormError> {
         let texts = self.texts(row)?;
-        self.expected.get(name).map(|file| texts.value(name, file, "")).transpose()
+        self.outputs.get(name).map(|file| texts.value(name, file, "")).transpose()
     }
 
     /// Fails if a parameter of the form is in none of its texts. A near miss may have other texts than the good form.
     fn check_parameters(&self, is_near: bool) -> Result<(), FormError> {
-        let texts = [self.nodes.as_deref(), self.rewritten.as_deref()].into_iter().flatten();
+        let texts = [self.nodes.as_deref(), self.rewritten.as_deref(), self.model.as_deref()].into_iter().flatten();
         let texts: Vec<&str> = texts.chain(self.functions.iter().flatten().map(String::as_str)).collect();
         let has = |name: &str| texts.iter().any(|text| parameters(text).any(|(_, found)| found == name));
         match self.set.keys().find(|name| !is_near && !has(name)) {
@@ -173,60 +254,26 @@ impl FormFile {
     }
 
     fn texts(&self, row: &Row) -> Result<Texts, FormError> {
-        let mut texts = Texts::default();
+        let mut types = Assignment::default();
         for (name, element) in &row.types {
             let parsed: ElementType = element.parse().map_err(|_| FormError::Type(element.clone()))?;
-            texts.types.insert(name.clone(), ValueType::Tensor(parsed));
-            texts.parameters.insert(name.clone(), element.clone());
+            types.insert(name.clone(), ValueType::Tensor(parsed));
         }
+        let mut parameters = Parameters::of_types(&types);
         for (name, value) in &self.set.0 {
-            let text = text_of(value).ok_or_else(|| FormError::ParameterValue(name.clone()))?;
-            texts.parameters.insert(name.clone(), text);
+            parameters.insert(name, text_of(value).ok_or_else(|| FormError::ParameterValue(name.clone()))?);
         }
-        Ok(texts)
+        Ok(Texts { types, parameters })
     }
 }
 
-/// Values of the parameters in the texts of a form.
-#[derive(Default)]
+/// Types and texts of the parameters of a form.
 struct Texts {
     types: Assignment,
-    parameters: BTreeMap<String, String>,
+    parameters: Parameters,
 }
 
 impl Texts {
-    fn nodes(&self, part: &'static str, text: &str) -> Result<Vec<NodeProto>, FormError> {
-        parse_nodes(&self.resolve(text)?).map_err(|error| FormError::Text { part, error })
-    }
-
-    fn function(&self, text: &str, opset: u32) -> Result<FunctionProto, FormError> {
-        let parsed = parse_function(&self.resolve(text)?);
-        let mut function = parsed.map_err(|error| FormError::Text { part: "functions", error })?;
-        function.domain.get_or_insert_with(|| FUNCTIONS.to_owned());
-        if function.opset_import.is_empty() {
-            let import = |domain: &str, version: u32| OperatorSetIdProto {
-                domain: Some(domain.to_owned()),
-                version: Some(i64::from(version)),
-            };
-            function.opset_import = vec![import("", opset), import(FUNCTIONS, 1)];
-        }
-        Ok(function)
-    }
-
-    /// Replaces each `$NAME`.
-    fn resolve(&self, text: &str) -> Result<String, FormError> {
-        let mut resolved = String::new();
-        let mut from = 0;
-        for (at, name) in parameters(text) {
-            let value = self.parameters.get(name).ok_or_else(|| FormError::UnknownParameter(name.to_owned()))?;
-            resolved.push_str(text.get(from..at).unwrap_or_default());
-            resolved.push_str(value);
-            from = at + 1 + name.len();
-        }
-        resolved.push_str(text.get(from..).unwrap_or_default());
-        Ok(resolved)
-    }
-
     fn value(&self, name: &str, file: &ValueFile, seed: &str) -> Result<Named, FormError> {
         let error = |reason: &dyn fmt::Display| FormError::Value { name: name.to_owned(), reason: reason.to_string() };
         let builder = ValueBuilder { names: &BTreeMap::new(), types: &self.types };
@@ -238,24 +285,17 @@ impl Texts {
     }
 }
 
-/// Finds each `$NAME` of a text: the position of `$`, and the name.
-fn parameters(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices('$').map(|(at, _)| {
-        let rest = text.get(at + 1..).unwrap_or_default();
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-        (at, rest.get(..end).unwrap_or_default())
-    })
-}
-
 /// Writes a parameter's value in ONNX's text syntax.
-fn text_of(value: &serde_yaml::Value) -> Option<String> {
+fn text_of(value: &Literal) -> Option<String> {
     match value {
-        serde_yaml::Value::Number(number) => Some(number.to_string()),
-        serde_yaml::Value::String(text) => Some(text.clone()),
-        serde_yaml::Value::Sequence(items) => {
+        Literal::Integer(number) => Some(number.to_string()),
+        Literal::Large(number) => Some(number.to_string()),
+        Literal::Float(number) => Some(serde_yaml::Number::from(*number).to_string()),
+        Literal::Text(text) => Some(text.clone()),
+        Literal::List(items) => {
             let items: Option<Vec<String>> = items.iter().map(text_of).collect();
             Some(format!("[{}]", items?.join(", ")))
         }
-        _ => None,
+        Literal::Bool(_) => None,
     }
 }

@@ -1,13 +1,15 @@
 //! Rewrites: graphs after what optimizers do, right for the good form of a pattern and wrong for its near misses.
 
+use std::path::Path;
+
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, Named};
 use crate::compare::{Accuracy, compare};
-use crate::generate::make::graphs::draft::GraphDraft;
-use crate::generate::make::graphs::make::{GraphFile, Planned};
+use crate::generate::make::topics::draft::GraphDraft;
+use crate::generate::make::topics::topic::{Planned, Topic};
 use crate::generate::plan::catalog::GenerateError;
 
 /// Outputs of a rewritten graph, beside those that its case expects.
@@ -24,14 +26,14 @@ pub struct Rewritten {
 
 /// Applies the rewrite of each pattern to its good form and to its near misses, and compares the outputs with the
 /// expected ones. In a context, the outputs of the good form itself are compared.
-pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
+pub fn rewrites(file: &Topic) -> Result<Vec<Rewritten>, GenerateError> {
     let mut results = Vec::new();
     for planned in &file.plan()? {
         let draft = file.draft(planned)?;
         let Some(rewritten) = rewritten(file, planned, &draft)? else { continue };
         let difference = match rewritten.run() {
             Err(error) => Some(error),
-            Ok(values) => first_difference(&file.case(planned, &draft)?, &values),
+            Ok(values) => first_difference(&file.case(planned, &draft, Path::new(""))?, &values),
         };
         let must_agree = planned.context.map_or_else(|| planned.near.is_none(), |context| !context.changes_outputs());
         results.push(Rewritten { id: planned.id.clone(), must_agree, difference });
@@ -41,7 +43,7 @@ pub fn rewrites(file: &GraphFile) -> Result<Vec<Rewritten>, GenerateError> {
 
 /// Finds exact cases whose outputs are rounded: with the same inputs, the graph computes other numbers in double. Cases
 /// without a type parameter that is a narrower float are not checked.
-pub fn rounded(file: &GraphFile) -> Result<Vec<(String, String)>, GenerateError> {
+pub fn rounded(file: &Topic) -> Result<Vec<(String, String)>, GenerateError> {
     let mut found = Vec::new();
     for planned in file.plan()?.iter().filter(|planned| planned.context.is_none() && planned.form.accuracy.is_none()) {
         let Some(wide_row) = planned.row.widened() else { continue };
@@ -71,11 +73,11 @@ fn widened(named: &Named) -> Option<Named> {
 }
 
 /// Returns the graph to compare with a case. `None` if a form has no rewrite.
-fn rewritten(file: &GraphFile, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Option<GraphDraft>, GenerateError> {
+fn rewritten(file: &Topic, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Option<GraphDraft>, GenerateError> {
     if planned.context.is_some() {
         return file.draft(&Planned { context: None, ..planned.clone() }).map(Some);
     }
-    planned.form.rewritten_draft(&planned.row, draft).map_err(|error| file.error(planned, error))
+    planned.form.rewritten_draft(&planned.row, draft).map_err(|error| file.error(planned, &error))
 }
 
 /// Compares the outputs by position. Those that only one side has are not compared.

@@ -1,38 +1,53 @@
-//! Contents of a file under `specs/graphs`.
+//! Contents of a topic: a file under `specs/graphs` or `specs/ir`.
 
 use serde::Deserialize;
 
+use crate::case::Level;
 use crate::generate::file::accuracy::AccuracyFile;
+use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::value_file::ValueFile;
-use crate::generate::make::graphs::context::Context;
+use crate::generate::make::topics::context::Context;
+use crate::generate::make::topics::tensor::{EncodingFile, SparseFile, TensorFile};
 
-/// A file: patterns about one topic.
+/// A topic: patterns, each with the graphs that show it.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TopicFile {
+pub struct TopicFile {
     /// The topic in one sentence.
     pub summary: String,
     /// The patterns.
+    #[serde(default)]
     pub patterns: Vec<PatternFile>,
+    /// Tensors that are stored both in typed fields and in raw bytes, with the same elements. Only for `specs/ir`.
+    #[serde(default)]
+    pub encodings: Vec<EncodingFile>,
 }
 
-/// A graph that optimizers rewrite, with graphs that differ from it in one condition of the rewrite.
+/// A graph that shows a rewrite of optimizers or a rule of the format, with graphs that differ from it in one condition.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PatternFile {
     /// The name; unique in the file.
     pub name: String,
-    /// The rewrite in one sentence.
+    /// The rewrite, or the rule of the standard with its place, in one sentence.
     pub says: String,
+    /// Level of the cases: required, recommended or open.
+    #[serde(default)]
+    pub level: Level,
     /// Reports of wrong rewrites of this pattern: `microsoft/onnxruntime#32228`.
     #[serde(default)]
     pub threads: Vec<String>,
-    /// The graph that optimizers rewrite.
+    /// The graph that optimizers rewrite, or that shows the rule.
     pub good: FormFile,
     /// Graphs that differ in one condition, by name. Each has all that it does not give from the good form.
     #[serde(default)]
     pub near: Ordered<FormFile>,
+    /// Models that a runtime must refuse, by name: the good form with one violation.
+    #[serde(default)]
+    pub refused: Ordered<RefusedFile>,
     /// Contexts in which the good form is not tried, each with the reason.
     #[serde(default)]
     pub without: Ordered<String>,
@@ -40,6 +55,7 @@ pub struct PatternFile {
 
 /// A graph with its values.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FormFile {
     /// The condition that a near miss does not meet, in one sentence.
@@ -55,26 +71,84 @@ pub struct FormFile {
     /// The initializers of the graph.
     #[serde(default)]
     pub weights: Ordered<ValueFile>,
-    /// Texts that replace `$NAME` in nodes and functions.
+    /// Texts that replace `$NAME` in nodes and functions: numbers, texts, and lists of them.
     #[serde(default)]
-    pub set: Ordered<serde_yaml::Value>,
+    pub set: Ordered<Literal>,
     /// The nodes in ONNX's text syntax.
     pub nodes: Option<String>,
     /// Functions of the domain `local` in ONNX's text syntax, each from `<` on.
     pub functions: Option<Vec<String>>,
-    /// The outputs of the graph; by default those outputs of nodes that no node reads.
-    pub outputs: Option<Vec<String>>,
+    /// A whole model in ONNX's text syntax, instead of nodes and functions, for what they cannot say.
+    pub model: Option<String>,
+    /// Initializers as messages with any contents.
+    #[serde(default)]
+    pub initializers: Vec<TensorFile>,
+    /// Sparse initializers.
+    #[serde(default)]
+    pub sparse: Vec<SparseFile>,
+    /// The requested outputs; by default those outputs of nodes that no node reads.
+    pub request: Option<Vec<String>>,
+    /// Outputs derived by hand.
+    #[serde(default)]
+    pub outputs: Ordered<ValueFile>,
     /// The nodes after the rewrite. For the good form they compute the same, for a near miss something else.
     pub rewritten: Option<String>,
     /// The accuracy of all outputs; exact by default.
     pub accuracy: Option<AccuracyFile>,
-    /// Outputs derived by hand.
-    #[serde(default)]
-    pub expected: Ordered<ValueFile>,
     /// True if zeros must have the expected sign.
     pub zero_sign: Option<bool>,
     /// True if the case is about special values.
     pub edge: Option<bool>,
+}
+
+/// A model that must be refused: the good form with one violation.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RefusedFile {
+    /// The broken rule of the standard with its place, in one sentence.
+    pub why: String,
+    /// Level of the refusal: required, recommended or open.
+    #[serde(default)]
+    pub level: Level,
+    /// Replacements in the text of the good form. Each key must occur exactly once.
+    #[serde(default)]
+    pub replace: Ordered<String>,
+    /// The part to remove from the model.
+    pub without: Option<Part>,
+    /// Initializers that replace those of the good form.
+    pub initializers: Option<Vec<TensorFile>>,
+    /// Sparse initializers that replace those of the good form.
+    pub sparse: Option<Vec<SparseFile>>,
+}
+
+/// A part of a model that the text syntax always writes.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The main graph.
+    Graph,
+    /// The version of the format.
+    IrVersion,
+    /// All imports of operator sets.
+    Imports,
+    /// The operator of the first node.
+    Operator,
+    /// The name of the first attribute of the first node.
+    AttributeName,
+    /// The type of the first attribute of the first node.
+    AttributeType,
+    /// The value of the first attribute of the first node.
+    AttributeValue,
+    /// The type of the first input.
+    InputType,
+    /// The element type of the first input.
+    InputElement,
+    /// The name of the first input.
+    InputName,
+    /// The second half of the serialized message.
+    Tail,
 }
 
 impl PatternFile {
@@ -107,6 +181,7 @@ impl FormFile {
         set.replace(&self.set);
         let mut types = good.types.clone();
         types.replace(&self.types);
+        let is_empty = self.initializers.is_empty() && self.sparse.is_empty();
         // What the nodes of the near miss do not read is not part of it.
         FormFile {
             inputs: merged(&self.inputs, &good.inputs),
@@ -116,13 +191,16 @@ impl FormFile {
             opsets: self.opsets.or_else(|| good.opsets.clone()),
             nodes: self.nodes.or_else(|| good.nodes.clone()),
             functions: self.functions.or_else(|| good.functions.clone()),
-            outputs: self.outputs,
+            model: self.model.or_else(|| good.model.clone()),
+            initializers: if is_empty { good.initializers.clone() } else { self.initializers },
+            sparse: if is_empty { good.sparse.clone() } else { self.sparse },
+            request: self.request,
             rewritten: self.rewritten.or_else(|| good.rewritten.clone()),
             accuracy: self.accuracy.or_else(|| good.accuracy.clone()),
             zero_sign: self.zero_sign.or(good.zero_sign),
             edge: self.edge.or(good.edge),
             why: self.why,
-            expected: self.expected,
+            outputs: self.outputs,
         }
     }
 }

@@ -3,16 +3,15 @@
 //! Each is a near miss of every rewrite at once: an optimizer that looks only at the nodes rewrites too much.
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
-};
+use onnx_conformance_reference::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto, encode};
 use onnx_conformance_reference::spec::AttributeType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::make::graphs::draft::GraphDraft;
-use crate::generate::make::graphs::model::{FUNCTIONS, is_tensor};
+use crate::generate::make::topics::draft::GraphDraft;
+use crate::generate::make::topics::model::is_tensor;
+use crate::generate::plan::graph_text::{FUNCTIONS, import};
 
 /// A context in which a graph is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,10 +231,6 @@ fn in_branch(draft: &GraphDraft) -> Result<GraphDraft, String> {
 /// Makes the nodes the body of a function that the graph calls.
 fn in_function(draft: &GraphDraft) -> GraphDraft {
     let names: Vec<String> = draft.inputs.iter().chain(&draft.weights).map(|named| named.name.clone()).collect();
-    let import = |domain: &str, version: u32| OperatorSetIdProto {
-        domain: Some(domain.to_owned()),
-        version: Some(i64::from(version)),
-    };
     let function = FunctionProto {
         name: Some("Pattern".to_owned()),
         domain: Some(FUNCTIONS.to_owned()),

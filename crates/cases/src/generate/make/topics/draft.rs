@@ -1,8 +1,6 @@
 //! A graph with its values, before it becomes a model.
 
-use std::collections::BTreeSet;
-
-use onnx_conformance_reference::proto::{FunctionProto, GraphProto, NodeProto};
+use onnx_conformance_reference::proto::{FunctionProto, NodeProto};
 
 use crate::case::Named;
 
@@ -33,25 +31,4 @@ impl GraphDraft {
         let produced = self.nodes.iter().flat_map(|node| &node.output);
         produced.filter(|name| !name.is_empty() && !self.outputs.contains(name)).cloned().collect()
     }
-}
-
-/// Returns the names that nodes read, with those that their subgraphs read.
-pub(crate) fn read_names(nodes: &[NodeProto]) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for node in nodes {
-        names.extend(node.input.iter().filter(|name| !name.is_empty()).cloned());
-        for attribute in &node.attribute {
-            for graph in attribute.g.iter().chain(&attribute.graphs) {
-                names.extend(names_of_graph(graph));
-            }
-        }
-    }
-    names
-}
-
-/// Returns the names that a subgraph reads, its own outputs included.
-fn names_of_graph(graph: &GraphProto) -> BTreeSet<String> {
-    let mut names = read_names(&graph.node);
-    names.extend(graph.output.iter().map(|output| output.name().to_owned()));
-    names
 }
