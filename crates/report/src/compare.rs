@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use onnx_conformance_cases::case::{Level, Variant};
 use onnx_conformance_harness::escape;
+use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::{CaseResult, Outcome, Read};
 use onnx_conformance_subject::Declaration;
 
@@ -24,7 +25,7 @@ pub struct Comparison<'a> {
     /// Number of judged cases that pass in at least one of the runs, if they used two variants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_in_either: Option<usize>,
-    /// Number of cases with the same outcome in both.
+    /// Number of cases with the same outcome in both. An inexact mismatch is another outcome than other mismatches.
     pub same: usize,
     /// Cases that pass now and failed before.
     pub fixed: Vec<Change<'a>>,
@@ -51,9 +52,15 @@ pub struct Change<'a> {
     /// Outcome in the older run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Outcome>,
+    /// Largest distance of inexact outputs in the older run, in representable values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_ulps: Option<u64>,
     /// Outcome in the newer run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Outcome>,
+    /// Largest distance of inexact outputs in the newer run, in representable values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_ulps: Option<u64>,
     /// Message in the newer run.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub message: &'a str,
@@ -80,14 +87,14 @@ impl<'a> Comparison<'a> {
         comparison.passed_in_either = are_variants.then(|| passed_in_either(&old, &new));
         for (id, after) in &new {
             let Some(before) = old.get(id) else {
-                comparison.added.push(Change { id, old: None, new: Some(after.outcome), message: &after.message });
+                comparison.added.push(Change::new(id, None, Some(after)));
                 continue;
             };
-            if before.outcome == after.outcome {
+            if ends_alike(before, after) {
                 comparison.same += 1;
                 continue;
             }
-            let change = Change { id, old: Some(before.outcome), new: Some(after.outcome), message: &after.message };
+            let change = Change::new(id, Some(before), Some(after));
             let is_crash = |outcome| matches!(outcome, Outcome::Crash | Outcome::ProtocolError);
             let list = match (before.outcome, after.outcome) {
                 (Outcome::NotApplicable, _) | (_, Outcome::NotApplicable) if are_variants => {
@@ -103,7 +110,7 @@ impl<'a> Comparison<'a> {
             list.push(change);
         }
         let gone = old.iter().filter(|(id, _)| !new.contains_key(*id));
-        let removed = gone.map(|(id, before)| Change { id, old: Some(before.outcome), new: None, message: "" });
+        let removed = gone.map(|(id, before)| Change::new(id, Some(before), None));
         comparison.removed.extend(removed);
         comparison
     }
@@ -174,11 +181,30 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Change<'_> {
-    fn outcomes(&self) -> String {
-        let outcomes = [self.old, self.new].into_iter().flatten().map(Outcome::name).collect::<Vec<_>>();
-        outcomes.join(" -> ")
+impl<'a> Change<'a> {
+    fn new(id: &'a str, old: Option<&'a CaseResult>, new: Option<&'a CaseResult>) -> Change<'a> {
+        Change {
+            id,
+            old: old.map(|result| result.outcome),
+            old_ulps: old.and_then(CaseResult::mismatch_ulps),
+            new: new.map(|result| result.outcome),
+            new_ulps: new.and_then(CaseResult::mismatch_ulps),
+            message: new.map_or("", |result| &result.message),
+        }
     }
+
+    fn outcomes(&self) -> String {
+        let sides = [(self.old, self.old_ulps), (self.new, self.new_ulps)];
+        let outcomes =
+            sides.into_iter().filter_map(|(outcome, ulps)| Some(Measured::ended(outcome?, ulps).to_string()));
+        outcomes.collect::<Vec<_>>().join(" -> ")
+    }
+}
+
+/// Returns true if both results have one outcome, and both or neither of two mismatches are only inexact.
+fn ends_alike(old: &CaseResult, new: &CaseResult) -> bool {
+    let key = |result: &CaseResult| (result.outcome, result.mismatch_ulps().is_some());
+    key(old) == key(new)
 }
 
 /// Returns true if two lists are the same object. Cases that only one runtime accepts are counted, and listed only in JSON: the
@@ -232,6 +258,39 @@ mod tests {
         assert!(text.contains("a 1 (runtime) -> a 1 (constants): "), "{text}");
         assert!(text.ends_with("1 as before, 2 pass in one form or the other"), "{text}");
         assert_eq!(Comparison::new(&old, &old).passed_in_either, None);
+    }
+
+    #[test]
+    fn inexact_mismatches_have_their_distance() {
+        let inexact = |id: &str, ulps| CaseResult { ulps: Some(ulps), ..result(id, Outcome::Mismatch) };
+        let old = read("1", vec![inexact("fixed", 1), inexact("nearer", 9), inexact("worse", 3)]);
+        let new = read(
+            "2",
+            vec![
+                result("fixed", Outcome::Pass),
+                inexact("nearer", 2),
+                result("worse", Outcome::Mismatch),
+                inexact("x", 4),
+            ],
+        );
+        let comparison = Comparison::new(&old, &new);
+        assert_eq!(comparison.same, 1);
+        let text = comparison.text(30);
+        for line in [
+            "fixed: fixed (mismatch by 1 ULP -> pass)\n",
+            "changed: worse (mismatch by up to 3 ULP -> mismatch)\n",
+            "added: x (mismatch by up to 4 ULP)\n",
+        ] {
+            assert!(text.contains(line), "no {line:?} in\n{text}");
+        }
+        assert!(comparison.markdown(30).contains("| `fixed` | mismatch by 1 ULP -> pass |"));
+        let json = serde_json::to_value(&comparison).unwrap();
+        assert_eq!(
+            (&json["changed"][0]["old_ulps"], &json["added"][0]["new_ulps"]),
+            (&3.into(), &4.into()),
+            "{json:#}"
+        );
+        assert_eq!(json["changed"][0].get("new_ulps"), None);
     }
 
     #[test]

@@ -56,7 +56,43 @@ enum Ending {
     /// The runtime was not given the case, or the outcome proves nothing.
     NotTaken,
     /// A pass or a failure.
-    Judged(Outcome),
+    Judged(Judged),
+}
+
+/// Pass or failure of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Judged {
+    outcome: Outcome,
+    /// The largest distance of a mismatch whose outputs are only inexact, in representable values.
+    ulps: Option<u64>,
+}
+
+impl Judged {
+    /// Returns true if both have one outcome, and both or neither of two mismatches are only inexact.
+    fn is_like(self, other: Judged) -> bool {
+        self.key() == other.key()
+    }
+
+    fn key(self) -> (Outcome, bool) {
+        (self.outcome, self.ulps.is_some())
+    }
+}
+
+impl Ending {
+    fn new(measured: Measured, level: Level) -> Ending {
+        let ulps = if let Measured::Inexact(ulps) = measured { Some(ulps) } else { None };
+        match measured.outcome() {
+            None if measured == Measured::NotAccepted => Ending::NotTaken,
+            None => Ending::Unknown,
+            Some(outcome) if outcome.is_inconclusive() => Ending::NotTaken,
+            Some(outcome) if outcome.is_left_open(level) => Ending::Unknown,
+            Some(outcome) => Ending::Judged(Judged { outcome, ulps }),
+        }
+    }
+
+    fn judged(self) -> Option<Judged> {
+        if let Ending::Judged(judged) = self { Some(judged) } else { None }
+    }
 }
 
 impl<'a> Side<'a> {
@@ -86,25 +122,14 @@ impl<'a> Side<'a> {
     }
 
     fn ending(&self, version: &OperatorVersion, case: &RecordedCase) -> Ending {
-        match &self.source {
-            Source::Measurement(measurement) => match measurement.outcome(version, case) {
-                Measured::Unknown => Ending::Unknown,
-                Measured::NotAccepted => Ending::NotTaken,
-                Measured::Inexact(_) => ending(Outcome::Mismatch, case.facts.level),
-                Measured::Ended(outcome) => ending(outcome, case.facts.level),
+        let measured = match &self.source {
+            Source::Measurement(measurement) => measurement.outcome(version, case),
+            Source::Results(results) => match results.get(case.id.as_str()) {
+                Some(result) => Measured::ended(result.outcome, result.mismatch_ulps()),
+                None => Measured::Unknown,
             },
-            Source::Results(results) => {
-                results.get(case.id.as_str()).map_or(Ending::Unknown, |result| ending(result.outcome, case.facts.level))
-            }
-        }
-    }
-}
-
-fn ending(outcome: Outcome, level: Level) -> Ending {
-    match outcome {
-        outcome if outcome.is_inconclusive() => Ending::NotTaken,
-        outcome if outcome.is_left_open(level) => Ending::Unknown,
-        outcome => Ending::Judged(outcome),
+        };
+        Ending::new(measured, case.facts.level)
     }
 }
 
@@ -125,7 +150,7 @@ pub struct VersionChanges {
     pub broken: Changes,
     /// Cases that failed and pass now.
     pub fixed: Changes,
-    /// Cases that fail in another way.
+    /// Cases that fail in another way: with another outcome, or with a mismatch that was or is only inexact.
     pub otherwise: Changes,
     /// Cases that only the newer version takes.
     pub newly_taken: Changes,
@@ -152,9 +177,15 @@ pub struct ChangeGroup {
     /// Outcome on the older version; `None` if it does not take the cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Outcome>,
+    /// Largest distance of inexact outputs on the older version, in representable values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_ulps: Option<u64>,
     /// Outcome on the newer version; `None` if it does not take the cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Outcome>,
+    /// Largest distance of inexact outputs on the newer version, in representable values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_ulps: Option<u64>,
     /// True if some of the cases are required.
     pub is_required: bool,
     /// Number of cases.
@@ -201,6 +232,18 @@ impl Kind {
         }
     }
 
+    /// Returns the kind of a change from one ending to another; `None` if both are alike.
+    fn of_change(old: Option<Judged>, new: Option<Judged>) -> Option<Kind> {
+        match (old, new) {
+            (None, _) => Some(Kind::NewlyTaken),
+            (_, None) => Some(Kind::NoLongerTaken),
+            (Some(old), Some(new)) if old.is_like(new) => None,
+            (Some(old), _) if old.outcome == Outcome::Pass => Some(Kind::Broken),
+            (_, Some(new)) if new.outcome == Outcome::Pass => Some(Kind::Fixed),
+            _ => Some(Kind::Otherwise),
+        }
+    }
+
     /// Returns the side whose failure the change is about: the one that is left, or the one that is fixed.
     fn of_failure<T>(self, old: T, new: T) -> T {
         match self {
@@ -210,8 +253,8 @@ impl Kind {
     }
 }
 
-/// Groups by operator and outcomes.
-type Collected = BTreeMap<(String, Option<Outcome>, Option<Outcome>), ChangeGroup>;
+/// Groups by operator and outcomes. An inexact mismatch is in another group than other mismatches.
+type Collected = BTreeMap<(String, [Option<(Outcome, bool)>; 2]), ChangeGroup>;
 
 impl VersionChanges {
     /// Compares two versions. Failures get the ids of these findings.
@@ -220,32 +263,22 @@ impl VersionChanges {
         let mut kinds: BTreeMap<Kind, Collected> = BTreeMap::new();
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
-                let endings = (old.ending(&version, case), new.ending(&version, case));
-                let (kind, before, after) = match endings {
-                    (Ending::Unknown | Ending::NotTaken, Ending::Unknown | Ending::NotTaken) => continue,
-                    (Ending::Unknown, Ending::Judged(_)) | (Ending::Judged(_), Ending::Unknown) => {
-                        not_compared += 1;
-                        continue;
-                    }
-                    (Ending::NotTaken, Ending::Judged(after)) => (Kind::NewlyTaken, None, Some(after)),
-                    (Ending::Judged(before), Ending::NotTaken) => (Kind::NoLongerTaken, Some(before), None),
-                    (Ending::Judged(before), Ending::Judged(after)) if before == after => {
-                        both += 1;
-                        same += 1;
-                        continue;
-                    }
-                    (Ending::Judged(before), Ending::Judged(after)) => {
-                        let kind = match (before, after) {
-                            (Outcome::Pass, _) => Kind::Broken,
-                            (_, Outcome::Pass) => Kind::Fixed,
-                            _ => Kind::Otherwise,
-                        };
-                        (kind, Some(before), Some(after))
-                    }
+                let endings = [old.ending(&version, case), new.ending(&version, case)];
+                let [before, after] = endings.map(Ending::judged);
+                if before.is_none() && after.is_none() {
+                    continue;
+                }
+                if endings.contains(&Ending::Unknown) {
+                    not_compared += 1;
+                    continue;
+                }
+                both += usize::from(before.is_some() && after.is_some());
+                let Some(kind) = Kind::of_change(before, after) else {
+                    same += 1;
+                    continue;
                 };
-                both += usize::from(!matches!(kind, Kind::NewlyTaken | Kind::NoLongerTaken));
                 let (failure, side) = kind.of_failure((before, old), (after, new));
-                let finding = failure.and_then(|it| findings.for_outcome(&side.about.runtime, &case.id, it));
+                let finding = failure.and_then(|it| findings.for_outcome(&side.about.runtime, &case.id, it.outcome));
                 let groups = kinds.entry(kind).or_default();
                 add(groups, &version, case, (before, after), finding.map(|finding| finding.id.clone()));
             }
@@ -288,21 +321,26 @@ fn add(
     groups: &mut Collected,
     version: &OperatorVersion,
     case: &RecordedCase,
-    (old, new): (Option<Outcome>, Option<Outcome>),
+    (old, new): (Option<Judged>, Option<Judged>),
     finding: Option<String>,
 ) {
     let operator = format!("{}/{}", version.domain, version.name);
-    let group = groups.entry((operator.clone(), old, new)).or_insert_with(|| ChangeGroup {
+    let key = (operator.clone(), [old, new].map(|judged| judged.map(Judged::key)));
+    let group = groups.entry(key).or_insert_with(|| ChangeGroup {
         operator,
         versions: BTreeSet::new(),
-        old,
-        new,
+        old: old.map(|old| old.outcome),
+        old_ulps: None,
+        new: new.map(|new| new.outcome),
+        new_ulps: None,
         is_required: false,
         cases: 0,
         behaviours: Vec::new(),
     });
     group.versions.insert(version.since);
     group.cases += 1;
+    group.old_ulps = group.old_ulps.max(old.and_then(|old| old.ulps));
+    group.new_ulps = group.new_ulps.max(new.and_then(|new| new.ulps));
     group.is_required |= case.facts.level == Level::Required;
     let name = name_of(case, version);
     let name = Specs::embedded().get(version).map_or(name, |spec| CaseName::parse(name, spec).behaviour);
@@ -428,6 +466,24 @@ mod tests {
                 && compare(&new, &new).both == compare(&new, &new).same
                 && !compare(&new, &new).is_worse()
         );
+    }
+
+    #[test]
+    fn inexact_mismatches_have_their_distance_and_are_apart_from_others() {
+        let entry = |name: &str, rest: &str| format!("  - {{cases: 'ai.onnx/Abs-13/{name}', outcome: {rest}}}\n");
+        let (near, far) = ("known_values/T=float", "known_values/T=double");
+        let old = measurement("1", 26, &(entry(near, "mismatch, ulp: 2") + &entry(far, "mismatch, ulp: 1")));
+        let new = measurement("2", 26, &(entry(near, "mismatch, ulp: 5") + &entry(far, "mismatch")));
+        let changes = compare(&old, &new);
+        let [worse] = &changes.otherwise.groups[..] else { panic!("{changes:?}") };
+        assert_eq!((worse.old, worse.old_ulps), (Some(Outcome::Mismatch), Some(1)));
+        assert_eq!((worse.new, worse.new_ulps, worse.cases), (Some(Outcome::Mismatch), None, 1));
+        let text = changes.text(30);
+        assert!(text.contains("Abs-13  mismatch by 1 ULP -> mismatch  known_values (1)"), "{text}");
+        let fixed = compare(&old, &measurement("2", 26, "  []\n")).text(30);
+        assert!(fixed.contains("Abs-13  mismatch by up to 2 ULP -> pass  known_values (2)"), "{fixed}");
+        let json = serde_json::to_value(compare(&measurement("0", 26, "  []\n"), &old)).unwrap();
+        assert_eq!(json["broken"]["groups"][0]["new_ulps"], 2, "{json:#}");
     }
 
     #[test]

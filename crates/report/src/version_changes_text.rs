@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use onnx_conformance_harness::escape;
-use onnx_conformance_harness::run::Outcome;
+use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 use onnx_conformance_subject::Opsets;
 
@@ -151,10 +151,11 @@ fn rest(changes: &Changes, most: usize) -> Option<String> {
     Some(format!("{} more lines with {}", rest.len(), plural(cases, "case")))
 }
 
-/// Formats the change of outcome: `pass -> error`, or the only outcome.
+/// Formats the change of outcome: `pass -> error`, `mismatch by 1 ULP -> mismatch`, or the only outcome.
 fn outcomes_of(group: &ChangeGroup) -> String {
-    let outcomes = [group.old, group.new].into_iter().flatten().map(Outcome::name).collect::<Vec<_>>();
-    outcomes.join(" -> ")
+    let sides = [(group.old, group.old_ulps), (group.new, group.new_ulps)];
+    let outcomes = sides.into_iter().filter_map(|(outcome, ulps)| Some(Measured::ended(outcome?, ulps).to_string()));
+    outcomes.collect::<Vec<_>>().join(" -> ")
 }
 
 /// Formats the behaviours with their numbers of cases, the versions if they are not all of the group's, and the findings.
