@@ -20,7 +20,7 @@ use onnx_conformance_report::models::{Proof, broken_rule, model_name};
 
 use crate::cli::conversion_report::{ConversionReport, Ended};
 use crate::cli::external_data::{self, DataFiles, External};
-use crate::cli::half::{HalfConversion, HalfOptions, convert_to_half};
+use crate::cli::half::{HalfConversion, HalfOptions, convert_to_half, without_calls};
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::model_edits::EditOptions;
 use crate::cli::options::{self, Form};
@@ -109,7 +109,9 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         (original, plan)
     };
     let Some(Planned { conversion, converted, reason, data }) = plan else { return Ok(exit::REGRESSION) };
-    let is_half_alone = arguments.half.element().is_some() && edited.is_none() && conversion.edits.is_empty();
+    let is_half = arguments.half.element().is_some();
+    let is_half_alone = is_half && edited.is_none() && conversion.edits.is_empty();
+    let (has_calls, mut inlined) = (is_half && !model.functions.is_empty(), Vec::new());
     let was_broken = broken_rule(&file, &allowance.limits());
     let verification = Verification {
         model: &arguments.model,
@@ -117,15 +119,16 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         inputs: arguments.inputs.as_deref(),
         allowance,
     };
-    let convert = |file: Bytes| -> anyhow::Result<Bytes> {
+    let mut convert = |file: Bytes| -> anyhow::Result<Bytes> {
         let bytes = match &edited {
             Some(edited) => converted.bytes(&edited.bytes(&file)),
             None => converted.bytes(&file),
         };
         drop(file);
-        with_external_data(arguments, bytes.into(), allowance)
+        let converted = with_external_data(arguments, bytes.into(), allowance)?;
+        if has_calls { without_calls(converted, allowance, &mut inlined) } else { Ok(converted) }
     };
-    let (proof, converted) = if is_half_alone {
+    let (proof, converted) = if is_half_alone && !has_calls {
         (None, convert(file)?)
     } else {
         let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
@@ -142,17 +145,14 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         has_edits: !is_half_alone,
         edits: edited.as_ref().map_or(&[], |edited| &edited.edits),
         conversion: &conversion,
-        remarks: reason.into_iter().collect(),
+        remarks: reason.into_iter().chain(inlined).collect(),
         proofs: if is_broken.is_none() { proofs } else { Vec::new() },
         half,
     };
     if !outcome.report(was_broken.as_ref(), report)? {
         return Ok(exit::REGRESSION);
     }
-    if let Some(output) = &arguments.output {
-        write_model(output, &converted, &data)?;
-        report.wrote(output)?;
-    }
+    write_model(arguments, &converted, &data, report)?;
     Ok(exit::SUCCESS)
 }
 
@@ -201,12 +201,18 @@ impl Outcome<'_> {
     }
 }
 
-/// Writes a model and its data files, or nothing.
-fn write_model(output: &Path, converted: &[u8], data: &DataFiles) -> anyhow::Result<()> {
+/// Writes a model and its data files, or nothing, if an output is requested.
+fn write_model(
+    arguments: &Arguments,
+    converted: &[u8],
+    data: &DataFiles,
+    report: &mut ConversionReport,
+) -> anyhow::Result<()> {
+    let Some(output) = &arguments.output else { return Ok(()) };
     let created = data.create()?;
     write_whole(output, converted).with_context(|| output.display().to_string())?;
     created.retain();
-    Ok(())
+    report.wrote(output)
 }
 
 /// Moves external data into a model if that is requested.

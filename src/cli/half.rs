@@ -4,12 +4,13 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_check::convert::half::{HalfModel, HalfRequest, keepable_names};
+use onnx_conformance_check::convert::inline_functions;
 use onnx_conformance_check::rules::RuleId;
 use onnx_conformance_check::scan::scan;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_report::models::{
-    HalfAnswer, HalfPrecisionError, HalfQuestion, NodeError, Proof, half_precision, model_name,
+    HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, NodeError, Proof, half_precision, model_name,
 };
 use serde::Serialize;
 
@@ -97,7 +98,10 @@ pub(crate) struct HalfReport {
     weights: Weights,
     /// Nodes with float values that stay in float.
     float: Vec<Float>,
-    /// Errors of the values of the main graph, the largest first. Empty if the models were not compared.
+    /// Values with which the converted model was compared. Missing if it was not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<ReferenceReport>,
+    /// Errors of values, the largest first. Empty if the models were not compared.
     errors: Vec<ValueError>,
     #[serde(skip)]
     reasons: Vec<String>,
@@ -119,6 +123,31 @@ struct Float {
     reason: String,
 }
 
+/// Values with which a converted model was compared.
+#[derive(Debug, Serialize)]
+struct ReferenceReport {
+    /// The type in which the original model ran.
+    element: &'static str,
+    /// The reason why it did not run in double.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl ReferenceReport {
+    fn new(reference: HalfReference) -> ReferenceReport {
+        match reference {
+            HalfReference::Double => ReferenceReport { element: "double", reason: None },
+            HalfReference::Float(reason) => ReferenceReport { element: "float", reason: Some(reason) },
+        }
+    }
+
+    /// Returns the reason why the original model did not run in double.
+    fn text(&self) -> Option<String> {
+        let reason = self.reason.as_ref()?;
+        Some(format!("compared with the original model in {}, not in double: {reason}", self.element))
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct ValueError {
     node: String,
@@ -129,7 +158,13 @@ struct ValueError {
 }
 
 impl HalfReport {
-    fn new(element: ElementType, half: &HalfModel, errors: Vec<NodeError>, shown_errors: usize) -> HalfReport {
+    fn new(
+        element: ElementType,
+        half: &HalfModel,
+        reference: Option<HalfReference>,
+        errors: Vec<NodeError>,
+        shown_errors: usize,
+    ) -> HalfReport {
         let sum =
             |of: fn(&onnx_conformance_check::convert::half::RoundedWeight) -> usize| half.weights.iter().map(of).sum();
         let float =
@@ -151,6 +186,7 @@ impl HalfReport {
                 underflows: sum(|weight| weight.underflows),
             },
             float: float.collect(),
+            reference: reference.map(ReferenceReport::new),
             errors: errors.into_iter().map(error).collect(),
             reasons: half.reasons(),
             shown_errors,
@@ -181,6 +217,7 @@ impl HalfReport {
             casts => lines.push(format!("{casts} Casts added")),
         }
         lines.extend(self.reasons.iter().cloned());
+        lines.extend(self.reference.iter().filter_map(ReferenceReport::text));
         lines
     }
 
@@ -233,7 +270,7 @@ pub(crate) fn convert_to_half(
             None => Ok((String::new(), Vec::new())),
         },
     };
-    let HalfAnswer { half, proof, nodes } = half_precision(&question).map_err(|error| match error {
+    let HalfAnswer { half, proof, reference, nodes } = half_precision(&question).map_err(|error| match error {
         HalfPrecisionError::Limit(over) => not_verified(verification, &over.0),
         HalfPrecisionError::Half(_) if allowance.deadline().is_over() => {
             allowance.limit_error(&format!("{name} was not converted"))
@@ -247,11 +284,23 @@ pub(crate) fn convert_to_half(
     }
     let shown = options.errors.unwrap_or(SHOWN_ERRORS);
     Ok(HalfConversion {
-        report: HalfReport::new(element, &half, nodes, shown),
+        report: HalfReport::new(element, &half, reference, nodes, shown),
         file: half.model.encode_to_vec().into(),
         proof: why.map_or(proof, |why| Proof::not_verified(&why)),
         remarks: unknown_fields(file, *allowance),
     })
+}
+
+/// Replaces the calls of functions, whose nodes are then converted like others.
+pub(crate) fn without_calls(file: Bytes, allowance: Allowance, remarks: &mut Vec<String>) -> anyhow::Result<Bytes> {
+    let inlined = inline_functions(&decode::model(file.clone())?, &allowance.deadline());
+    match inlined.calls {
+        0 => {}
+        1 => remarks.push("1 call of a function is replaced by the function's nodes".to_owned()),
+        calls => remarks.push(format!("{calls} calls of functions are replaced by the functions' nodes")),
+    }
+    remarks.extend(inlined.kept.into_iter().map(|why| format!("a call stays in float: the function {why}")));
+    Ok(if inlined.calls == 0 { file } else { inlined.model.encode_to_vec().into() })
 }
 
 /// Returns a remark about fields that ONNX does not define, which are lost.

@@ -57,7 +57,9 @@ fn the_json_has_every_error() {
     assert_eq!(kept, ["named by --keep", "named by --keep"]);
     assert_eq!(both["edits"][0]["text"], "opset 13 of ai.onnx becomes 18");
     let verification = both["verification"]["text"].as_str().unwrap();
-    assert!(verification.starts_with("verified: bit-identical outputs on 3 of 3 inputs; verified: outputs change by"));
+    assert!(verification.starts_with(
+        "verified: bit-identical outputs on 3 of 3 inputs; verified: outputs differ from those in double by"
+    ));
 }
 
 #[test]
@@ -84,4 +86,37 @@ fn mistakes_are_named_and_nothing_is_written() {
         .expect(64, "weights such as 'w' are in other files; move them into the model with --external inline");
     assert!(!out.exists());
     call(&["--float16", "--external", "inline"]).expect(0, "1 weight rounded; 0 of 2 elements become zero");
+}
+
+#[test]
+fn functions_are_replaced_by_their_nodes_and_subgraphs_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let text_of = |opset: i64| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 13, "l" : 1]> g (float[2] x, bool c) => (float[2] y) {{
+                [call] t = l.double (x)
+                y = If (c) <
+                    then_branch = one () => (float[2] a) {{ a = Exp (t) }},
+                    else_branch = two () => (float[2] b) {{ b = Softmax <axis = 0> (t) }}
+                >
+            }}
+            <domain: "l", opset_import: ["" : {opset}]> double (v) => (w) {{ s = Softmax <axis = 0> (v) w = Add (s, v) }}"#
+        )
+    };
+    let model = written(folder.path(), &text_of(13));
+    let json = call(&["convert", text(&model), "--float16", "--format", "json"]).expect(0, "\"status\"").out;
+    let answer: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(answer["remarks"], serde_json::json!(["1 call of a function is replaced by the function's nodes"]));
+    assert_eq!((&answer["half"]["nodes"], &answer["half"]["reference"]["element"]), (&5.into(), &"double".into()));
+    let values: Vec<&Value> = answer["half"]["errors"].as_array().unwrap().iter().map(|it| &it["value"]).collect();
+    assert!(values.contains(&&"call_s".into()), "{values:?}");
+    // The condition of If is generated.
+    assert!(values.contains(&&"a".into()) || values.contains(&&"b".into()), "{values:?}");
+    let verification = answer["verification"]["text"].as_str().unwrap();
+    assert!(verification.starts_with("verified: bit-identical outputs on 3 of 3 inputs; verified: "), "{verification}");
+    fs::write(&model, parse_model(&text_of(12)).unwrap().encode_to_vec()).unwrap();
+    let reason = "a call stays in float: the function l.double has Add of opset 12, the model of opset 13\n";
+    let called = call(&["convert", text(&model), "--float16"]).expect(0, reason);
+    assert!(called.out.contains("stays float: functions of the model are not converted"), "{}", called.out);
+    assert!(called.out.contains("compared with the original model in float, not in double: "), "{}", called.out);
 }

@@ -17,7 +17,7 @@ pub(super) fn closeness(expected: &Value, share: impl FnOnce(f64) -> f64) -> Acc
 }
 
 /// Returns the largest magnitude of a float tensor, except for those of masks: infinity, and what is near the end of the type's range.
-pub(super) fn largest(tensor: &Tensor) -> f64 {
+fn largest(tensor: &Tensor) -> f64 {
     let end = tensor.element_type().max_finite().map_or(f64::MAX, |max| max / 2.0);
     let sizes = tensor.stream(Tensor::floats).map(f64::abs).filter(|size| *size < end);
     sizes.fold(0.0, f64::max)

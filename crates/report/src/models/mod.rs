@@ -20,7 +20,7 @@ mod trace;
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
 pub use generated_inputs::{InputFault, InputGenerationError, InputPlan};
-pub use half_precision::{HalfAnswer, HalfPrecisionError, HalfQuestion, NodeError, half_precision};
+pub use half_precision::{HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, NodeError, half_precision};
 pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, LoadModel, OverLimit, Proof, RunFailure, RunLoaded, TrialInputs, Trials, broken_rule, generated_trial,

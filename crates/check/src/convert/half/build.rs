@@ -8,7 +8,7 @@ use onnx_conformance_reference::proto::{
     GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, encode,
 };
 
-use super::half_model::{FloatNode, HalfModel, HalfNode, RoundedWeight};
+use super::half_model::{FloatNode, HalfModel, HalfNode, InnerNode, RoundedWeight};
 use super::plan::{Plan, Read};
 use super::weights::{Rounded, Weight, constant};
 use crate::convert::attributes::{int, set};
@@ -60,6 +60,8 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             external: Vec::new(),
             nodes: Vec::new(),
             values: BTreeMap::new(),
+            inner_nodes: Vec::new(),
+            inner_values: BTreeMap::new(),
         };
         let mut builder = Builder { plan, uses, names: HashMap::new(), built };
         builder.name_values();
@@ -76,7 +78,8 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             reason: reason.clone(),
         };
         self.built.float_nodes = self.plan.float.iter().map(place).collect();
-        self.built.values = self.values();
+        self.built.values = self.values(BodyId::MAIN);
+        self.built.inner_values = self.inner_values();
         self.built
     }
 
@@ -261,8 +264,13 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         if let Some(attribute) = self.plan.nodes.get(&id).and_then(|types| types.attribute.clone()) {
             set(&mut node, attribute);
         }
-        if id.body == BodyId::MAIN && self.plan.nodes.contains_key(&id) {
-            self.built.nodes.push(self.half_node(id, nodes.len()));
+        if self.plan.nodes.contains_key(&id) {
+            if id.body == BodyId::MAIN {
+                self.built.nodes.push(self.half_node(id, nodes.len()));
+            } else {
+                let (place, outputs) = (self.place(id), before.output.clone());
+                self.built.inner_nodes.push(InnerNode { id, place, outputs });
+            }
         }
         nodes.push(node);
         outputs.into_iter().flatten().for_each(|value| self.cast(value, nodes));
@@ -339,10 +347,22 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         Some(info)
     }
 
-    /// Returns the original name and the type of each value of the main graph.
-    fn values(&self) -> BTreeMap<String, (String, ElementType)> {
+    /// Returns the original name and the type of each value of the subgraphs whose name is defined once.
+    fn inner_values(&self) -> BTreeMap<String, (String, ElementType)> {
+        let bodies = &self.plan.inferred.bodies;
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in bodies.ids().flat_map(|body| bodies.body(body).names.keys()) {
+            *counts.entry(*name).or_default() += 1;
+        }
+        let inner = self.plan.bodies().filter(|body| *body != BodyId::MAIN);
+        let values = inner.flat_map(|body| self.values(body));
+        values.filter(|(_, (original, _))| counts.get(original.as_str()) == Some(&1)).collect()
+    }
+
+    /// Returns the original name and the type of each value of a graph.
+    fn values(&self, body: BodyId) -> BTreeMap<String, (String, ElementType)> {
         let mut values = BTreeMap::new();
-        for (name, value) in &self.plan.inferred.bodies.body(BodyId::MAIN).names {
+        for (name, value) in &self.plan.inferred.bodies.body(body).names {
             if self.plan.original(*value).is_none() || self.plan.root(*value) != *value {
                 continue;
             }

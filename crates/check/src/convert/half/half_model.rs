@@ -6,6 +6,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::ModelProto;
 
 use super::reason::FloatReason;
+use crate::infer::NodeId;
 
 /// Model in half precision.
 #[derive(Clone, Debug)]
@@ -26,6 +27,10 @@ pub struct HalfModel {
     pub nodes: Vec<HalfNode>,
     /// Name in the original model of each value of the main graph, and its type, if it differs or the type is float or half.
     pub values: BTreeMap<String, (String, ElementType)>,
+    /// The nodes of subgraphs that compute in half precision.
+    pub inner_nodes: Vec<InnerNode>,
+    /// The values of subgraphs, like `values`, without those whose name is defined more than once in the original model.
+    pub inner_values: BTreeMap<String, (String, ElementType)>,
 }
 
 impl HalfModel {
@@ -61,6 +66,17 @@ pub struct HalfNode {
     pub place: String,
     /// Positions of the nodes that produce its inputs in half precision, in the original graph.
     pub producers: Vec<usize>,
+}
+
+/// Node of a subgraph in half precision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerNode {
+    /// The node in the original model.
+    pub id: NodeId,
+    /// The node for display.
+    pub place: String,
+    /// Its outputs in the original model.
+    pub outputs: Vec<String>,
 }
 
 /// Weight that was rounded to half precision.

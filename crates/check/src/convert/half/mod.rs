@@ -17,7 +17,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
-pub use half_model::{FloatNode, HalfError, HalfModel, HalfNode, RoundedWeight};
+pub use half_model::{FloatNode, HalfError, HalfModel, HalfNode, InnerNode, RoundedWeight};
 pub use reason::FloatReason;
 pub use request::{HalfRequest, keepable_names};
 pub use to_half::to_half;

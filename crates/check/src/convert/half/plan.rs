@@ -276,7 +276,7 @@ impl<'a, 'm> Plan<'a, 'm> {
             if names_of(node).iter().any(|name| request.keep.contains(name)) {
                 return Err(FloatReason::Named);
             }
-            if let Some(text) = request.measured.get(&id.index).filter(|_| id.body == BodyId::MAIN) {
+            if let Some(text) = request.measured.get(&id) {
                 return Err(FloatReason::Measured(text.clone()));
             }
             let parent = self.inferred.bodies.body(id.body).parent;

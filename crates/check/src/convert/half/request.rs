@@ -6,17 +6,17 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, canonical_domain};
 
-use crate::infer::Bodies;
+use crate::infer::{Bodies, NodeId};
 
 /// Requested conversion to half precision.
 #[derive(Clone, Debug)]
 pub struct HalfRequest {
-    /// The type: `Float16` or `Bfloat16`.
+    /// The type: `Float16` or `Bfloat16`, or `Double` for a model that loses nothing.
     pub element: ElementType,
     /// Operators (`Softmax`, `com.x/Op`) and names of nodes that stay in float.
     pub keep: BTreeSet<String>,
-    /// Nodes of the main graph that stay in float, by position, each with the observation of a run.
-    pub measured: BTreeMap<usize, String>,
+    /// Nodes that stay in float, with those of their subgraphs, each with the observation of a run.
+    pub measured: BTreeMap<NodeId, String>,
     /// True if the inputs and outputs of the model change their type, too.
     pub half_io: bool,
 }

@@ -14,8 +14,9 @@ use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use super::{HalfError, HalfModel, HalfRequest, keepable_names, to_half};
+use super::{FloatReason, HalfError, HalfModel, HalfRequest, keepable_names, to_half};
 use crate::finding::Finding;
+use crate::infer::{BodyId, NodeId};
 use crate::limits::Limits;
 use crate::rules::Level;
 use crate::validity::check;
@@ -264,6 +265,11 @@ fn carried_values_of_a_loop_have_one_type() {
     ];
     let half = converted(&model, &request(), &expected);
     assert_eq!(floats(&outputs(&half.model, &[1.0, 1.5])[0]), [1.0, 25.625]);
+    let inner: Vec<&str> = half.inner_values.keys().map(String::as_str).collect();
+    assert_eq!(inner, ["s", "u", "v"]);
+    let outputs_of =
+        |half: &HalfModel| half.inner_nodes.iter().flat_map(|node| node.outputs.clone()).collect::<Vec<_>>();
+    assert_eq!(outputs_of(&half), ["u", "v"]);
     let expected = [
         "x_float16 = Cast(x)",
         "y_float16, z_float16 = Loop(n, c, x_float16) {s_float = Cast(s), e = Identity(d), u = Mul(s_float, s_float), \
@@ -272,6 +278,55 @@ fn carried_values_of_a_loop_have_one_type() {
         "z = Cast(z_float16)",
     ];
     converted(&model, &keeping(&["Mul"]), &expected);
+}
+
+#[test]
+fn values_of_two_branches_with_one_name_are_not_listed() {
+    let model = model(
+        13,
+        "g (bool c, float[2] x) => (float[2] y) {
+            y = If (c) <
+                then_branch = one () => (float[2] a) { t = Neg (x) a = Exp (t) },
+                else_branch = two () => (float[2] b) { t = Abs (x) b = Neg (t) }
+            >
+        }",
+    );
+    let half = to_half(&model, &request(), &Limits::default()).unwrap();
+    let inner: Vec<&String> = half.inner_values.keys().collect();
+    assert_eq!(inner, ["a", "b"]);
+    assert_eq!(half.inner_nodes.len(), 4);
+    let measured = BTreeMap::from([(half.inner_nodes[1].id, "it overflows".to_owned())]);
+    let half = to_half(&model, &HalfRequest { measured, ..request() }, &Limits::default()).unwrap();
+    let float: Vec<&str> = half.float_nodes.iter().map(|node| node.place.as_str()).collect();
+    assert!(matches!(float.as_slice(), [place] if place.contains("(Exp-13)")), "{float:?}");
+}
+
+#[test]
+fn a_model_becomes_double_by_the_same_rules() {
+    let before = model(
+        13,
+        "g (float[2] x) => (float[2] y) <float[2] w = {0.1, 3}> {
+            s = Shape (x)
+            f = Cast <to = 1> (s)
+            i = Cast <to = 7> (f)
+            z = ConstantOfShape <value = float[1] {0.5}> (i)
+            a = Mul (x, w)
+            y = Add (a, z)
+        }",
+    );
+    let request = HalfRequest { half_io: true, ..HalfRequest::new(ElementType::Double) };
+    let expected =
+        ["s = Shape(x)", "f = Cast(s)", "i = Cast(f)", "z = ConstantOfShape(i)", "a = Mul(x, w)", "y = Add(a, z)"];
+    let wide = converted(&before, &request, &expected);
+    let graph = wide.model.graph.as_ref().unwrap();
+    assert_eq!(graph.initializer[0].data_type(), ElementType::Double.code());
+    assert_eq!(wide.reasons(), ["node 1 for 'f' (Cast-13) stays float: it computes a size from sizes"]);
+    let quantized = model(
+        13,
+        "g (float[2] x) => (uint8[2] y) <float s = {0.5}, uint8 z = {0}> { a = Neg (x) y = QuantizeLinear (a, s, z) }",
+    );
+    let wide = to_half(&quantized, &request, &Limits::default()).unwrap();
+    assert!(matches!(wide.float_nodes[0].reason, FloatReason::Type { element: ElementType::Double, .. }));
 }
 
 #[test]
@@ -414,6 +469,10 @@ fn a_type_that_the_opset_lacks_names_the_opset_that_has_it() {
     assert!(half.reasons()[0].ends_with("Conv-11 does not take bfloat16; convert to --opset 22 first"));
 }
 
+fn main_node(index: usize) -> NodeId {
+    NodeId { body: BodyId::MAIN, index }
+}
+
 #[test]
 fn nodes_are_kept_by_operator_name_and_measurement() {
     let text = "g (float[2] x) => (float[2] y) { [first] t = Exp (x) [second] y = Exp (t) }";
@@ -422,7 +481,7 @@ fn nodes_are_kept_by_operator_name_and_measurement() {
     assert_eq!(names, BTreeSet::from(["Exp", "ai.onnx/Exp", "first", "second"].map(str::to_owned)));
     let expected = ["t = Exp(x)", "t_float16 = Cast(t)", "y_float16 = Exp(t_float16)", "y = Cast(y_float16)"];
     converted(&before, &keeping(&["first"]), &expected);
-    let measured = HalfRequest { measured: BTreeMap::from([(0, "it overflows".to_owned())]), ..request() };
+    let measured = HalfRequest { measured: BTreeMap::from([(main_node(0), "it overflows".to_owned())]), ..request() };
     let half = converted(&before, &measured, &expected);
     assert!(half.reasons()[0].ends_with("stays float: it overflows"));
     converted(&before, &keeping(&["ai.onnx/Exp"]), &["t = Exp(x)", "y = Exp(t)"]);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_check::convert::half::{HalfModel, HalfNode};
+use onnx_conformance_check::infer::{BodyId, NodeId};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::value::Value;
@@ -27,16 +28,49 @@ pub struct NodeError {
     pub underflows: usize,
 }
 
+/// Values of subgraphs by name, one for each time that they are computed.
+pub(super) type InnerValues = BTreeMap<String, Vec<Value>>;
+
+/// Node that computes in half precision.
+struct ComputedNode<'a> {
+    id: NodeId,
+    place: &'a str,
+    /// Its outputs in the original model.
+    outputs: &'a [String],
+}
+
+/// Returns the nodes that compute in half precision, those of the main graph first.
+fn computed<'a>(half: &'a HalfModel, model: &'a ModelProto) -> Vec<ComputedNode<'a>> {
+    let main = half.nodes.iter().map(|node| ComputedNode {
+        id: NodeId { body: BodyId::MAIN, index: node.index },
+        place: &node.place,
+        outputs: main_node(model, node.index).map_or(&[][..], |node| &node.output),
+    });
+    let inner = half.inner_nodes.iter();
+    main.chain(inner.map(|node| ComputedNode { id: node.id, place: &node.place, outputs: &node.outputs })).collect()
+}
+
 /// Comparison of both models.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     /// Number of inputs.
     runs: usize,
-    /// Differences of the values of the main graph, by original name and new type.
+    /// Differences of values by original name and new type.
     values: BTreeMap<(String, ElementType), Difference>,
     outputs: Difference,
     /// Number of outputs that are not floats and differ, in all runs.
     changed: usize,
+    /// True if the values of subgraphs took too much memory.
+    is_inner_unknown: bool,
+}
+
+/// Values with which a model in half precision is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HalfReference {
+    /// Values of the original model in double.
+    Double,
+    /// Values of the original model in float, and the reason why it does not run in double.
+    Float(String),
 }
 
 impl Compared {
@@ -45,10 +79,25 @@ impl Compared {
         Compared { runs, ..Compared::default() }
     }
 
-    /// Adds the difference of a value of the main graph on one input, by its original name and its type.
-    pub(super) fn add_value(&mut self, original: &str, element: ElementType, difference: Difference) {
+    /// Adds the difference of a value on one input, by its original name and its type.
+    pub(super) fn add_value(&mut self, original: &str, element: ElementType, difference: Option<Difference>) {
+        let Some(difference) = difference else { return };
         let worst = self.values.entry((original.to_owned(), element)).or_default();
         *worst = worst.max(difference);
+    }
+
+    /// Compares the values of subgraphs, those of each run of a subgraph with each other.
+    pub(super) fn add_inner(&mut self, half: &HalfModel, before: Option<&InnerValues>, after: Option<&InnerValues>) {
+        let Some((before, after)) = before.zip(after) else {
+            self.is_inner_unknown = true;
+            return;
+        };
+        for (new, (original, element)) in &half.inner_values {
+            let lists = before.get(original).zip(after.get(new)).filter(|_| *element != ElementType::Float);
+            for (before, after) in lists.into_iter().flat_map(|(before, after)| before.iter().zip(after)) {
+                self.add_value(original, *element, Difference::new(before, after));
+            }
+        }
     }
 
     /// Compares an output. Fails if its shape differs, or its type other than in precision.
@@ -69,23 +118,21 @@ impl Compared {
         Ok(())
     }
 
-    /// Returns the nodes of the main graph whose values exceed the range in the converted model.
+    /// Returns the nodes whose values exceed the range in the converted model.
     pub(super) fn overflowing(
         &self,
         half: &HalfModel,
         model: &ModelProto,
         element: ElementType,
-    ) -> BTreeMap<usize, String> {
-        let mut kept = BTreeMap::new();
-        for node in &half.nodes {
-            let outputs = main_node(model, node.index).map_or(&[][..], |node| &node.output);
-            let over = outputs.iter().find_map(|name| {
+    ) -> BTreeMap<NodeId, String> {
+        let over = |outputs: &[String]| {
+            outputs.iter().find_map(|name| {
                 let difference = self.values.get(&(name.clone(), element))?;
                 (difference.overflows > 0).then(|| overflow(name, difference.overflows, element))
-            });
-            kept.extend(over.map(|reason| (node.index, reason)));
-        }
-        kept
+            })
+        };
+        let nodes = computed(half, model).into_iter();
+        nodes.filter_map(|node| Some((node.id, over(node.outputs)?))).collect()
     }
 
     /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs of these
@@ -120,13 +167,12 @@ impl Compared {
     pub(super) fn nodes(&self, half: &HalfModel, model: &ModelProto) -> Vec<NodeError> {
         let mut seen = BTreeSet::new();
         let mut errors = Vec::new();
-        for node in &half.nodes {
-            let outputs = main_node(model, node.index).map_or(&[][..], |node| &node.output);
-            for value in outputs.iter().filter(|name| seen.insert((*name).clone())) {
+        for node in computed(half, model) {
+            for value in node.outputs.iter().filter(|name| seen.insert((*name).clone())) {
                 let found =
                     self.values.iter().find(|((name, element), _)| name == value && *element != ElementType::Float);
                 errors.extend(found.map(|(_, difference)| NodeError {
-                    node: node.place.clone(),
+                    node: node.place.to_owned(),
                     value: value.clone(),
                     error: difference.error,
                     overflows: difference.overflows,
@@ -139,20 +185,26 @@ impl Compared {
     }
 
     /// Returns the result for the outputs.
-    pub(super) fn proof(&self, count: usize) -> Proof {
+    pub(super) fn proof(&self, reference: &HalfReference, count: usize) -> Proof {
         if self.outputs.overflows > 0 {
             let text = format!("{} elements of an output are infinite or NaN that were finite", self.outputs.overflows);
             return Proof::Differs(text);
         }
+        let [none, some] = match reference {
+            HalfReference::Double => ["are those in double", "differ from those in double"],
+            HalfReference::Float(_) => ["do not change", "change"],
+        };
         let change = match self.outputs.error {
-            0.0 => "outputs do not change".to_owned(),
-            error => format!("outputs change by at most {} of their largest element", fraction(error)),
+            0.0 => format!("outputs {none}"),
+            error => format!("outputs {some} by at most {} of their largest element", fraction(error)),
         };
         let changed = match self.changed {
             0 => String::new(),
             1 => "; an output that is no float tensor differs".to_owned(),
             count => format!("; outputs that are no float tensors differ {count} times"),
         };
-        Proof::Same(format!("verified: {change} on {} of {count} inputs{changed}", self.runs))
+        let unknown =
+            if self.is_inner_unknown { "; values of subgraphs take too much memory to be compared" } else { "" };
+        Proof::Same(format!("verified: {change} on {} of {count} inputs{changed}{unknown}", self.runs))
     }
 }

@@ -4,8 +4,6 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
-use crate::models::closeness::largest;
-
 /// Difference of a tensor in half precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Difference {
@@ -24,12 +22,13 @@ impl Difference {
         let is_float = |tensor: &&Tensor| tensor.element_type().is_float();
         let expected = expected.as_tensor().filter(is_float)?;
         let actual = actual.as_tensor().filter(is_float).filter(|actual| actual.shape() == expected.shape())?;
-        let end = expected.element_type().max_finite().map_or(f64::MAX, |max| max / 2.0);
-        let (mut difference, mut worst) = (Difference::default(), 0.0_f64);
+        let end = end_of_range(expected, actual) / 2.0;
+        let (mut difference, mut worst, mut largest) = (Difference::default(), 0.0_f64, 0.0_f64);
         for (expected, actual) in expected.stream(Tensor::floats).zip(actual.stream(Tensor::floats)) {
             if expected.is_nan() || expected.abs() >= end {
                 continue;
             }
+            largest = largest.max(expected.abs());
             if actual.is_finite() {
                 worst = worst.max((expected - actual).abs());
                 difference.underflows += usize::from(expected != 0.0 && actual == 0.0);
@@ -38,7 +37,6 @@ impl Difference {
             }
         }
         if worst > 0.0 {
-            let largest = largest(expected);
             difference.error = if largest > 0.0 { worst / largest } else { 1.0 };
         }
         Some(difference)
@@ -52,6 +50,13 @@ impl Difference {
             underflows: self.underflows.max(other.underflows),
         }
     }
+}
+
+/// Returns the largest finite value of the original type. A value that the reference computes in double is a float.
+fn end_of_range(expected: &Tensor, actual: &Tensor) -> f64 {
+    let is_widened = expected.element_type() == ElementType::Double && actual.element_type() != ElementType::Double;
+    let original = if is_widened { ElementType::Float } else { expected.element_type() };
+    original.max_finite().unwrap_or(f64::MAX)
 }
 
 /// Rounds a float tensor to a type; other values are unchanged.

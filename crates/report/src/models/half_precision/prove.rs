@@ -1,10 +1,14 @@
 //! Search for the nodes that stay in float, and the comparison of both models.
 
+use std::collections::BTreeMap;
+
 use onnx_conformance_check::convert::half::{HalfError, HalfModel, to_half};
+use onnx_conformance_check::infer::{BodyId, NodeId};
 
 use super::alone::{kept_alone, producers};
-use super::compared::NodeError;
-use super::runs::{HalfQuestion, Runs};
+use super::compared::{HalfReference, NodeError};
+use super::question::HalfQuestion;
+use super::runs::Runs;
 use crate::models::proof::{OverLimit, Proof};
 
 /// Maximum number of models to compare: keeping a node in float may show an overflow behind it, or an error before it.
@@ -17,7 +21,9 @@ pub struct HalfAnswer {
     pub half: HalfModel,
     /// The comparison of the outputs.
     pub proof: Proof,
-    /// The values of the main graph that nodes compute in half precision, the largest error first.
+    /// The values with which the converted model was compared; `None` if it was not compared.
+    pub reference: Option<HalfReference>,
+    /// The values that nodes compute in half precision, the largest error first.
     pub nodes: Vec<NodeError>,
 }
 
@@ -36,7 +42,8 @@ pub enum HalfPrecisionError {
 pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPrecisionError> {
     let mut request = question.request.clone();
     let mut half = to_half(question.model, &request, question.limits)?;
-    let unproved = |half, why: &str| Ok(HalfAnswer { half, proof: Proof::not_verified(why), nodes: Vec::new() });
+    let unproved =
+        |half, why: &str| Ok(HalfAnswer { half, proof: Proof::not_verified(why), reference: None, nodes: Vec::new() });
     if question.count == 0 {
         return unproved(half, "no inputs were requested");
     }
@@ -48,23 +55,29 @@ pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPre
     let producers = producers(question.model);
     let kept = kept_alone(&half, question.model, &alone, request.element);
     if !kept.is_empty() {
-        request.measured.extend(kept);
+        request.measured.extend(in_main_graph(kept));
         half = to_half(question.model, &request, question.limits)?;
     }
+    let reference = Some(runs.reference.clone());
     let mut rounds = 1;
     loop {
         let compared = match runs.compare(&half)? {
             Ok(compared) => compared,
-            Err(why) => return Ok(HalfAnswer { half, proof: Proof::Differs(why), nodes: Vec::new() }),
+            Err(why) => return Ok(HalfAnswer { half, proof: Proof::Differs(why), reference, nodes: Vec::new() }),
         };
         let mut kept = compared.overflowing(&half, question.model, request.element);
-        kept.extend(compared.before_sensitive(&half, question.model, &alone, &producers));
+        kept.extend(in_main_graph(compared.before_sensitive(&half, question.model, &alone, &producers)));
         if kept.is_empty() || rounds == MAX_ROUNDS {
             let nodes = compared.nodes(&half, question.model);
-            return Ok(HalfAnswer { proof: compared.proof(question.count), half, nodes });
+            return Ok(HalfAnswer { proof: compared.proof(&runs.reference, question.count), half, reference, nodes });
         }
         rounds += 1;
         request.measured.extend(kept);
         half = to_half(question.model, &request, question.limits)?;
     }
+}
+
+/// Returns nodes of the main graph by their ids.
+fn in_main_graph(kept: BTreeMap<usize, String>) -> impl Iterator<Item = (NodeId, String)> {
+    kept.into_iter().map(|(index, reason)| (NodeId { body: BodyId::MAIN, index }, reason))
 }

@@ -1,42 +1,23 @@
 //! Runs of both models, and of single nodes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
-use onnx_conformance_check::Limits;
-use onnx_conformance_check::convert::half::{HalfModel, HalfNode, HalfRequest};
+use onnx_conformance_check::convert::half::{HalfModel, HalfNode};
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{Message as _, ModelProto};
-use onnx_conformance_reference::value::Value;
+use onnx_conformance_reference::proto::Message as _;
 use onnx_conformance_subject::Request;
 
 use super::alone::{Alone, bound, main_node};
-use super::compared::Compared;
-use super::difference::{Difference, rounded};
+use super::compared::{Compared, HalfReference};
+use super::difference::Difference;
+use super::question::{HalfQuestion, Ran};
 use super::single::{NamedValues, SingleNode, Values, Weights, weights};
+use super::wide::{Wide, departure, typed};
 use crate::models::comparison::draws;
-use crate::models::proof::{OverLimit, RunFailure, TrialInputs};
+use crate::models::proof::{OverLimit, RunFailure};
 use crate::models::trace::{Reference, Seen, TraceError};
-
-/// Conversion to half precision that is to be compared on inputs.
-pub struct HalfQuestion<'a> {
-    /// The original model, complete with its weights.
-    pub model: &'a ModelProto,
-    /// The requested conversion.
-    pub request: &'a HalfRequest,
-    /// The folder of the model's external data.
-    pub folder: Option<&'a Path>,
-    /// Time and memory of all runs.
-    pub limits: &'a Limits,
-    /// Number of inputs.
-    pub count: usize,
-    /// Returns the number of ways to give the inputs of a run, by its number.
-    pub ways: &'a dyn Fn(usize) -> usize,
-    /// Returns the inputs of a run by its number and the way.
-    pub inputs: &'a dyn Fn(usize, usize) -> Result<TrialInputs, RunFailure>,
-}
 
 /// Runs of the original model on its inputs.
 pub(super) struct Runs<'a> {
@@ -44,26 +25,28 @@ pub(super) struct Runs<'a> {
     bytes: Bytes,
     /// The inputs on which it runs: the number, and the way to give them.
     fitting: Vec<(usize, usize)>,
-}
-
-/// Result of a run of a model.
-struct Ran {
-    outputs: Vec<Value>,
-    /// All values of the main graph, with the inputs.
-    values: Values,
+    /// The model in double, if it is the reference.
+    wide: Option<Wide>,
+    /// The reference.
+    pub(super) reference: HalfReference,
 }
 
 impl<'a> Runs<'a> {
     /// Finds the inputs on which the model runs, or the reason why there are none.
     pub(super) fn new(question: &'a HalfQuestion<'a>) -> Result<Result<Runs<'a>, String>, OverLimit> {
         let bytes = Bytes::from(question.model.encode_to_vec());
-        let mut runs = Runs { question, bytes, fitting: Vec::new() };
+        let (wide, reference) = match Wide::new(question)? {
+            Ok(wide) => (Some(wide), HalfReference::Double),
+            Err(why) => (None, HalfReference::Float(why)),
+        };
+        let mut runs = Runs { question, bytes, fitting: Vec::new(), wide, reference };
         let (mut first, mut why) = (0, String::new());
         for number in 0..question.count {
             let ways = (question.ways)(number);
             for way in first.min(ways.saturating_sub(1))..ways {
                 match runs.original(number, way) {
-                    Ok(_) => {
+                    Ok(ran) => {
+                        runs.check_double(number, way, &ran)?;
                         // A model accepts the same sizes in every run.
                         first = if ways > 1 { way } else { first };
                         runs.fitting.push((number, way));
@@ -81,13 +64,51 @@ impl<'a> Runs<'a> {
     /// Runs the original model.
     fn original(&self, number: usize, way: usize) -> Result<Ran, RunFailure> {
         let (_, inputs) = (self.question.inputs)(number, way)?;
-        self.run(&self.bytes, &inputs)
+        self.run(&self.bytes, &inputs, &mut std::iter::empty())
     }
 
-    fn run(&self, bytes: &Bytes, inputs: &[Named]) -> Result<Ran, RunFailure> {
+    /// Decides for float as the reference if the model does not run in double, or computes something else.
+    fn check_double(&mut self, number: usize, way: usize, float: &Ran) -> Result<(), OverLimit> {
+        let Some(wide) = &self.wide else { return Ok(()) };
+        let (_, inputs) = (self.question.inputs)(number, way).map_err(over_limit)?;
+        let why = match self.in_double(wide, &inputs) {
+            Ok(double) => departure(self.question.model, &float.values, &double.values),
+            Err(RunFailure::Limit(why)) if self.question.limits.deadline.is_over() => return Err(OverLimit(why)),
+            Err(RunFailure::Limit(why) | RunFailure::Model(why) | RunFailure::Never(why)) => {
+                Some(format!("in double the model does not run: {why}"))
+            }
+        };
+        if let Some(why) = why {
+            (self.wide, self.reference) = (None, HalfReference::Float(why));
+        }
+        Ok(())
+    }
+
+    fn in_double(&self, wide: &Wide, inputs: &[Named]) -> Result<Ran, RunFailure> {
+        let ran = self.run(&wide.bytes, &wide.inputs(inputs), &mut wide.inner_names())?;
+        Ok(wide.renamed(ran, self.question.model))
+    }
+
+    /// Runs the reference on inputs. The names are those of values in subgraphs.
+    fn expected(&self, inputs: &[Named], inner: &mut dyn Iterator<Item = &String>) -> Result<Ran, RunFailure> {
+        match &self.wide {
+            Some(wide) => self.in_double(wide, inputs),
+            None => self.run(&self.bytes, inputs, inner),
+        }
+    }
+
+    /// Runs a model and records all values of the main graph, and those of subgraphs with these names.
+    fn run(
+        &self,
+        bytes: &Bytes,
+        inputs: &[Named],
+        inner: &mut dyn Iterator<Item = &String>,
+    ) -> Result<Ran, RunFailure> {
         let limits = self.question.limits;
         let request = Request { id: "", model: bytes, folder: self.question.folder, inputs, outputs: &[] };
-        let mut seen = Seen { values: Some(BTreeMap::new()), bytes: limits.bytes, ..Seen::default() };
+        let inner = inner.map(|name| (name.clone(), Vec::new())).collect();
+        let mut seen =
+            Seen { values: Some(BTreeMap::new()), inner: Some(inner), bytes: limits.bytes, ..Seen::default() };
         let ran = Reference::Builtin(limits.bytes).run(&request, &limits.deadline, &mut seen);
         let outputs = ran.map_err(|error| match error {
             TraceError::Late | TraceError::Memory(_) => RunFailure::Limit(error.to_string()),
@@ -99,7 +120,7 @@ impl<'a> Runs<'a> {
             seen.values.ok_or_else(|| RunFailure::Limit("the values of a run need too much memory".to_owned()));
         let mut values = values?;
         values.extend(inputs.iter().map(|input| (input.name.clone(), input.value.clone())));
-        Ok(Ran { outputs, values })
+        Ok(Ran { outputs, values, inner: seen.inner })
     }
 
     /// Returns what each node of the main graph loses on its own, by its position in the original graph.
@@ -107,7 +128,8 @@ impl<'a> Runs<'a> {
         let (before, after) = (weights(self.question.model), weights(&half.model));
         let mut worst: BTreeMap<usize, Alone> = BTreeMap::new();
         for (number, way) in &self.fitting {
-            let ran = self.original(*number, *way).map_err(over_limit)?;
+            let (_, inputs) = (self.question.inputs)(*number, *way).map_err(over_limit)?;
+            let ran = self.expected(&inputs, &mut std::iter::empty()).map_err(over_limit)?;
             for node in &half.nodes {
                 if self.question.limits.deadline.is_over() {
                     return Err(OverLimit(TraceError::Late.to_string()));
@@ -166,14 +188,9 @@ impl<'a> Runs<'a> {
         let mut compared = Compared::new(self.fitting.len());
         for (number, way) in &self.fitting {
             let (name, inputs) = (self.question.inputs)(*number, *way).map_err(over_limit)?;
-            let before = self.run(&self.bytes, &inputs).map_err(over_limit)?;
-            let cast = |input: &Named| {
-                let element = half.values.get(&input.name).map(|(_, element)| *element);
-                let value = element.map_or_else(|| input.value.clone(), |element| rounded(&input.value, element));
-                Named { name: input.name.clone(), value }
-            };
-            let inputs: Vec<Named> = inputs.iter().map(cast).collect();
-            let after = match self.run(&bytes, &inputs) {
+            let mut inner = half.inner_values.values().map(|(original, _)| original);
+            let before = self.expected(&inputs, &mut inner).map_err(over_limit)?;
+            let after = match self.run(&bytes, &typed(&inputs, half), &mut half.inner_values.keys()) {
                 Ok(after) => after,
                 Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
                 Err(RunFailure::Model(why) | RunFailure::Never(why)) => {
@@ -182,12 +199,11 @@ impl<'a> Runs<'a> {
             };
             for (new, (original, element)) in &half.values {
                 let pair = before.values.get(original).zip(after.values.get(new));
-                if let Some(difference) = pair.and_then(|(before, after)| Difference::new(before, after))
-                    && (*element != ElementType::Float || new == original)
-                {
-                    compared.add_value(original, *element, difference);
+                if let Some((before, after)) = pair.filter(|_| *element != ElementType::Float || new == original) {
+                    compared.add_value(original, *element, Difference::new(before, after));
                 }
             }
+            compared.add_inner(half, before.inner.as_ref(), after.inner.as_ref());
             for (position, (before, after)) in before.outputs.iter().zip(&after.outputs).enumerate() {
                 if let Err(why) = compared.add_output(before, after) {
                     return Ok(Err(format!("on {name}, output {position} {why}")));

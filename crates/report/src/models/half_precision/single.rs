@@ -9,6 +9,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
     GraphProto, Message as _, ModelProto, NodeProto, TensorProto, ValueInfoProto, encode,
 };
+use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::Request;
 
@@ -94,20 +95,19 @@ struct NamedValue {
     original: String,
     /// The type to which it is rounded.
     element: Option<ElementType>,
-    /// True if it keeps its type after that.
+    /// True if it becomes a float after that.
     is_widened: bool,
 }
 
 impl NamedValue {
-    /// Returns the rounded value of a run of the original model.
+    /// Returns the rounded value of a run of the reference.
     fn value(&self, values: &Values) -> Option<Value> {
         let value = values.get(&self.original)?;
-        let Some(element) = self.element else { return Some(value.clone()) };
-        let new = rounded(value, element);
-        match value.as_tensor().filter(|_| self.is_widened) {
-            Some(tensor) => Some(rounded(&new, tensor.element_type())),
-            None => Some(new),
-        }
+        let new = self.element.map_or_else(|| value.clone(), |element| rounded(value, element));
+        let is_float = |tensor: &&Tensor| {
+            self.is_widened && matches!(tensor.element_type(), ElementType::Float | ElementType::Double)
+        };
+        Some(if value.as_tensor().filter(is_float).is_some() { rounded(&new, ElementType::Float) } else { new })
     }
 }
 
@@ -128,8 +128,12 @@ impl NamedValues {
             let position = before.input.iter().position(|input| input == name)?;
             half.values.get(node.input.get(position)?).map(|(_, element)| *element)
         };
-        let named =
-            |name: String| NamedValue { original: name.clone(), element: element(&name), is_widened: true, name };
+        let is_known = |name: &str| half.values.values().any(|(original, _)| original == name);
+        let named = |name: String| {
+            let element = element(&name);
+            let is_widened = element.is_some() || is_known(&name);
+            NamedValue { original: name.clone(), element, is_widened, name }
+        };
         NamedValues::new(before, named)
     }
 

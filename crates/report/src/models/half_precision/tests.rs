@@ -1,5 +1,6 @@
 //! Conversions to half precision that keep nodes in float because of what a run shows.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use super::difference::Difference;
-use super::{HalfAnswer, HalfPrecisionError, HalfQuestion, half_precision};
+use super::wide::departure;
+use super::{HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, half_precision};
 use crate::models::generated_inputs::InputPlan;
 use crate::models::proof::{Proof, RunFailure, generated_trial};
 
@@ -51,7 +53,7 @@ fn nodes_that_overflow_at_run_time_stay_in_float() {
     let reason = |value: &str| format!("1 element of '{value}' exceeds the range of float16");
     let names: Vec<String> = kept(&answer).into_iter().map(|(_, reason)| reason).collect();
     assert_eq!(names, [reason("s"), reason("n"), reason("y")]);
-    assert_eq!(answer.proof, Proof::Same("verified: outputs do not change on 1 of 1 inputs".to_owned()));
+    assert_eq!(answer.proof, Proof::Same("verified: outputs are those in double on 1 of 1 inputs".to_owned()));
     // 8 * 1000 does not.
     let answer = converted(sum, &[1_000.0; 8]);
     assert_eq!((kept(&answer), answer.half.half_nodes), (Vec::new(), 3));
@@ -83,7 +85,10 @@ fn nodes_before_a_difference_of_near_values_stay_in_float_as_far_as_needed() {
     assert_eq!(answer.half.float_nodes.len(), 4, "{:?}", answer.half.float_nodes);
     let reasons = answer.half.reasons();
     assert!(reasons.iter().any(|line| line.ends_with("'y' depends on it and needs float")), "{reasons:?}");
-    assert_eq!(answer.proof, Proof::Same("verified: outputs do not change on 1 of 1 inputs".to_owned()));
+    // In float, values near 1000 and 3000 are off by up to 3e-5 and 1.2e-4. The difference of 0.9 has both errors.
+    let text =
+        "verified: outputs differ from those in double by at most 1.1e-4 of their largest element on 1 of 1 inputs";
+    assert_eq!(answer.proof, Proof::Same(text.to_owned()));
 }
 
 #[test]
@@ -95,8 +100,98 @@ fn errors_are_relative_to_the_largest_element() {
     let [node] = answer.nodes.as_slice() else { panic!("{:?}", answer.nodes) };
     assert!((node.error - third).abs() < 1e-8, "{node:?}");
     assert_eq!((node.underflows, node.overflows, node.value.as_str()), (1, 0, "y"));
-    let text = format!("verified: outputs change by at most {third:.1e} of their largest element on 1 of 1 inputs");
-    assert_eq!(answer.proof, Proof::Same(text));
+    let change = format!("outputs differ from those in double by at most {third:.1e} of their largest element");
+    assert_eq!(answer.proof, Proof::Same(format!("verified: {change} on 1 of 1 inputs")));
+}
+
+/// The answer's reason for float as its reference.
+fn float_reason(answer: &HalfAnswer) -> &str {
+    let Some(HalfReference::Float(reason)) = &answer.reference else { panic!("{:?}", answer.reference) };
+    reason
+}
+
+#[test]
+fn the_reference_computes_in_double() {
+    let answer = converted("g (float[1] x) => (float[1] y) <float c = {3}> { y = Div (x, c) }", &[1.0]);
+    assert_eq!(answer.reference, Some(HalfReference::Double));
+    // Both models divide 1 by 3. A third in float is off by 1e-8 of itself.
+    let error = (1.0 / 3.0 - 1365.0 / 4096.0) * 3.0;
+    assert!((answer.nodes[0].error - error).abs() < 1e-14, "{answer:?}");
+}
+
+#[test]
+fn an_operator_that_does_not_take_double_makes_float_the_reference() {
+    let text = "g (float[2] x) => (uint8[2] y) <float s = {0.5}, uint8 z = {0}> {
+        a = Neg (x)
+        y = QuantizeLinear (a, s, z)
+    }";
+    let answer = converted(text, &[-1.0, 2.0]);
+    assert_eq!(float_reason(&answer), "node 1 for 'y' (QuantizeLinear-13): QuantizeLinear-13 does not take double");
+}
+
+#[test]
+fn a_value_that_is_finite_in_double_alone_makes_float_the_reference() {
+    // exp(200) is infinite in float, and its quotient by itself is NaN there.
+    let answer = converted("g (float[1] x) => (float[1] y) { e = Exp (x) y = Div (e, e) }", &[200.0]);
+    let reason = "an element of 'y' is finite in double and not in float, or the other way round";
+    assert_eq!(float_reason(&answer), reason);
+    assert_eq!(answer.proof, Proof::Same("verified: outputs do not change on 1 of 1 inputs".to_owned()));
+}
+
+#[test]
+fn other_shapes_and_random_values_make_float_the_reference() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x) => (float[2] y) { r = RandomUniformLike (x) y = Add (x, r) }"#;
+    let model = parse_model(text).unwrap();
+    let doubles =
+        |values: &[f64]| Value::Tensor(Tensor::of_floats(ElementType::Double, &[values.len()], values).unwrap());
+    let check = |name: &str, before: &[f64], after: &[f64]| {
+        let [before, after] = [floats(before), doubles(after)].map(|value| BTreeMap::from([(name.to_owned(), value)]));
+        departure(&model, &before, &after)
+    };
+    assert_eq!(check("r", &[0.5], &[0.5]), None);
+    assert_eq!(check("r", &[0.5], &[0.25]).as_deref(), Some("'r' is random"));
+    assert_eq!(check("y", &[0.5], &[0.25]), None);
+    assert_eq!(check("y", &[0.5], &[0.5, 0.5]).as_deref(), Some("'y' has another shape in double"));
+    assert_eq!(check("y", &[f64::INFINITY], &[1e50]), None);
+    assert!(check("y", &[f64::NAN], &[1.0]).unwrap().starts_with("an element of 'y' is finite in double"));
+}
+
+#[test]
+fn values_of_subgraphs_are_compared_in_every_iteration() {
+    let text = "g (float[1] x) => (float[1] y) <int64 n = {3}, bool c = {1}, float t = {0.5}> {
+        y = Loop (n, c, x) <
+            body = b (int64 i, bool d, float[1] s) => (bool e, float[1] u) {
+                e = Identity (d)
+                u = Mul (s, t)
+                v = Exp (s)
+            }
+        >
+    }";
+    let answer = converted(text, &[4.0]);
+    assert_eq!(answer.reference, Some(HalfReference::Double));
+    let values: Vec<&str> = answer.nodes.iter().map(|node| node.value.as_str()).collect();
+    assert_eq!(values, ["v", "y", "u"], "{:?}", answer.nodes);
+    // exp(4), exp(2) and exp(1) in 11 bits. The second is off most, by 7.389 - 7.390625.
+    let largest = (2.0_f64.exp() - 7.390_625).abs() / 2.0_f64.exp();
+    assert!((answer.nodes[0].error - largest).abs() < 1e-12, "{:?}", answer.nodes);
+    assert!(answer.nodes[0].node.contains("Loop"), "{:?}", answer.nodes);
+}
+
+#[test]
+fn a_value_of_a_subgraph_that_overflows_keeps_its_node_alone_in_float() {
+    let text = "g (float[1] x) => (float[1] y) <int64 n = {2}, bool c = {1}, float t = {0.5}> {
+        y = Loop (n, c, x) <
+            body = b (int64 i, bool d, float[1] s) => (bool e, float[1] u) {
+                e = Identity (d)
+                v = Exp (s)
+                u = Mul (s, t)
+            }
+        >
+    }";
+    let answer = converted(text, &[12.0]);
+    let kept: Vec<&str> = answer.half.float_nodes.iter().map(|node| node.place.as_str()).collect();
+    assert!(matches!(kept.as_slice(), [place] if place.contains("(Exp-13)")), "{kept:?}");
 }
 
 #[test]

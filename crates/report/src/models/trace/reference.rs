@@ -61,6 +61,9 @@ pub(in crate::models) struct Seen {
     pub(in crate::models) types: Types,
     /// All values; `None` if they take more than `bytes`.
     pub(in crate::models) values: Option<BTreeMap<String, Value>>,
+    /// The values of subgraphs whose names are keys, one for each time that they are computed; `None` if they take more than
+    /// `bytes`.
+    pub(in crate::models) inner: Option<BTreeMap<String, Vec<Value>>>,
     /// Remaining bytes.
     pub(in crate::models) bytes: usize,
 }
@@ -73,6 +76,17 @@ impl Seen {
         match (&mut self.values, left) {
             (Some(values), Some(_)) => drop(values.insert(name.to_owned(), value.clone())),
             _ => self.values = None,
+        }
+    }
+
+    fn add_inner(&mut self, name: &str, value: &Value) {
+        let Some(values) = self.inner.as_mut().and_then(|inner| inner.get_mut(name)) else { return };
+        match self.bytes.checked_sub(value.size()) {
+            Some(left) => {
+                self.bytes = left;
+                values.push(value.clone());
+            }
+            None => self.inner = None,
         }
     }
 }
@@ -150,12 +164,12 @@ fn run_builtin(
     let limits = ExecutionLimits { deadline: deadline.clone(), bytes, ..ExecutionLimits::default() };
     let all = Mutex::new(std::mem::take(seen));
     let step = |step: &Step<'_>| {
-        if step.depth == 0 {
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            for (name, value) in step.node.outputs.iter().zip(step.outputs) {
-                if let Some(value) = value {
-                    all.add(name, value);
-                }
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, value) in step.node.outputs.iter().zip(step.outputs) {
+            match value {
+                Some(value) if step.depth == 0 => all.add(name, value),
+                Some(value) => all.add_inner(name, value),
+                None => {}
             }
         }
     };

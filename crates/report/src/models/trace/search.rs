@@ -46,7 +46,7 @@ pub fn trace_model(question: &TraceQuestion<'_>) -> Result<Trace, TraceError> {
         runs: Runs {
             question,
             divided: &divided,
-            seen: Seen { types: question.types.clone(), values: None, bytes: MAX_KEPT },
+            seen: Seen { types: question.types.clone(), values: None, inner: None, bytes: MAX_KEPT },
             counts: [0; 2],
         },
         points: BTreeMap::new(),
