@@ -11,7 +11,6 @@ use crate::compare::Accuracy;
 use crate::generate::file::accuracy::AccuracyFile;
 use crate::generate::make::model::Declared;
 use crate::generate::make::topics::draft::GraphDraft;
-use crate::generate::make::topics::file::FormFile;
 use crate::generate::make::topics::form::FormError;
 use crate::generate::make::topics::refused::refusal;
 use crate::generate::make::topics::topic::{Family, Planned, Topic};
@@ -48,7 +47,7 @@ impl Topic {
             note: note.to_owned(),
             is_edge: form.edge.unwrap_or_default(),
             level: pattern.level,
-            folder: is_outside(form).then(|| folder.to_owned()),
+            folder: form.is_outside().then(|| folder.to_owned()),
             ..Case::new(
                 planned.id.clone(),
                 model.encode_to_vec().into(),
@@ -104,9 +103,4 @@ impl Topic {
         };
         Ok(ExpectedOutput { name: named.name.clone(), expected: Expected::Value(named.value.clone(), accuracy) })
     }
-}
-
-/// Returns true if a tensor of the form has external data.
-pub(crate) fn is_outside(form: &FormFile) -> bool {
-    form.initializers.iter().any(|tensor| tensor.external.is_some())
 }

@@ -165,6 +165,11 @@ impl PatternFile {
 }
 
 impl FormFile {
+    /// Returns true if a tensor has external data.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.initializers.iter().any(|tensor| tensor.external.is_some())
+    }
+
     /// Completes a near miss with what it has in common with the good form.
     fn inherit(self, good: &FormFile) -> FormFile {
         let merged = |own: &Ordered<ValueFile>, others: &Ordered<ValueFile>| {

@@ -9,7 +9,6 @@ use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto
 use crate::case::{Case, DataSet, Expected, Named, Refusal};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::make::model::Declared;
-use crate::generate::make::topics::case::is_outside;
 use crate::generate::make::topics::file::{FormFile, Part};
 use crate::generate::make::topics::topic::{Family, PlannedRefusal, Topic};
 use crate::generate::plan::catalog::GenerateError;
@@ -48,7 +47,7 @@ pub(crate) fn refusal(topic: &Topic, planned: &PlannedRefusal<'_>, folder: &Path
         return Err(error("it violates nothing; add `replace`, `without`, `initializers` or `sparse`".to_owned()));
     }
     Ok(Case {
-        folder: is_outside(&form).then(|| folder.to_owned()),
+        folder: form.is_outside().then(|| folder.to_owned()),
         refusal: Some(Refusal { rule: file.why.clone(), control: Box::new(control_case) }),
         level: file.level,
         ..Case::new(id.clone(), bytes, vec![DataSet { inputs: draft.supplied(), outputs: Vec::new() }])
