@@ -78,7 +78,15 @@ fn a_runtime_that_dies_while_it_optimizes_changes_no_outcome() {
     let runtime = adapter(&folder, r#","optimize":true"#, r#"\"unknown\":\"no\""#);
     let out = folder.file("r.jsonl");
     let run = |more: &[&str]| {
-        let plain = ["run", "graph/dropouts/**", "graph/casts/**", "--runtime", &runtime, "--results", &out];
+        let plain = [
+            "run",
+            "graph/dropouts/inference/in/*",
+            "graph/casts/truncation/**",
+            "--runtime",
+            &runtime,
+            "--results",
+            &out,
+        ];
         call(&[plain.as_slice(), more].concat()).expect(1, "error");
         results(&folder)
             .iter()
@@ -86,7 +94,7 @@ fn a_runtime_that_dies_while_it_optimizes_changes_no_outcome() {
             .collect::<Vec<_>>()
     };
     let plain = run(&[]);
-    assert!(plain.len() > 100 && plain.iter().all(|(_, outcome)| outcome == "\"error\""));
+    assert!(plain.len() > 10 && plain.iter().all(|(_, outcome)| outcome == "\"error\""));
     assert_eq!(run(&["--rewrites"]), plain);
 }
 

@@ -66,7 +66,6 @@ pub struct Subprocess {
     numbers: RandomState,
     /// The number of confirmed crashes with the same message, per operator version.
     crashes: Mutex<BTreeMap<(String, String), usize>>,
-    starts: AtomicU64,
     deaths: AtomicUsize,
     problems: AtomicUsize,
 }
@@ -105,15 +104,16 @@ impl Subprocess {
     pub fn start(launch: Launch, options: Options, stop: &Stop) -> Result<Subprocess, StartError> {
         let exchange = ExchangeFolder::new(options.workers).map_err(StartError::Files)?;
         let program = launch.program.display().to_string();
-        let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
-            WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
-            WorkerExit::Stopped => StartError::Stopped,
-            death if launch.folder.is_none() => {
-                let message = death.to_string();
-                StartError::Silent { program, message: format!("{message}{}", help_without_package(&message)) }
-            }
-            death => StartError::Silent { program, message: format!("{death}; {}", launch.help) },
-        })?;
+        let (worker, declaration) =
+            Worker::start(&launch, &next_mark(), options.limits, stop).map_err(|death| match death {
+                WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
+                WorkerExit::Stopped => StartError::Stopped,
+                death if launch.folder.is_none() => {
+                    let message = death.to_string();
+                    StartError::Silent { program, message: format!("{message}{}", help_without_package(&message)) }
+                }
+                death => StartError::Silent { program, message: format!("{death}; {}", launch.help) },
+            })?;
         let mut idle: Vec<Option<Worker>> = (1..options.workers).map(|_| None).collect();
         idle.push(Some(worker));
         Ok(Subprocess {
@@ -127,7 +127,6 @@ impl Subprocess {
             requests: AtomicU64::new(0),
             numbers: RandomState::new(),
             crashes: Mutex::default(),
-            starts: AtomicU64::new(0),
             deaths: AtomicUsize::new(0),
             problems: AtomicUsize::new(0),
         })
@@ -229,8 +228,7 @@ impl Subprocess {
     fn restart(&self) -> Result<Worker, WorkerExit> {
         let mut last = String::new();
         for _ in 0..MAX_RESTARTS {
-            let mark = format!("{}", 1 + self.starts.fetch_add(1, Ordering::Relaxed));
-            match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
+            match Worker::start(&self.launch, &next_mark(), self.options.limits, &self.stop) {
                 Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
                 Ok(_) => "its declaration differs from that of the first process".clone_into(&mut last),
                 Err(WorkerExit::Stopped) => return Err(WorkerExit::Stopped),
@@ -309,6 +307,12 @@ impl Subprocess {
             death @ (WorkerExit::Stopped | WorkerExit::NotStarted(_)) => Ended::Crash(death.to_string()),
         }
     }
+}
+
+/// Returns a mark that no other process of this program has, of any host. Processes with the mark of one that ends are ended.
+fn next_mark() -> String {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    STARTED.fetch_add(1, Ordering::Relaxed).to_string()
 }
 
 /// Returns the operator version of a case, or the case itself if it has none.
@@ -390,5 +394,43 @@ impl Host for Subprocess {
             problems => violations.push(format!("{problems} messages should be corrected")),
         }
         violations
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::Adapters;
+
+    #[test]
+    fn the_end_of_a_process_ends_none_of_another_host() {
+        let script = r#"read -r line
+echo '{"runtime":{"name":"shell","version":"1"}}'
+while read -r line; do
+  seq=${line#*\"seq\":}; seq=${seq%%,*}
+  case "$line" in
+    *'"run"'*) echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"no\"}}" ;;
+    *) exit ;;
+  esac
+done
+"#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("adapter.sh");
+        fs::write(&path, script).unwrap();
+        let command = format!("sh {}", path.display());
+        let host = || {
+            let launch = Launch::find(&command, &Adapters::installed()).unwrap();
+            Subprocess::start(launch, Options::default(), &Stop::default()).unwrap()
+        };
+        let (first, second) = (host(), host());
+        let model = Bytes::new();
+        let request = Request { id: "model", model: &model, folder: None, inputs: &[], outputs: &[] };
+        let answer = |ran: Ran| (ran.ended.message().to_owned(), ran.flaky);
+        // The first process of this host ends.
+        assert_eq!(first.run_alone(&request).map(answer), Some(("no".to_owned(), None)));
+        assert_eq!(answer(second.run(&request)), ("no".to_owned(), None));
+        assert!(first.finish().is_empty() && second.finish().is_empty());
     }
 }
