@@ -204,18 +204,46 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Graph:
+    """A graph in a model that a version of a runtime gets wrong, by the case of the suite that has the same graph.
+
+    `finding` is the id of the finding about it. `inputs` are those with which it fails: `any`, `some`, or `special` for special
+    values only. `places` is the number of places in the model, and `nodes` has the nodes of the first one.
+    """
+
+    finding: str
+    case: str
+    outcome: str
+    inputs: str
+    places: int
+    nodes: tuple[str, ...]
+    versions: str
+
+    @classmethod
+    def from_json(cls, json: Json) -> Graph:
+        return parsed(cls, json, finding=json["finding"]["id"], nodes=tuple(json["nodes"]))
+
+
+@dataclass(frozen=True)
 class Runtime:
-    """The answer about a version of a runtime, such as `runs` or `will-not-load`, with the nodes by kind, worst first."""
+    """The answer about a version of a runtime, such as `runs` or `will-not-load`, with the nodes by kind, worst first, and with
+    the graphs in the model that the version gets wrong."""
 
     runtime: str
     version: str
     verdict: str
     kinds: tuple[Kind, ...]
     refused: str | None = None
+    graphs: tuple[Graph, ...] = ()
 
     @classmethod
     def from_json(cls, json: Json) -> Runtime:
-        return parsed(cls, json, kinds=tuple(map(Kind.from_json, json["kinds"])))
+        return parsed(
+            cls,
+            json,
+            kinds=tuple(map(Kind.from_json, json["kinds"])),
+            graphs=tuple(map(Graph.from_json, json.get("graphs", ()))),
+        )
 
 
 @dataclass(frozen=True)

@@ -306,3 +306,35 @@ fn an_obstacle_of_the_model_is_not_said_of_a_node() {
     let expected = "opset 21, IR 8: not possible: ir_version cannot be 8: needs IR 10 or newer: int4";
     call(&["check", &model, "--opset", "21", "--ir", "8"]).expect(1, expected);
 }
+
+/// A matrix product by a vector, behind a Transpose that onnxruntime 1.32.0 ignores, among other nodes.
+const PRODUCT: &str = "<ir_version: 8, opset_import: [\"\" : 17]> g (float[5, 4] x, float[5] v) => (float[4] z) {
+  t = Transpose <perm = [1, 0]> (x)
+  u = Neg (v)
+  y = MatMul (t, u)
+  z = Abs (y)
+}";
+
+#[test]
+fn a_graph_that_a_version_gets_wrong_is_a_note() {
+    let folder = Folder::new();
+    let model = |name: &str, text: &str| folder.write(name, parse_model(text).unwrap().encode_to_vec());
+    let (wrong, right) =
+        (model("a.onnx", PRODUCT), model("b.onnx", &PRODUCT.replace("x, float[5] v", "x, float[5, 2] v")));
+    let finding = "onnxruntime/transposed-matrix-by-vector";
+    let asked = ["--runtime", "onnxruntime@1.32.0"];
+    let text = call(&[&["check", &wrong], &asked[..]].concat()).expect(0, "note graph: onnxruntime 1.32.0: ").out;
+    for part in
+        ["(ai.onnx/Transpose-13)", "(ai.onnx/MatMul-13): wrong together: MatMul of a transposed matrix", finding]
+    {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    let graphs = report(&[&[wrong.as_str()], &asked[..]].concat(), 0)["models"][0]["runtimes"][0]["graphs"].clone();
+    assert_eq!((&graphs[0]["finding"]["id"], &graphs[0]["places"]), (&finding.into(), &1.into()), "{graphs:#}");
+    assert_eq!(graphs[0]["nodes"].as_array().unwrap().len(), 2, "{graphs:#}");
+    let others = report(&[&[right.as_str()], &asked[..]].concat(), 0)["models"][0]["runtimes"][0].clone();
+    assert_eq!(others["graphs"], Value::Null, "{others:#}");
+    for format in ["markdown", "html", "sarif"] {
+        call(&[&["check", &wrong, "--format", format], &asked[..]].concat()).expect(0, finding);
+    }
+}

@@ -10,6 +10,7 @@ use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, records};
 use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
+use onnx_conformance_report::known_graphs;
 use onnx_conformance_subject::AdapterFile;
 use onnx_conformance_subject::message::{self, Answer, Started};
 use schemars::generate::SchemaSettings;
@@ -62,6 +63,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
+    Generated { path: known_graphs::PATH, text: graphs },
     Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
@@ -75,6 +77,11 @@ const FILES: &[Generated] = &[
 /// Results of runtimes for the operators of an opset that all of them accept.
 fn matrix() -> Result<String> {
     Ok(onnx_conformance_report::picture::page(21, "cargo xtask gen")?)
+}
+
+/// Graphs that measured runtimes get wrong.
+fn graphs() -> Result<String> {
+    Ok(known_graphs::page("cargo xtask gen")?)
 }
 
 /// Changes between adjacent versions.

@@ -91,6 +91,7 @@ fn runtime(report: &RuntimeReport) -> Value {
         "verdict": report.verdict.to_string(),
         "refused": report.refused,
         "kinds": report.kinds.iter().map(kind).collect::<Vec<_>>(),
+        "graphs": report.graphs.iter().map(|graph| json!({"says": graph.to_string(), "case": graph.case})).collect::<Vec<_>>(),
     })
 }
 

@@ -38,6 +38,7 @@ pub mod finding;
 pub mod findings;
 pub mod infer;
 pub mod limits;
+pub mod pattern;
 pub mod rules;
 pub mod scan;
 pub mod settings;

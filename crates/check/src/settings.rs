@@ -146,6 +146,14 @@ fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item =
     })
 }
 
+/// True if an attribute of a node has its default value, so that omitting it changes nothing.
+pub(crate) fn is_default(spec: &OpSpec, given: &AttributeProto) -> bool {
+    match spec.attributes.get(given.name()).and_then(|attribute| attribute.default.as_ref()) {
+        Some(default) => has(given, default),
+        None => implied(spec, given),
+    }
+}
+
 /// True if an attribute without a declared default has the default given in the operators' texts: strides and dilations of 1
 /// along each axis, pads of 0, and the kernel shape of a convolution equal to that of its weights (`Conv-11`, attributes).
 /// Exporters write them anyway.

@@ -12,6 +12,7 @@ pub mod groups;
 pub mod issue;
 pub mod json_format;
 pub mod junit;
+pub mod known_graphs;
 pub mod model_reports;
 pub mod models;
 pub mod operator;

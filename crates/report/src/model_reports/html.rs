@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_harness::escape::html;
 
-use crate::model_reports::text::{facts, kind_rows};
+use crate::model_reports::text::{facts, graph_lines, kind_rows};
 use crate::models::{ModelReport, Status};
 
 const STYLE: &str = include_str!("models.css");
@@ -47,6 +47,10 @@ pub fn page(reports: &[ModelReport]) -> String {
             }
         }
         runtimes(&mut text, report);
+        let graphs: Vec<String> = graph_lines(report).iter().map(|graph| format!("<li>{}</li>", html(graph))).collect();
+        if !graphs.is_empty() {
+            let _ = writeln!(text, "<h3>Graphs that a runtime gets wrong</h3>\n<ul>{}</ul>", graphs.concat());
+        }
         let facts: Vec<String> = facts(report).iter().map(|fact| format!("<li>{}</li>", html(fact))).collect();
         if !facts.is_empty() {
             let _ = writeln!(text, "<ul class=\"facts\">{}</ul>", facts.concat());

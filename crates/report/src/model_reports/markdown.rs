@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_harness::escape::{markdown, markdown_cell_code, markdown_code};
 
-use crate::model_reports::text::{facts, kind_rows};
+use crate::model_reports::text::{facts, graph_lines, kind_rows};
 use crate::models::ModelReport;
 
 /// Maximum number of listed findings per model. Further ones are counted.
@@ -50,6 +50,9 @@ pub fn markdown_report(reports: &[ModelReport]) -> String {
             }
         }
         text.push_str(&runtimes_table(report));
+        for graph in graph_lines(report) {
+            let _ = writeln!(text, "- **note** graph: {}", markdown(&graph));
+        }
         for fact in facts(report) {
             let _ = writeln!(text, "- {}", markdown(&fact));
         }

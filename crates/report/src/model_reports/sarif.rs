@@ -86,7 +86,11 @@ fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
             };
             (rule, level, format!("{}: {}", kind.kind, kind.says()), kind.first.as_str())
         });
-        refused.chain(tried).chain(kinds).map(move |(rule, level, text, place)| {
+        let graphs = runtime.graphs.iter().map(|graph| {
+            let first = graph.nodes.first().map_or("model", String::as_str);
+            ("runtime/graph", "note", graph.to_string(), first)
+        });
+        refused.chain(tried).chain(kinds).chain(graphs).map(move |(rule, level, text, place)| {
             let text = format!("{} {}: {text}", runtime.runtime, runtime.version);
             json!({
                 "ruleId": rule,

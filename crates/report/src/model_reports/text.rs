@@ -58,6 +58,7 @@ pub fn text(report: &ModelReport) -> String {
         push_target(&mut text, target);
     }
     push_runtimes(&mut text, &report.runtimes);
+    push_graphs(&mut text, &report.runtimes);
     for value in report.values.iter().flatten() {
         let _ = writeln!(text, "  {}", escape::line(&value.to_string()));
     }
@@ -109,6 +110,16 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
         let everywhere = if runtimes.len() == 1 { "" } else { " everywhere" };
         let what = if nodes == 1 { "node runs" } else { "nodes run" };
         let _ = writeln!(text, "  {nodes} {what}{everywhere}: {}", names.join(", "));
+    }
+}
+
+/// Adds a note for each graph in the model that a runtime gets wrong.
+fn push_graphs(text: &mut String, runtimes: &[RuntimeReport]) {
+    let style = NOTE.bold();
+    for (runtime, graph) in runtimes.iter().flat_map(|runtime| runtime.graphs.iter().map(move |graph| (runtime, graph)))
+    {
+        let line = format!("{} {}: {graph}", runtime.runtime, runtime.version);
+        let _ = writeln!(text, "  {style}note{style:#} graph: {}  {DIM}{}{DIM:#}", escape::line(&line), graph.case);
     }
 }
 
@@ -196,6 +207,15 @@ fn push_target(text: &mut String, target: &TargetReport) {
     };
     shown(text, "cannot", &target.reasons);
     shown(text, "edit", &target.edits);
+}
+
+/// Returns a line for each graph in the model that a runtime gets wrong.
+pub(super) fn graph_lines(report: &ModelReport) -> Vec<String> {
+    let lines = |runtime: &RuntimeReport| {
+        let name = format!("{} {}", runtime.runtime, runtime.version);
+        runtime.graphs.iter().map(|graph| format!("{name}: {graph} ({})", graph.case)).collect::<Vec<_>>()
+    };
+    report.runtimes.iter().flat_map(lines).collect()
 }
 
 /// Returns noteworthy facts about a model besides its findings.

@@ -7,6 +7,8 @@ mod files;
 mod generated_inputs;
 mod half_precision;
 mod input_hints;
+mod known_graphs;
+mod mentions;
 mod probe;
 mod proof;
 mod questions;
@@ -21,6 +23,8 @@ pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
 pub use generated_inputs::{InputFault, InputGenerationError, InputPlan};
 pub use half_precision::{HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, NodeError, half_precision};
+pub(crate) use known_graphs::KnownGraph;
+pub use known_graphs::{FailingInputs, GraphReport};
 pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, LoadModel, OverLimit, Proof, RunFailure, RunLoaded, TrialInputs, Trials, broken_rule, generated_trial,

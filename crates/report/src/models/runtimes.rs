@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use onnx_conformance_check::Limits;
-use onnx_conformance_check::finding::{PathStep, Place};
 use onnx_conformance_check::infer::{Inferred, NodeId, runtime_with_kernel};
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
@@ -13,6 +12,8 @@ use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeV
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
+use crate::models::known_graphs::{GraphReport, graphs_in};
+use crate::models::mentions::{FindingReport, short_place};
 use crate::models::probe::{Probed, RuntimeProbe, probe};
 use crate::models::single_node::Origin;
 use crate::models::trace::{TriedModel, TriedResult, try_model};
@@ -46,6 +47,9 @@ pub struct RuntimeReport {
     pub refused: Option<String>,
     /// The nodes by kind, worst first.
     pub kinds: Vec<KindReport>,
+    /// Graphs in the model that the measured version gets wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphReport>,
 }
 
 /// Verdict on a model for a runtime, the best first.
@@ -111,15 +115,6 @@ pub struct KindReport {
     /// Finding for the answer's case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<FindingReport>,
-}
-
-/// Summary of a finding.
-#[derive(Clone, Debug, Serialize)]
-pub struct FindingReport {
-    /// Its id with the runtime: `onnxruntime/gather-strings`.
-    pub id: String,
-    /// Title of the finding.
-    pub title: String,
 }
 
 /// Nodes of a model by kind, and calls of operators that ONNX does not have.
@@ -204,14 +199,6 @@ fn probed(verdict: NodeVerdict, reason: Option<String>) -> NodeAnswer {
     NodeAnswer { verdict, reason, is_probed: true, ..NodeAnswer::unknown() }
 }
 
-/// Formats the place of a node, without the main graph.
-fn short_place(place: &Place) -> String {
-    match (&place.path[..], &place.node) {
-        ([PathStep::Graph(_)], Some(node)) => node.to_string(),
-        _ => place.to_string(),
-    }
-}
-
 impl RuntimeReport {
     /// Creates the report on a model for a runtime.
     pub(super) fn new(
@@ -272,6 +259,7 @@ impl RuntimeReport {
             tried,
             not_tried: why_not,
             kinds,
+            graphs: measurement.map(|it| graphs_in(origin.inferred, it)).unwrap_or_default(),
         }
     }
 

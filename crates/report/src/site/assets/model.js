@@ -42,10 +42,13 @@
     const kinds = (report) => el("div", { class: "scroll" }, site.table({ class: "kinds" }, ["nodes", "first", "similar cases"], report.kinds.map((kind) => [
       el("th", { scope: "row" }, operator(kind.kind), ` ×${kind.nodes}`, kind.settings ? el("p", { class: "quiet" }, kind.settings) : null), kind.first,
       el("td", null, mark(kind.verdict, kind.says), kind.case ? el("p", null, link(site.caseHref(kind.case), null, kind.case)) : null)])));
+    const graphs = (report) => (report.graphs.length > 0 ? el("ul", { class: "graphs" }, report.graphs.map((graph) => el("li", null,
+      graph.says, " ", link(site.caseHref(graph.case), null, graph.case)))) : null);
     const row = (report) => {
       const why = cause(report);
       return el("details", null, el("summary", null, el("b", null, `${report.runtime} ${report.version}`), " ", mark(report.verdict, report.verdict),
-        why ? el("span", null, ` ${typeof why === "string" ? why : `${why.first}: ${why.says}`}`) : ""), kinds(report));
+        why ? el("span", null, ` ${typeof why === "string" ? why : `${why.first}: ${why.says}`}`) : "",
+        report.graphs.length > 0 ? el("span", { class: "quiet" }, ` ${plural(report.graphs.length, "graph")} known to fail`) : null), graphs(report), kinds(report));
     };
     return names.map((name) => {
       const versions = all.filter(({ runtime }) => runtime === name).toReversed();
