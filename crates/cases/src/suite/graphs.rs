@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_graph_has_a_role() {
-        let parsed: Vec<_> = GraphCases::all_ids().iter().map(|id| GraphId::parse(id)).collect();
+        let parsed: Vec<_> = GraphCases::all_ids().map(GraphId::parse).collect();
         assert!(parsed.len() > 1_000 && parsed.iter().all(Option::is_some));
         let role = |role| parsed.iter().flatten().filter(|graph| graph.role == role).count();
         assert!([GraphRole::Good, GraphRole::Near, GraphRole::Context].map(role).iter().all(|count| *count > 100));

@@ -304,8 +304,11 @@ fn is_failure(outcome: Outcome) -> bool {
 
 /// Returns the ids of all graphs. The program in a browser contains none, and does not ask for them.
 fn all_graphs() -> impl Iterator<Item = &'static str> {
-    let all = (!cfg!(target_arch = "wasm32")).then(|| GraphCases::all_ids().iter().chain(WrappedCases::all_ids()));
-    all.into_iter().flatten().map(String::as_str)
+    let all = (!cfg!(target_arch = "wasm32")).then(|| {
+        let wrapped = WrappedCases::all_ids().iter().map(String::as_str);
+        GraphCases::all_ids().chain(wrapped)
+    });
+    all.into_iter().flatten()
 }
 
 /// Returns true for the id of a graph, or a pattern over such ids.

@@ -51,7 +51,7 @@ impl GraphCoverage {
     /// Collects the patterns with a case that the filter selects, by these measurements, which are sorted by runtime and version.
     pub fn new(filter: &Filter, measurements: &[&Measurement]) -> Result<GraphCoverage, SuiteError> {
         let mut cases: BTreeMap<(&str, &str), Vec<GraphId<'_>>> = BTreeMap::new();
-        for id in GraphCases::all_ids().iter().filter(|id| filter.matches(id)) {
+        for id in GraphCases::all_ids().filter(|id| filter.matches(id)) {
             let Some(graph) = GraphId::parse(id) else { continue };
             cases.entry((graph.topic, graph.pattern)).or_default().push(graph);
         }
@@ -191,7 +191,7 @@ mod tests {
         let summary = found.summary();
         assert!(summary.ends_with("\nmeasured: a 1, a 2, b 7; not known of c 3"), "{summary}");
         let all: usize = of(&["**"], &[]).patterns.iter().map(|pattern| pattern.cases).sum();
-        assert_eq!(all, GraphCases::all_ids().len());
+        assert_eq!(all, GraphCases::all_ids().count());
         assert!(of(&["**"], &[&silent]).summary().ends_with("no measurement says which patterns a runtime rewrites"));
         let good = of(&["graph/transposes/pair_that_cancels/good/*"], &[]);
         assert_eq!((good.patterns.len(), good.patterns[0].near_misses, good.patterns[0].contexts), (1, 0, 0));
