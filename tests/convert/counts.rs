@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
+use crate::examples::Examples;
+
 /// First lines of the record.
 const HEAD: &str = "\
 # Written by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --test convert`: of the cases of an operator version, brought to an
@@ -35,6 +37,8 @@ pub(crate) struct Counts {
     does_not_run: Vec<String>,
     invalid: Vec<String>,
     crashed: usize,
+    /// Examples of edited cases.
+    pub(crate) examples: Examples,
 }
 
 /// Counts by operator version and opset.

@@ -7,10 +7,12 @@
 //! | `CONVERT_ONLY=Softmax,Clip` | uses these operators, and prints the reasons of refusals |
 //! | `CONVERT_RECORD=1` | writes the counts of each pair to records/conversions.txt; only with `CONVERT_ALL` |
 //! | `CONVERT_WITH=COMMAND` | tests another converter, and counts its results |
+//! | `CONVERT_EXAMPLES=1` | writes docs/conversions.md; without other selections |
 //! | `CONVERT_REPORT=FILE` | writes the counts with the reasons of refusals, and the errors |
 
 mod converter;
 mod counts;
+mod examples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -133,10 +135,19 @@ fn count(
         return Vec::new();
     }
     let cases = cases_of(operators, version);
+    let has_examples = converter.is_own() && !are_all_taken();
+    let is_adjacent = |since: u32| {
+        let (low, high) = (version.since.min(since), version.since.max(since));
+        !all.iter().any(|between| low < *between && *between < high)
+    };
     let of_target = |since: u32| {
         let mut counts = Counts::default();
         for case in &cases {
-            counts.add(try_case(converter, case, version, since));
+            let outcome = try_case(converter, case, version, since);
+            if has_examples && is_adjacent(since) && matches!(outcome, Outcome::Right { is_edited: true }) {
+                examples::add(&mut counts.examples, case, &target(version, since));
+            }
+            counts.add(outcome);
         }
         ((version.clone(), since), counts)
     };
@@ -179,5 +190,8 @@ fn every_case_converted_gives_its_outputs_or_is_refused() {
         std::fs::write(counts::path(), counts::record(&counts)).unwrap();
     } else if only.is_none() {
         counts::hold(&counts);
+        if !are_all_taken() {
+            examples::check(&counts.iter().map(|(pair, counts)| (pair, &counts.examples)).collect());
+        }
     }
 }
