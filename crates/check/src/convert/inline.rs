@@ -6,15 +6,18 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::infer::graphs_of;
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use onnx_conformance_reference::spec::Specs;
 
 use crate::convert::draft::Names;
 use crate::convert::model::names_in;
 
-/// Maximum number of nodes of the model.
+/// Maximum number of nodes of the model and of replaced calls.
 const MAX_NODES: usize = 1 << 17;
+
+/// Maximum number of functions around a node.
+const MAX_DEPTH: usize = 64;
 
 /// Model in which calls of functions are replaced by the nodes of the functions.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ struct Inliner<'m> {
     added: BTreeMap<String, i64>,
     values: Names,
     node_names: Names,
-    /// Number of nodes of the new model so far.
+    /// Number of nodes of the new model and of replaced calls so far.
     nodes: usize,
     calls: usize,
     kept: BTreeSet<String>,
@@ -128,8 +131,11 @@ impl<'m> Inliner<'m> {
     /// Adds a node, or the nodes of the function that it calls.
     fn node(&mut self, mut node: NodeProto, open: &[usize], nodes: &mut Vec<NodeProto>) {
         if let Some((index, function)) = self.called(&node) {
-            match self.obstacle(function, &node, open.contains(&index)) {
-                None => return self.call(index, function, &node, open, nodes),
+            match self.obstacle(index, function, &node, open) {
+                None => {
+                    let open: Vec<usize> = open.iter().copied().chain([index]).collect();
+                    return self.call(function, &node, &open, nodes);
+                }
                 Some(reason) => {
                     self.kept.insert(format!("{}.{} {reason}", function.domain(), function.name()));
                 }
@@ -149,9 +155,18 @@ impl<'m> Inliner<'m> {
     }
 
     /// Returns the reason why a call cannot be replaced.
-    fn obstacle(&mut self, function: &'m FunctionProto, call: &NodeProto, is_open: bool) -> Option<String> {
-        if is_open {
+    fn obstacle(
+        &mut self,
+        index: usize,
+        function: &'m FunctionProto,
+        call: &NodeProto,
+        open: &[usize],
+    ) -> Option<String> {
+        if open.contains(&index) {
             return Some("calls itself".to_owned());
+        }
+        if open.len() == MAX_DEPTH {
+            return Some(format!("is called in {MAX_DEPTH} functions in each other, the limit"));
         }
         if self.nodes > MAX_NODES || self.deadline.is_over() {
             return Some(format!("is called after {} nodes; the limit is {MAX_NODES}", self.nodes));
@@ -196,16 +211,10 @@ impl<'m> Inliner<'m> {
         None
     }
 
-    /// Adds the nodes of a function.
-    fn call(
-        &mut self,
-        index: usize,
-        function: &'m FunctionProto,
-        node: &NodeProto,
-        open: &[usize],
-        nodes: &mut Vec<NodeProto>,
-    ) {
+    /// Adds the nodes of a function; `open` are the functions around them, with this one.
+    fn call(&mut self, function: &'m FunctionProto, node: &NodeProto, open: &[usize], nodes: &mut Vec<NodeProto>) {
         self.calls += 1;
+        self.nodes += 1;
         let stem = if node.name().is_empty() { function.name() } else { node.name() };
         let defaults = function.attribute_proto.iter().chain(&node.attribute);
         let call = Call {
@@ -224,10 +233,9 @@ impl<'m> Inliner<'m> {
             }
         }
         self.define(function.node.iter().flat_map(|node| node.output.iter().map(String::as_str)), &call, &mut names);
-        let open: Vec<usize> = open.iter().copied().chain([index]).collect();
         for inner in &function.node {
             let inner = self.renamed(inner, &call, &names);
-            self.node(inner, &open, nodes);
+            self.node(inner, open, nodes);
         }
         nodes.extend(copies.into_iter().map(|(from, to)| NodeProto {
             op_type: Some("Identity".to_owned()),
@@ -272,8 +280,8 @@ impl<'m> Inliner<'m> {
 
     /// Returns a subgraph of a function with new names. Its own values hide those around it.
     fn subgraph(&mut self, graph: &GraphProto, call: &Call<'_>, outer: &Renamed) -> GraphProto {
-        let inputs = graph.input.iter().map(|input| input.name());
-        let tensors = graph.initializer.iter().map(|tensor| tensor.name());
+        let inputs = graph.input.iter().map(ValueInfoProto::name);
+        let tensors = graph.initializer.iter().map(TensorProto::name);
         let sparse = graph.sparse_initializer.iter().filter_map(|it| Some(it.values.as_ref()?.name()));
         let outputs = graph.node.iter().flat_map(|node| node.output.iter().map(String::as_str));
         let mut own = Renamed::new();
@@ -378,6 +386,25 @@ mod tests {
             <domain: "l", opset_import: ["" : 13]> f (v, unused) => (v, w) { w = Abs (v) }"#,
         );
         assert_eq!(nodes(&inlined), ["z = Abs(x)", "y = Identity(x)"]);
+    }
+
+    #[test]
+    fn calls_without_end_stay() {
+        let function = |index: usize| {
+            let next = index + 1;
+            format!(
+                r#"<domain: "l", opset_import: ["" : 13, "l" : 1]> f{index} (v) => (w) {{ t = l.f{next} (v) w = l.f{next} (t) }}"#
+            )
+        };
+        let functions: Vec<String> = (0..200).map(function).collect();
+        let text = format!(
+            r#"<ir_version: 8, opset_import: ["" : 13, "l" : 1]> g (float[2] x) => (float[2] y) {{ y = l.f0 (x) }} {}
+            <domain: "l", opset_import: ["" : 13, "l" : 1]> f200 (v) => (w) {{ w = l.f200 (v) }}"#,
+            functions.join("\n")
+        );
+        let inlined = inline_functions(&parse_model(&text).unwrap(), &Limits::default().deadline);
+        assert!(inlined.calls <= MAX_NODES + 1 && inlined.kept.len() > 1, "{} {:?}", inlined.calls, inlined.kept);
+        assert_eq!(inlined.model.functions.len(), 201);
     }
 
     #[test]
