@@ -104,10 +104,9 @@ impl NamedValue {
     fn value(&self, values: &Values) -> Option<Value> {
         let value = values.get(&self.original)?;
         let new = self.element.map_or_else(|| value.clone(), |element| rounded(value, element));
-        let is_float = |tensor: &&Tensor| {
-            self.is_widened && matches!(tensor.element_type(), ElementType::Float | ElementType::Double)
-        };
-        Some(if value.as_tensor().filter(is_float).is_some() { rounded(&new, ElementType::Float) } else { new })
+        let is_float = |tensor: &Tensor| matches!(tensor.element_type(), ElementType::Float | ElementType::Double);
+        let is_widened = self.is_widened && value.as_tensor().is_some_and(is_float);
+        Some(if is_widened { rounded(&new, ElementType::Float) } else { new })
     }
 }
 
