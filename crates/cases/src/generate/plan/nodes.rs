@@ -99,6 +99,11 @@ fn mistake<'a>(
         let known: Vec<&str> = nodes.iter().map(NodeProto::op_type).collect();
         return Some(Mistake::at(under_test, message, format!("the operators of the nodes are {}", known.join(", "))));
     }
+    mistake_of_values(case, nodes)
+}
+
+/// Returns the first mistake about the inputs and outputs of the graph.
+fn mistake_of_values<'a>(case: &'a CaseFile, nodes: &'a [NodeProto]) -> Option<Mistake<'a>> {
     let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
     let read = read_names(nodes);
     if let Some(name) = case.inputs.keys().find(|name| !read.contains(*name)) {
@@ -197,6 +202,7 @@ cases:
         let rows = [
             ("= Gather (unique, inverse)", "= Gather unique", "", 9, 21),
             ("Gather", "Gathers", "there is no operator Gathers in ai.onnx", 9, 14),
+            ("type: T}}", "type: T}, z: {values: [1]}}", "no node reads 'z'", 6, 44),
             ("{back: {same", "{bock: {same", "no node has the output 'bock'", 10, 15),
             ("= Unique (x)", "= Relu (x)", "no node is a Unique, the operator under test", 5, 17),
             ("    under_test: Unique\n", "", "the operator under test is missing", 4, 11),
