@@ -14,8 +14,11 @@ use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::encode::field;
 use onnx_conformance::reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance::reference::proto::{
-    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    encode, texts,
 };
+use onnx_conformance::reference::spec::AttributeType;
+use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::types::ValueType;
 use onnx_conformance_report::models::{CheckQuestions, Status, examine};
 use peak_alloc::PeakAlloc;
@@ -77,8 +80,9 @@ fn subjects(folder: &Path) -> Vec<Subject> {
         subject("1 GB of weights in the file", with_hole("one.onnx", GIGABYTE), 100, 100, Status::Valid),
         subject("10 GB of weights in the file", with_hole("ten.onnx", 10 * GIGABYTE), 100, 100, Status::Valid),
         subject("100 GB of weights beside the file", whole("beside.onnx", &external), 100, 100, Status::Valid),
-        subject("100,000 nodes", whole("nodes.onnx", &chain(100_000)), 1_000, 400, Status::Valid),
-        subject("1,000,000 nodes", whole("million.onnx", &chain(1_000_000)), 15_000, 4_000, Status::Valid),
+        subject("100,000 nodes", whole("nodes.onnx", &chain(100_000)), 1_000, 100, Status::Valid),
+        subject("1,000,000 nodes", whole("million.onnx", &chain(1_000_000)), 15_000, 500, Status::Valid),
+        subject("1,000,000 nodes with names", whole("named.onnx", &layers(1_000_000)), 15_000, 500, Status::Valid),
         subject("10,000 graphs, each in the one before", nested("nested.onnx", 10_000), 100, 100, Status::Unreadable),
         subject("10 GB of zeros", ("zeros.onnx", Vec::new(), 10 * GIGABYTE), 100, 100, Status::Unreadable),
     ]
@@ -103,9 +107,9 @@ fn model(graph: Option<GraphProto>) -> ModelProto {
 
 fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
     NodeProto {
-        op_type: Some(operator.to_owned()),
-        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
-        output: vec![output.to_owned()],
+        op_type: Some(operator.into()),
+        input: texts(inputs.iter().copied()),
+        output: texts([output]),
         ..NodeProto::default()
     }
 }
@@ -126,6 +130,43 @@ fn chain(nodes: usize) -> ModelProto {
     model(Some(GraphProto {
         name: Some("chain".to_owned()),
         node: (0..nodes).map(node).collect(),
+        input: vec![info("x")],
+        output: vec![info("y")],
+        ..GraphProto::default()
+    }))
+}
+
+/// Creates a chain of named nodes as exporters write them. Some read weights, and some have attributes.
+fn layers(nodes: usize) -> ModelProto {
+    let operators = ["Add", "Relu", "Mul", "Reshape", "Transpose"];
+    let second = ["bias", "", "scale", "shape", ""];
+    let output = |position: usize| match position {
+        0 => "x".to_owned(),
+        position if position == nodes => "y".to_owned(),
+        position => format!("/layer.{}/{}_output_0", (position - 1) / 5, operators[(position - 1) % 5]),
+    };
+    let node = |position: usize| {
+        let (operator, second, input) = (operators[position % 5], second[position % 5], output(position));
+        let inputs: &[&str] = if second.is_empty() { &[&input] } else { &[&input, second] };
+        let is_transpose = operator == "Transpose";
+        let perm = AttributeProto {
+            name: Some("perm".to_owned()),
+            r#type: Some(AttributeType::Ints.code()),
+            ints: vec![0, 1],
+            ..AttributeProto::default()
+        };
+        NodeProto {
+            name: Some(format!("/layer.{}/{operator}", position / 5).into()),
+            attribute: is_transpose.then_some(perm).into_iter().collect(),
+            ..node(operator, inputs, &output(position + 1))
+        }
+    };
+    let floats = |name| encode::tensor(&Tensor::of_floats(ElementType::Float, &[3], &[1.0; 3]).unwrap(), name);
+    let shape = encode::tensor(&Tensor::from_vec(vec![2], vec![2_i64, 3]).unwrap(), "shape");
+    model(Some(GraphProto {
+        name: Some("layers".to_owned()),
+        node: (0..nodes).map(node).collect(),
+        initializer: vec![floats("bias"), floats("scale"), shape],
         input: vec![info("x")],
         output: vec![info("y")],
         ..GraphProto::default()

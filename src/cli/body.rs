@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use onnx_conformance_cases::case::{Case, DataSet, Named};
 use onnx_conformance_cases::suite::{Filter, release_key};
-use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto, decode, onnx};
+use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto, Text, decode, onnx};
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -75,7 +75,7 @@ fn call(case: &Case, data: &DataSet) -> Option<Call> {
 
 /// Returns the values of the node's inputs that are present.
 fn given(node: &NodeProto, data: &DataSet) -> Option<Vec<Value>> {
-    let value = |name: &String| data.inputs.iter().find(|input| input.name == *name).map(|input| input.value.clone());
+    let value = |name: &Text| data.inputs.iter().find(|input| input.name == *name).map(|input| input.value.clone());
     node.input.iter().filter(|name| !name.is_empty()).map(value).collect()
 }
 

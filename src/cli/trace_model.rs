@@ -240,7 +240,7 @@ fn inferred_types(bytes: &Bytes, allowance: &Allowance) -> BTreeMap<String, Valu
     let nodes = scan.model.graph.iter().flat_map(|graph| &graph.node);
     let types = nodes.flat_map(|node| &node.output).filter_map(|name| {
         let fact = inferred.value(BodyId::MAIN, name)?;
-        Some((name.clone(), fact.value_type.clone()?))
+        Some((name.to_string(), fact.value_type.clone()?))
     });
     types.collect()
 }

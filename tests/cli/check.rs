@@ -59,7 +59,7 @@ fn a_folder_is_a_line_a_model_worst_first() {
 fn json_is_json_whatever_a_model_is_called() {
     let folder = Folder::new();
     let mut model = identity();
-    model.graph.as_mut().unwrap().node[0].op_type = Some("Re\u{202e}lu\u{1b}".to_owned());
+    model.graph.as_mut().unwrap().node[0].op_type = Some("Re\u{202e}lu\u{1b}".into());
     let path = folder.write("model.onnx", model.encode_to_vec());
     let findings = report(&[&path], 1)["models"][0]["findings"].clone();
     assert!(findings[0]["message"].as_str().unwrap().contains("'Re\u{202e}lu\u{1b}'"), "{findings:#}");
@@ -148,7 +148,7 @@ fn a_name_in_a_model_is_text() {
     let model = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = NoSuch (x) }"#;
     let mut model = onnx_conformance::reference::model::text::parse_model(model).unwrap();
     let graph = model.graph.as_mut().unwrap();
-    graph.node[0].name = Some("<script>alert(1)</script>\u{1b}[31m|`\n".to_owned());
+    graph.node[0].name = Some("<script>alert(1)</script>\u{1b}[31m|`\n".into());
     let path = folder.file("m.onnx");
     fs::write(&path, onnx_conformance::reference::proto::Message::encode_to_vec(&model)).unwrap();
     for format in ["text", "table", "json", "sarif", "markdown", "html"] {

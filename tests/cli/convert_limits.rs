@@ -37,7 +37,7 @@ fn doubling() -> ModelProto {
             let domain = if level == 0 { "" } else { "local" };
             let call = |input: &str, output: &str| NodeProto {
                 op_type: Some(called.clone()),
-                domain: Some(domain.to_owned()),
+                domain: Some(domain.into()),
                 input: names(&[input]),
                 output: names(&[output]),
                 ..NodeProto::default()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance::reference::proto::{
-    GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+    GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::types::ValueType;
@@ -69,13 +69,8 @@ pub(crate) fn three() -> Value {
 
 /// Creates a node of ONNX's own domain.
 pub(crate) fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    NodeProto {
-        op_type: Some(operator.to_owned()),
-        input: names(inputs),
-        output: names(outputs),
-        ..NodeProto::default()
-    }
+    let names = |names: &[&str]| texts(names.iter().copied());
+    NodeProto { op_type: Some(operator.into()), input: names(inputs), output: names(outputs), ..NodeProto::default() }
 }
 
 /// Creates a model from the input `x` to the output `y`, three floats each.

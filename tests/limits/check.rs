@@ -7,6 +7,7 @@ use onnx_conformance::reference::proto::onnx::tensor_shape_proto::{Dimension, di
 use onnx_conformance::reference::proto::onnx::{TensorShapeProto, TypeProto, type_proto};
 use onnx_conformance::reference::proto::{
     AttributeProto, FunctionProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
+    texts,
 };
 use onnx_conformance_check::Limits;
 use onnx_conformance_report::model_reports::{markdown_report, page, sarif, text};
@@ -28,7 +29,7 @@ fn import(domain: &str, version: i64) -> OperatorSetIdProto {
 }
 
 fn node(operator: &str, input: String, output: String) -> NodeProto {
-    NodeProto { op_type: Some(operator.to_owned()), input: vec![input], output: vec![output], ..NodeProto::default() }
+    NodeProto { op_type: Some(operator.into()), input: texts([input]), output: texts([output]), ..NodeProto::default() }
 }
 
 fn value(name: &str, dims: Vec<dimension::Value>) -> ValueInfoProto {
@@ -87,7 +88,7 @@ fn function(name: &str, node: Vec<NodeProto>, attribute: Vec<String>) -> Functio
 }
 
 fn call(name: &str) -> NodeProto {
-    NodeProto { domain: Some("l".to_owned()), ..node(name, "x".to_owned(), "y".to_owned()) }
+    NodeProto { domain: Some("l".into()), ..node(name, "x".to_owned(), "y".to_owned()) }
 }
 
 /// Returns models whose names, dimensions, findings or calls multiply, and a text of their report. They once exhausted the
@@ -105,13 +106,13 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
                 i: Some(if name == 0 { at } else { 1 }),
                 ..AttributeProto::default()
             };
-            let output = vec![format!("v{}", at + 1)];
+            let output = texts([format!("v{}", at + 1)]);
             NodeProto { attribute: (0..50).map(attribute).collect(), output, ..call("f") }
         })
         .collect();
     let attributes = (0..50).map(|name| format!("a{name}")).collect();
     let split = NodeProto {
-        output: (0..20_000).map(|at| format!("v{at}")).collect(),
+        output: texts((0..20_000).map(|at| format!("v{at}"))),
         ..node("Split", "x".to_owned(), String::new())
     };
     vec![

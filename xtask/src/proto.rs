@@ -10,7 +10,11 @@ pub(crate) fn generate(root: &Path) -> Result<String> {
     let folder = root.join("proto");
     let files = protox::compile(["onnx.proto"], [&folder]).context("proto/onnx.proto")?;
     let requests = files.file.into_iter().map(|file| (Module::from_protobuf_package_name("onnx"), file)).collect();
-    let code =
-        Config::new().bytes(["."]).generate(requests)?.into_values().next().context("no message was generated")?;
-    Ok(code)
+    let mut config = Config::new();
+    config.bytes(["."]).extern_path(".onnx.NodeProto", "crate::proto::node::NodeProto");
+    // A node has many attributes, and few of them have any of these.
+    for field in ["t", "g", "sparse_tensor", "tp"] {
+        config.boxed(format!(".onnx.AttributeProto.{field}"));
+    }
+    config.generate(requests)?.into_values().next().context("no message was generated")
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, Text};
 use onnx_conformance_reference::spec::{AttributeType, DefaultValue, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::types::ValueType;
 
@@ -35,7 +35,7 @@ impl Settings {
                 words.insert(format!("+{}", input.name));
             }
             let mut rest = facts.node.input.iter().skip(position);
-            if input.presence == Presence::Optional && rest.len() > 0 && rest.all(String::is_empty) {
+            if input.presence == Presence::Optional && rest.len() > 0 && rest.all(Text::is_empty) {
                 words.insert(format!("-{}", input.name));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
 use onnx_conformance_reference::spec::canonical_domain;
 
 /// Domains that the nodes of a model use, in their canonical spelling.
@@ -52,7 +52,7 @@ fn add_nodes(nodes: &[NodeProto], domains: &mut BTreeSet<String>) {
         if !domains.contains(domain) {
             domains.insert(domain.to_owned());
         }
-        for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+        for graph in node.attribute.iter().flat_map(AttributeProto::all_graphs) {
             add_graph(graph, domains);
         }
     }

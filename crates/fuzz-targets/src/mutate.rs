@@ -8,7 +8,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, TensorProto, ValueInfoProto,
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, TensorProto, Text, Texts, ValueInfoProto,
 };
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
@@ -106,7 +106,7 @@ fn graph<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut G
     let inner: Vec<usize> = (0..graph.node.len()).filter(|&at| graph.node.get(at).is_some_and(has_inner)).collect();
     match pick(random, &inner) {
         Some(&at) if random.below(2) == 0 => {
-            graph.node.get_mut(at)?.attribute.iter_mut().find_map(|attribute| attribute.g.as_mut())
+            graph.node.get_mut(at)?.attribute.iter_mut().find_map(|attribute| attribute.g.as_deref_mut())
         }
         _ => Some(graph),
     }
@@ -125,7 +125,7 @@ fn tensor<'a>(random: &mut Random, model: &'a mut ModelProto) -> Option<&'a mut 
     let graph = graph(random, model)?;
     let sparse = graph.sparse_initializer.iter_mut().flat_map(|sparse| [&mut sparse.values, &mut sparse.indices]);
     let attributes = graph.node.iter_mut().flat_map(|node| &mut node.attribute);
-    let inside = attributes.flat_map(|attribute| attribute.t.iter_mut().chain(&mut attribute.tensors));
+    let inside = attributes.flat_map(AttributeProto::all_tensors_mut);
     let mut tensors: Vec<&mut TensorProto> =
         graph.initializer.iter_mut().chain(sparse.flatten()).chain(inside).collect();
     if tensors.is_empty() { None } else { Some(tensors.swap_remove(place(random, tensors.len()))) }
@@ -261,7 +261,7 @@ fn change_nodes(random: &mut Random, nodes: &mut Vec<NodeProto>) {
         2 => {
             if let Some(mut copy) = nodes.get(at).cloned() {
                 for output in &mut copy.output {
-                    output.push('_');
+                    *output = format!("{output}_").into();
                 }
                 nodes.insert(at + 1, copy);
             }
@@ -270,7 +270,7 @@ fn change_nodes(random: &mut Random, nodes: &mut Vec<NodeProto>) {
         _ => {
             let version = pick(random, &VERSIONS);
             if let (Some(node), Some(version)) = (nodes.get_mut(at), version) {
-                node.op_type = Some(version.name.clone());
+                node.op_type = Some(version.name.as_str().into());
             }
         }
     }
@@ -297,12 +297,12 @@ fn change_node(random: &mut Random, node: &mut NodeProto) {
     }
 }
 
-fn change_names(random: &mut Random, names: &mut Vec<String>) {
+fn change_names(random: &mut Random, names: &mut Texts) {
     let (at, other) = (place(random, names.len()), place(random, names.len()));
     match random.below(5) {
         0 if at < names.len() => drop(names.remove(at)),
         1 if at < names.len() => names.swap(at, other),
-        2 => names.push(String::new()),
+        2 => names.push(Text::new()),
         3 => {
             if let Some(name) = names.get(other).cloned() {
                 names.insert(at, name);
@@ -310,7 +310,7 @@ fn change_names(random: &mut Random, names: &mut Vec<String>) {
         }
         _ => {
             if let Some(name) = names.get_mut(at) {
-                name.clear();
+                *name = Text::new();
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::model::graph::Dim;
 use crate::model::text::parse_model;
 use crate::model::{Attribute, Graph, LoadLimits, Model, Node, Opsets, Parameter, read_model};
 use crate::proto::decode::NoExternalData;
-use crate::proto::{AttributeProto, Message, NodeProto, encode};
+use crate::proto::{AttributeProto, Message, NodeProto, encode, texts};
 use crate::spec::Specs;
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -115,9 +115,9 @@ impl OneNode {
     /// Returns the facts that inference finds about the outputs from facts about the inputs by position.
     pub(crate) fn infer(&self, facts: &[ValueFact]) -> Vec<ValueFact> {
         let proto = NodeProto {
-            op_type: Some(self.node.op_type.clone()),
-            input: self.node.inputs.clone(),
-            output: self.node.outputs.clone(),
+            op_type: Some(self.node.op_type.as_str().into()),
+            input: texts(&self.node.inputs),
+            output: texts(&self.node.outputs),
             attribute: self.node.attributes.iter().map(|(name, value)| attribute_proto(name, value)).collect(),
             ..NodeProto::default()
         };
@@ -233,8 +233,8 @@ fn attribute_proto(name: &str, value: &Attribute) -> AttributeProto {
         Attribute::Float(value) => proto.f = Some(*value),
         Attribute::Int(value) => proto.i = Some(*value),
         Attribute::String(text) => proto.s = Some(bytes(text)),
-        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(encode::tensor(tensor, "")),
-        Attribute::Type(value) => proto.tp = Some(encode::value_type(value, None)),
+        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(Box::new(encode::tensor(tensor, ""))),
+        Attribute::Type(value) => proto.tp = Some(Box::new(encode::value_type(value, None))),
         Attribute::Floats(values) => proto.floats = values.to_vec(),
         Attribute::Ints(values) => proto.ints = values.to_vec(),
         Attribute::Strings(texts) => proto.strings = texts.iter().map(bytes).collect(),

@@ -172,7 +172,7 @@ fn describe_node(text: &mut String, node: &NodeProto, depth: usize) {
         line(node.op_type()),
         line(&inputs.join(", "))
     );
-    for (attribute, graph) in graphs.iter().filter_map(|attribute| Some((attribute, attribute.g.as_ref()?))) {
+    for (attribute, graph) in graphs.iter().filter_map(|attribute| Some((attribute, attribute.g.as_deref()?))) {
         let _ = write!(text, "\n{indent}  {} =", line(attribute.name()));
         describe_graph(text, graph, depth + 2);
     }
@@ -191,7 +191,7 @@ fn attribute_text(attribute: &AttributeProto) -> String {
         A::Floats => format!("{:?}", attribute.floats),
         A::Ints => format!("{:?}", attribute.ints),
         A::Strings => format!("[{}]", attribute.strings.iter().map(|s| string(s)).collect::<Vec<_>>().join(", ")),
-        A::Tensor => match attribute.t.as_ref().map(|tensor| decode::tensor(tensor, &decode::NoExternalData)) {
+        A::Tensor => match attribute.t.as_deref().map(|tensor| decode::tensor(tensor, &decode::NoExternalData)) {
             Some(Ok(tensor)) => shown(&Value::Tensor(tensor)),
             _ => "external data".to_owned(),
         },

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, model_domain};
 use onnx_conformance_reference::tensor::Tensor;
@@ -102,9 +102,9 @@ impl Probe<'_> {
             version: Some(i64::from(*opset)),
         };
         let node = NodeProto {
-            op_type: Some("Identity".to_owned()),
-            input: vec!["x".to_owned()],
-            output: vec!["y".to_owned()],
+            op_type: Some("Identity".into()),
+            input: texts(["x"]),
+            output: texts(["y"]),
             ..NodeProto::default()
         };
         ModelProto {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, decode};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, decode};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 use onnx_conformance_reference::tensor::{Tensor, TensorError};
 use onnx_conformance_reference::types::ValueType;
@@ -101,7 +101,7 @@ fn nodes(model: &ModelProto) -> Vec<&NodeProto> {
     while let Some(graph) = graphs.pop() {
         for node in &graph.node {
             found.push(node);
-            graphs.extend(node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)));
+            graphs.extend(node.attribute.iter().flat_map(AttributeProto::all_graphs));
         }
     }
     found
@@ -109,14 +109,14 @@ fn nodes(model: &ModelProto) -> Vec<&NodeProto> {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_reference::proto::{AttributeProto, Message as _, OperatorSetIdProto};
+    use onnx_conformance_reference::proto::{Message as _, OperatorSetIdProto};
 
     use super::*;
 
     fn model(operators: &[(&str, &str)]) -> Bytes {
         let node = |&(domain, name): &(&str, &str)| NodeProto {
-            op_type: Some(name.to_owned()),
-            domain: Some(domain.to_owned()),
+            op_type: Some(name.into()),
+            domain: Some(domain.into()),
             ..NodeProto::default()
         };
         let graph = GraphProto { node: operators.iter().map(node).collect(), ..GraphProto::default() };

@@ -29,9 +29,8 @@ pub fn has_external_data(model: &[u8]) -> bool {
 
 /// Returns true if a tensor of an attribute is external, and adds the attribute's graphs to `graphs`.
 fn visit<'a>(attribute: &'a AttributeProto, graphs: &mut Vec<&'a GraphProto>) -> bool {
-    graphs.extend(attribute.g.iter().chain(&attribute.graphs));
-    attribute.t.iter().chain(&attribute.tensors).any(is_external)
-        || attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors).any(is_sparse_external)
+    graphs.extend(attribute.all_graphs());
+    attribute.all_tensors().any(is_external) || attribute.all_sparse_tensors().any(is_sparse_external)
 }
 
 fn is_external(tensor: &TensorProto) -> bool {
@@ -51,7 +50,7 @@ mod tests {
     fn data_in_a_branch_of_a_branch_is_found() {
         let graph = |tensor: Option<TensorProto>| {
             let inner = GraphProto { initializer: tensor.into_iter().collect(), ..GraphProto::default() };
-            let attribute = AttributeProto { g: Some(inner), ..AttributeProto::default() };
+            let attribute = AttributeProto { g: Some(Box::new(inner)), ..AttributeProto::default() };
             GraphProto {
                 node: vec![NodeProto { attribute: vec![attribute], ..NodeProto::default() }],
                 ..GraphProto::default()

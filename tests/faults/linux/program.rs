@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::{
-    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::types::ValueType;
@@ -229,9 +229,9 @@ fn identity() -> ModelProto {
         ..ValueInfoProto::default()
     };
     let node = NodeProto {
-        op_type: Some("Identity".to_owned()),
-        input: vec!["x".to_owned()],
-        output: vec!["y".to_owned()],
+        op_type: Some("Identity".into()),
+        input: texts(["x"]),
+        output: texts(["y"]),
         ..NodeProto::default()
     };
     let graph =

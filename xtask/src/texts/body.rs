@@ -49,7 +49,7 @@ fn printed(mut node: NodeProto) -> Result<String> {
 fn remove_names(node: &mut NodeProto) {
     node.name = None;
     for attribute in &mut node.attribute {
-        for inner in attribute.g.iter_mut().chain(&mut attribute.graphs).flat_map(|graph| &mut graph.node) {
+        for inner in attribute.all_graphs_mut().flat_map(|graph| &mut graph.node) {
             remove_names(inner);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, decode,
+    AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, decode,
 };
 use onnx_conformance_reference::spec::{FormalType, OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
@@ -65,7 +65,7 @@ impl<'a> Census<'a> {
 
     fn nodes(&mut self, nodes: &[NodeProto], mut types: Types<'_>) {
         for node in nodes {
-            for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+            for graph in node.attribute.iter().flat_map(AttributeProto::all_graphs) {
                 self.graph(graph, &types);
             }
             if let Some(spec) = self.spec(node) {
@@ -103,7 +103,7 @@ impl<'a> Census<'a> {
             };
             let Some(known) = known.cloned() else { continue };
             if types.get(name).is_none() {
-                types.own.insert(name.clone(), known.clone());
+                types.own.insert(name.to_string(), known.clone());
             }
             if let Some(parameter) = parameter {
                 let (version, parameter_name) = (spec.version.clone(), parameter.to_owned());
@@ -123,7 +123,7 @@ fn declared(info: &ValueInfoProto) -> Option<ValueType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_conformance_reference::proto::{AttributeProto, Message, ModelProto, encode};
+    use onnx_conformance_reference::proto::{Message, ModelProto, encode, texts};
 
     fn value(name: &str, element: ElementType) -> ValueInfoProto {
         let declared = encode::value_type(&ValueType::Tensor(element), None);
@@ -132,9 +132,9 @@ mod tests {
 
     fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
         NodeProto {
-            op_type: Some(operator.to_owned()),
-            input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: vec![output.to_owned()],
+            op_type: Some(operator.into()),
+            input: texts(inputs.iter().copied()),
+            output: texts([output]),
             ..Default::default()
         }
     }
@@ -170,7 +170,7 @@ mod tests {
     fn subgraphs_see_the_types_around_them_and_unknown_operators_are_left_out() {
         let inner = GraphProto { node: vec![node("Size", &["x"], "size")], ..Default::default() };
         let mut outer = node("NoSuchOperator", &[], "y");
-        outer.attribute = vec![AttributeProto { g: Some(inner), ..Default::default() }];
+        outer.attribute = vec![AttributeProto { g: Some(Box::new(inner)), ..Default::default() }];
         let graph = GraphProto {
             input: vec![value("x", ElementType::Int8)],
             node: vec![outer, node("Abs", &["y"], "z")],

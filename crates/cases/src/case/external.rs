@@ -36,10 +36,10 @@ fn visit_attributes<'a>(
     locations: &mut BTreeSet<String>,
 ) {
     for attribute in attributes {
-        graphs.extend(attribute.g.iter().chain(&attribute.graphs));
-        let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
+        graphs.extend(attribute.all_graphs());
+        let sparse = attribute.all_sparse_tensors();
         let sparse = sparse.flat_map(|sparse| sparse.values.iter().chain(&sparse.indices));
-        locations.extend(attribute.t.iter().chain(&attribute.tensors).chain(sparse).filter_map(location));
+        locations.extend(attribute.all_tensors().chain(sparse).filter_map(location));
     }
 }
 
@@ -71,13 +71,13 @@ mod tests {
     fn a_tensor_is_found_wherever_a_model_has_it() {
         let sparse = SparseTensorProto { values: Some(tensor("b")), indices: Some(tensor("c")), ..Default::default() };
         let inner = GraphProto {
-            node: vec![node(AttributeProto { t: Some(tensor("d/e")), ..AttributeProto::default() })],
+            node: vec![node(AttributeProto { t: Some(Box::new(tensor("d/e"))), ..AttributeProto::default() })],
             ..GraphProto::default()
         };
         let graph = GraphProto {
             initializer: vec![tensor("a"), TensorProto { data_location: None, ..tensor("none") }],
             sparse_initializer: vec![sparse],
-            node: vec![node(AttributeProto { g: Some(inner), ..AttributeProto::default() })],
+            node: vec![node(AttributeProto { g: Some(Box::new(inner)), ..AttributeProto::default() })],
             ..GraphProto::default()
         };
         let tensors = AttributeProto { tensors: vec![tensor("f")], ..AttributeProto::default() };

@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dim
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
-    decode, encode,
+    decode, encode, texts,
 };
 use onnx_conformance_reference::spec::{AttributeType, DEFAULT_DOMAIN, Release, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
@@ -86,12 +86,12 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
         let value = AttributeProto {
             name: Some("value".to_owned()),
             r#type: Some(AttributeType::Tensor.code()),
-            t: Some(TensorProto { name: None, ..tensor }),
+            t: Some(Box::new(TensorProto { name: None, ..tensor })),
             ..AttributeProto::default()
         };
         let node = NodeProto {
-            op_type: Some("Constant".to_owned()),
-            output: vec![name],
+            op_type: Some("Constant".into()),
+            output: texts([name]),
             attribute: vec![value],
             ..NodeProto::default()
         };

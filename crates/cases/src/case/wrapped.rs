@@ -6,7 +6,7 @@
 use hmac_sha256::Hash;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::{AttributeType, Specs};
 use onnx_conformance_reference::tensor::Tensor;
@@ -215,7 +215,7 @@ impl Additions {
             }
             NoOp::Function => {
                 self.needs_function = true;
-                vec![NodeProto { domain: Some(DOMAIN.to_owned()), ..node("Same", &[from], to) }]
+                vec![NodeProto { domain: Some(DOMAIN.into()), ..node("Same", &[from], to) }]
             }
         })
     }
@@ -272,9 +272,9 @@ fn info(named: &Named) -> ValueInfoProto {
 
 fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
     NodeProto {
-        op_type: Some(operator.to_owned()),
-        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
-        output: vec![output.to_owned()],
+        op_type: Some(operator.into()),
+        input: texts(inputs.iter().copied()),
+        output: texts([output]),
         ..NodeProto::default()
     }
 }
@@ -317,7 +317,7 @@ fn branch(wrapped: &Wrapped<'_>, condition: &str) -> NodeProto {
         AttributeProto {
             name: Some(format!("{name}_branch")),
             r#type: Some(AttributeType::Graph.code()),
-            g: Some(graph),
+            g: Some(Box::new(graph)),
             ..AttributeProto::default()
         }
     };

@@ -34,8 +34,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "an attribute that says it is an integer, and holds a tensor",
         make: || {
             broken(|attribute| {
-                *attribute =
-                    AttributeProto { r#type: Some(kind::INT), t: Some(TensorProto::default()), ..named("axis") };
+                *attribute = AttributeProto {
+                    r#type: Some(kind::INT),
+                    t: Some(Box::new(TensorProto::default())),
+                    ..named("axis")
+                };
             })
         },
     },
@@ -57,7 +60,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "a graph where an operator takes an integer",
         make: || {
             broken(|attribute| {
-                let g = Some(GraphProto::default());
+                let g = Some(Box::default());
                 *attribute = AttributeProto { r#type: Some(kind::GRAPH), g, ..named("axis") };
             })
         },
@@ -84,8 +87,8 @@ pub(super) const ATTACKS: &[Attack] = &[
                             attribute.s = Some(vec![0xff].into());
                             attribute.ints = vec![1; 100];
                             attribute.floats = vec![1.0; 100];
-                            attribute.t = Some(TensorProto::default());
-                            attribute.g = Some(GraphProto::default());
+                            attribute.t = Some(Box::new(TensorProto::default()));
+                            attribute.g = Some(Box::new(GraphProto::default()));
                         });
                     });
                 })
@@ -100,7 +103,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack {
         name: "tensor_without_type",
         says: "a Constant whose value is a tensor without a type",
-        make: || constant(|attribute| attribute.t = Some(TensorProto::default())),
+        make: || constant(|attribute| attribute.t = Some(Box::new(TensorProto::default()))),
     },
     Attack {
         name: "tensor_that_is_a_float",
@@ -121,7 +124,7 @@ pub(super) const ATTACKS: &[Attack] = &[
                 first_node(model, |node| {
                     node.attribute = vec![AttributeProto {
                         r#type: Some(kind::TYPE),
-                        tp: Some(TypeProto::default()),
+                        tp: Some(Box::new(TypeProto::default())),
                         ..named("type")
                     }];
                 });
@@ -189,7 +192,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack {
         name: "branch_of_nothing",
         says: "an If whose branch is a graph without nodes and outputs",
-        make: || branches(|attribute| attribute.g = Some(GraphProto::default())),
+        make: || branches(|attribute| attribute.g = Some(Box::new(GraphProto::default()))),
     },
     Attack {
         name: "branch_of_fewer_outputs",
@@ -250,7 +253,7 @@ fn looped(change: impl Fn(&mut GraphProto)) -> DraftResult {
     let control = nodes(text, ("y", "int64", integers(&[], &[8])))?;
     control.refused(|model| {
         for node in &mut graph(model).node {
-            node.attribute.iter_mut().filter_map(|attribute| attribute.g.as_mut()).for_each(&change);
+            node.attribute.iter_mut().filter_map(|attribute| attribute.g.as_deref_mut()).for_each(&change);
         }
     })
 }

@@ -75,7 +75,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "60 functions, each of which calls the next twice, and a graph that calls none of them",
         make: || {
             let unused = |node: &mut NodeProto| {
-                node.op_type = Some("Identity".to_owned());
+                node.op_type = Some("Identity".into());
                 node.domain = None;
             };
             chain_model(60, 2)?.changed(|model| first_node(model, unused)).answered()
@@ -117,8 +117,8 @@ fn ring(nodes: usize) -> DraftResult {
 fn calls_in_a_ring(functions: usize) -> DraftResult {
     let ring = chain_model(functions, 1)?.changed(|model| {
         if let Some(last) = model.functions.last_mut().and_then(|function| function.node.first_mut()) {
-            last.op_type = Some("f0".to_owned());
-            last.domain = Some("f".to_owned());
+            last.op_type = Some("f0".into());
+            last.domain = Some("f".into());
         }
     });
     chain_model(functions.min(10), 1)?.refused(|model| *model = ring.model)

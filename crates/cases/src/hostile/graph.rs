@@ -1,7 +1,7 @@
 //! Graphs and heads: models without required parts, versions far in the future, and nodes without a meaning.
 
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto};
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto, texts};
 
 use crate::hostile::draft::{Attack, DraftResult, first_node, graph, negation, weight};
 
@@ -57,14 +57,14 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "a Neg of 1,000 outputs",
         make: || {
             negation()?.refused(|model| {
-                first_node(model, |node| node.output.extend((0..999).map(|output| format!("surplus_{output}"))));
+                first_node(model, |node| node.output.extend((0..999).map(|output| format!("surplus_{output}").into())));
             })
         },
     },
     Attack {
         name: "node_of_1000_inputs",
         says: "a Neg of 1,000 inputs",
-        make: || negation()?.refused(|model| first_node(model, |node| node.input = vec!["x".to_owned(); 1000])),
+        make: || negation()?.refused(|model| first_node(model, |node| node.input = texts(["x"; 1000]))),
     },
     Attack {
         name: "node_without_inputs",

@@ -194,7 +194,7 @@ fn rename(model: &mut ModelProto, names: &[(&str, &str)]) {
     for node in &mut graph(model).node {
         for name in node.input.iter_mut().chain(&mut node.output) {
             if let Some((_, new)) = names.iter().find(|(old, _)| old == name) {
-                (*new).clone_into(name);
+                *name = (*new).into();
             }
         }
     }
@@ -202,15 +202,15 @@ fn rename(model: &mut ModelProto, names: &[(&str, &str)]) {
 
 /// A model with this name for its node.
 fn node(name: &str) -> DraftResult {
-    negation()?.changed(|model| first_node(model, |node| node.name = Some(name.to_owned()))).answered()
+    negation()?.changed(|model| first_node(model, |node| node.name = Some(name.into()))).answered()
 }
 
 /// A model with an operator that no runtime has.
 fn operator(name: &str, domain: &str) -> DraftResult {
     negation()?.refused(|model| {
         first_node(model, |node| {
-            node.op_type = Some(name.to_owned());
-            node.domain = Some(domain.to_owned());
+            node.op_type = Some(name.into());
+            node.domain = Some(domain.into());
         });
     })
 }

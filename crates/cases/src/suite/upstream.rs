@@ -9,7 +9,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::magnitudes;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, Model, Node, read_model};
-use onnx_conformance_reference::proto::{GraphProto, decode};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, decode};
 use onnx_conformance_reference::spec::{Draws, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -64,7 +64,7 @@ pub(crate) fn rejudge(case: &mut Case) {
 /// Returns true if a node of the graph, or of an inner graph, has random outputs whatever its inputs are.
 fn draws(graph: &GraphProto) -> bool {
     graph.node.iter().any(|node| {
-        let inner = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+        let inner = node.attribute.iter().flat_map(AttributeProto::all_graphs);
         Specs::embedded().draws(node.domain(), node.op_type()) == Draws::Always || inner.into_iter().any(draws)
     })
 }

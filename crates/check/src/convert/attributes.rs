@@ -45,7 +45,7 @@ pub(crate) fn strings(name: &str, values: &[String]) -> AttributeProto {
 
 /// An attribute of one tensor.
 pub(crate) fn tensor(name: &str, value: TensorProto) -> AttributeProto {
-    AttributeProto { t: Some(value), ..empty(name, AttributeType::Tensor) }
+    AttributeProto { t: Some(Box::new(value)), ..empty(name, AttributeType::Tensor) }
 }
 
 /// Creates an attribute with the value of a default.

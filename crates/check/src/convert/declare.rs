@@ -25,7 +25,7 @@ pub fn missing_declarations(inferred: &Inferred<'_>) -> (ModelEdits, usize) {
         .filter(|name| declared.insert(name))
         .filter_map(|name| {
             let declared = declaration(inferred.value(BodyId::MAIN, name)?, &names)?;
-            Some(ValueInfoProto { name: Some(name.clone()), r#type: Some(declared), ..ValueInfoProto::default() })
+            Some(ValueInfoProto { name: Some(name.to_string()), r#type: Some(declared), ..ValueInfoProto::default() })
         })
         .collect();
     let count = values.len();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, encode};
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, Text, Texts, encode, texts};
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
@@ -85,7 +85,7 @@ pub(crate) struct Draft<'a> {
     after: Vec<NodeProto>,
     constants: Vec<TensorProto>,
     /// The outputs of the unconverted node.
-    results: Vec<String>,
+    results: Texts,
     edits: Vec<String>,
     /// Attributes that, if omitted, mean the same in both versions of a pair, even if the defaults differ.
     same_defaults: Vec<String>,
@@ -173,7 +173,7 @@ impl<'a> Draft<'a> {
 
     /// The name of an input.
     pub(crate) fn input(&self, position: usize) -> String {
-        self.node.input.get(position).cloned().unwrap_or_default()
+        self.node.input.get(position).map_or_else(String::new, ToString::to_string)
     }
 
     /// The rank of an input; fails if it is unknown.
@@ -236,11 +236,11 @@ impl<'a> Draft<'a> {
     pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
         let length = self.node.input.len().max(position + 1);
         // bounded: by the inputs of the operator version, which include this one.
-        self.node.input.resize(length, String::new());
+        self.node.input.resize(length, Text::new());
         // bounded: by the inputs of the node.
         self.inputs.resize(self.inputs.len().max(length), None);
         if let Some(place) = self.node.input.get_mut(position) {
-            *place = name;
+            *place = name.into();
         }
         if let Some(place) = self.inputs.get_mut(position) {
             *place = fact;
@@ -257,7 +257,7 @@ impl<'a> Draft<'a> {
 
     /// Removes trailing empty names from the inputs.
     fn trim_inputs(&mut self) {
-        while self.node.input.last().is_some_and(String::is_empty) {
+        while self.node.input.last().is_some_and(Text::is_empty) {
             self.node.input.pop();
         }
         self.inputs.truncate(self.node.input.len());
@@ -265,7 +265,7 @@ impl<'a> Draft<'a> {
 
     /// Removes trailing empty names from the outputs.
     pub(crate) fn trim_outputs(&mut self) {
-        while self.node.output.last().is_some_and(String::is_empty) {
+        while self.node.output.last().is_some_and(Text::is_empty) {
             self.node.output.pop();
         }
         self.outputs.truncate(self.node.output.len());
@@ -274,9 +274,9 @@ impl<'a> Draft<'a> {
     /// Removes trailing empty names of inputs and outputs for which a version has no parameter. Others remain, because some
     /// operators count them.
     pub(crate) fn trim_to_signature(&mut self, to: &OpSpec) {
-        let trim = |names: &mut Vec<String>, formals: &[FormalParameter]| {
+        let trim = |names: &mut Texts, formals: &[FormalParameter]| {
             let is_bounded = !formals.last().is_some_and(FormalParameter::is_variadic);
-            while is_bounded && names.len() > formals.len() && names.last().is_some_and(String::is_empty) {
+            while is_bounded && names.len() > formals.len() && names.last().is_some_and(Text::is_empty) {
                 names.pop();
             }
         };
@@ -306,7 +306,7 @@ impl<'a> Draft<'a> {
     /// Name stem that identifies the node.
     pub(crate) fn stem(&self, what: &str) -> String {
         let node = self.node.output.iter().find(|name| !name.is_empty()).or(self.node.name.as_ref());
-        format!("{}_{what}", node.map_or("node", String::as_str))
+        format!("{}_{what}", node.map_or("node", Text::as_str))
     }
 
     /// Returns an unused name for a value.
@@ -362,7 +362,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn redirect_output(&mut self, position: usize) -> Step<(String, String)> {
         let inner = self.fresh("inner");
         match self.node.output.get_mut(position) {
-            Some(name) if !name.is_empty() => Ok((inner.clone(), std::mem::replace(name, inner))),
+            Some(name) if !name.is_empty() => Ok((inner.clone(), std::mem::replace(name, inner.into()).to_string())),
             _ => impossible(format!("the node has no output {position}")),
         }
     }
@@ -391,9 +391,9 @@ impl<'a> Draft<'a> {
             ));
         }
         Ok(NodeProto {
-            op_type: Some(op.to_owned()),
-            input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: vec![output.to_owned()],
+            op_type: Some(op.into()),
+            input: texts(inputs.iter().copied()),
+            output: texts([output]),
             attribute: attributes,
             ..NodeProto::default()
         })
@@ -406,7 +406,7 @@ impl<'a> Draft<'a> {
         let before = nodes.len();
         nodes.push(self.node);
         nodes.extend(self.after);
-        let used: HashSet<&str> = nodes.iter().flat_map(|node| &node.input).map(String::as_str).collect();
+        let used: HashSet<&str> = nodes.iter().flat_map(|node| &node.input).map(Text::as_str).collect();
         self.constants.retain(|tensor| used.contains(tensor.name()));
         let mut constants = Vec::new();
         let mut initializers = Vec::new();
@@ -424,8 +424,8 @@ impl<'a> Draft<'a> {
 }
 
 /// Removes nodes whose outputs are not among the needed names, and that no remaining node reads.
-fn without_unused<'a>(nodes: Vec<NodeProto>, needed: impl Iterator<Item = &'a String>) -> Vec<NodeProto> {
-    let mut needed: HashSet<String> = needed.cloned().collect();
+fn without_unused<'a>(nodes: Vec<NodeProto>, needed: impl Iterator<Item = &'a Text>) -> Vec<NodeProto> {
+    let mut needed: HashSet<Text> = needed.cloned().collect();
     let mut kept = Vec::new();
     for node in nodes.into_iter().rev() {
         if node.output.iter().any(|name| needed.contains(name)) {
@@ -447,8 +447,8 @@ fn is_supported_by_constant(tensor: &TensorProto, opset: i64) -> bool {
 fn constant_node(tensor: TensorProto) -> NodeProto {
     let name = tensor.name().to_owned();
     NodeProto {
-        op_type: Some("Constant".to_owned()),
-        output: vec![name],
+        op_type: Some("Constant".into()),
+        output: texts([name]),
         attribute: vec![attributes::tensor("value", TensorProto { name: None, ..tensor })],
         ..NodeProto::default()
     }

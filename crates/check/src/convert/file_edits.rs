@@ -293,7 +293,7 @@ mod tests {
         let graph = model.graph.as_mut().unwrap();
         graph.doc_string = Some("b".to_owned());
         graph.input[0].doc_string = Some("c".to_owned());
-        graph.node[1].attribute[0].g.as_mut().unwrap().node[0].doc_string = Some("d".to_owned());
+        graph.node[1].attribute[0].g.as_deref_mut().unwrap().node[0].rare_mut().doc_string = Some("d".into());
         let documented = model.encode_to_vec();
         let docs = FileEdits { strip: BTreeSet::from([Strip::Docs]), ..FileEdits::default() };
         let edited = docs.apply(&documented).unwrap().unwrap();

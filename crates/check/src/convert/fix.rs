@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, Text, ValueInfoProto};
 use onnx_conformance_reference::spec::canonical_domain;
 
 use super::declare::declaration;
@@ -187,7 +187,7 @@ fn find_graph<'m>(model: &'m ModelProto, place: &Place) -> Option<(GraphPath, &'
         let attributes = &graph.node.get(node.index)?.attribute;
         let position = attributes.iter().position(|found: &AttributeProto| found.name() == attribute)?;
         path.push((node.index, position));
-        graph = attributes.get(position)?.g.as_ref()?;
+        graph = attributes.get(position)?.g.as_deref()?;
     }
     Some((path, graph))
 }
@@ -195,7 +195,7 @@ fn find_graph<'m>(model: &'m ModelProto, place: &Place) -> Option<(GraphPath, &'
 fn graph_at<'m>(model: &'m ModelProto, path: &GraphPath) -> Option<&'m GraphProto> {
     let mut graph = model.graph.as_ref()?;
     for (node, attribute) in path {
-        graph = graph.node.get(*node)?.attribute.get(*attribute)?.g.as_ref()?;
+        graph = graph.node.get(*node)?.attribute.get(*attribute)?.g.as_deref()?;
     }
     Some(graph)
 }
@@ -250,8 +250,8 @@ fn sorted(graph: &GraphProto, kept: &[usize]) -> Vec<usize> {
 
 /// Adds the names that a node reads, and those in its subgraphs.
 fn add_reads<'m>(node: &'m NodeProto, names: &mut HashSet<&'m str>) {
-    names.extend(node.input.iter().map(String::as_str));
-    for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+    names.extend(node.input.iter().map(Text::as_str));
+    for graph in node.attribute.iter().flat_map(AttributeProto::all_graphs) {
         names.extend(graph.output.iter().map(ValueInfoProto::name));
         graph.node.iter().for_each(|node| add_reads(node, names));
     }

@@ -6,7 +6,8 @@ use std::fmt;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    encode,
 };
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain, model_domain};
 use onnx_conformance_reference::types::ValueType;
@@ -326,7 +327,7 @@ impl<'a> Converter<'a> {
         let text = format!("{} > ", scope.locate(at, node));
         let mut patches = BTreeMap::new();
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
-            for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
+            for (number, graph) in message.all_graphs_mut().enumerate() {
                 let mut entered = scope.entered.clone();
                 entered.push(SubgraphStep { node: at, attribute, graph: number });
                 let (added, patch) = self.graph(graph, &Scope { text: text.clone(), entered, ..*scope });
@@ -453,7 +454,7 @@ fn take_names(graph: &GraphProto, names: &mut Names) {
 fn take_node_names(nodes: &[NodeProto], names: &mut Names) {
     for node in nodes {
         node.input.iter().chain(&node.output).for_each(|name| names.take(name));
-        for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+        for graph in node.attribute.iter().flat_map(AttributeProto::all_graphs) {
             take_names(graph, names);
         }
     }

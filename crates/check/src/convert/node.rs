@@ -21,12 +21,12 @@ use crate::facts::NodeFacts;
 ///
 /// use onnx_conformance_check::convert::{Answer, answer};
 /// use onnx_conformance_check::facts::NodeFacts;
-/// use onnx_conformance_reference::proto::NodeProto;
+/// use onnx_conformance_reference::proto::{NodeProto, texts};
 ///
 /// let node = NodeProto {
-///     op_type: Some("Identity".to_owned()),
-///     input: vec!["x".to_owned()],
-///     output: vec!["y".to_owned()],
+///     op_type: Some("Identity".into()),
+///     input: texts(["x"]),
+///     output: texts(["y"]),
 ///     ..NodeProto::default()
 /// };
 /// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None], subgraph_outputs: BTreeMap::new() };

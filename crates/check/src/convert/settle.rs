@@ -1,6 +1,6 @@
 //! Differences that the version files settle: attribute defaults, set explicitly or omitted, arity and types.
 
-use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::proto::{AttributeProto, Text};
 use onnx_conformance_reference::spec::{
     Argument, AttributeType, DefaultValue, FormalParameter, FormalType, NodeSignature, OpSpec, validate,
 };
@@ -116,8 +116,8 @@ fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
 }
 
 /// The arguments of one side, with their types if known.
-fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec<Argument> {
-    let argument = |(at, name): (usize, &String)| {
+fn arguments(names: &[Text], facts: &[Option<crate::facts::ValueFact>]) -> Vec<Argument> {
+    let argument = |(at, name): (usize, &Text)| {
         if name.is_empty() {
             return Argument::Absent;
         }

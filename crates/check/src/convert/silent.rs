@@ -1,6 +1,6 @@
 //! Silent changes of meaning: matching of a node with the conditions of a `SilentChange`.
 
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, Text};
 use onnx_conformance_reference::spec::{AttributeValue, FormalParameter, FormalType, OpSpec, SilentChange};
 use onnx_conformance_reference::types::ValueType;
 
@@ -76,7 +76,7 @@ fn bound_type(name: &str, spec: &OpSpec, known: NodeFactsRef) -> Option<ValueTyp
 }
 
 fn is_given(name: &str, spec: &OpSpec, node: &NodeProto) -> bool {
-    let is_there = |formals: &[FormalParameter], names: &[String]| {
+    let is_there = |formals: &[FormalParameter], names: &[Text]| {
         let position = formals.iter().position(|formal| formal.name == name);
         position.and_then(|position| names.get(position)).is_some_and(|name| !name.is_empty())
     };
@@ -93,14 +93,15 @@ mod tests {
     use crate::convert::attributes;
     use onnx_conformance_reference::dtype::ElementType;
     use onnx_conformance_reference::model::graph::Dim;
+    use onnx_conformance_reference::proto::texts;
     use onnx_conformance_reference::spec::{Specs, yaml};
 
     fn check(silent: &str, attribute: Option<AttributeProto>, rank: Option<usize>, expected: Option<bool>) {
         let silent: SilentChange = yaml::read("silent", silent).unwrap();
         let spec = Specs::embedded().find("", "Softmax", 13).unwrap();
         let node = NodeProto {
-            input: vec!["x".to_owned()],
-            output: vec!["y".to_owned()],
+            input: texts(["x"]),
+            output: texts(["y"]),
             attribute: attribute.into_iter().collect(),
             ..NodeProto::default()
         };

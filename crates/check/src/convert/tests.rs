@@ -9,7 +9,7 @@ use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
-use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto, Text, texts};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -271,16 +271,16 @@ fn trailing_empty_names_are_kept_where_operators_count_them() {
         g (float[2, 3, 4] x, float[3] a, float[3] b, float[3] m, float[3] v) => (float[2, 3, 4] y)
         { y, none = BatchNormalization (x, a, b, m, v) }"#;
     let mut model = parse_model(text).unwrap();
-    model.graph.as_mut().unwrap().node[0].output[1].clear();
+    model.graph.as_mut().unwrap().node[0].output[1] = Text::new();
     let conversion = convert(&model, &target(14)).unwrap();
     // The number of outputs puts it into training mode.
     let node = conversion.model.graph.unwrap().node.remove(0);
-    assert_eq!((node.output, node.attribute[0].name()), (vec!["y".to_owned(), String::new()], "training_mode"));
+    assert_eq!((node.output.as_slice(), node.attribute[0].name()), (&*texts(["y", ""]), "training_mode"));
     // Clip-6 has one input.
     let text =
         r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 3] y) { y = Clip (x, "", "") }"#;
     let conversion = convert(&parse_model(text).unwrap(), &target(6)).unwrap();
-    assert_eq!(conversion.model.graph.unwrap().node[0].input, ["x"]);
+    assert_eq!(conversion.model.graph.unwrap().node[0].input.as_slice(), ["x"]);
 }
 
 #[test]
@@ -339,10 +339,10 @@ fn metadata_stays_at_an_older_ir_version_and_training_does_not() {
     let text = r#"<ir_version: 10, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
     let mut model = parse_model(text).unwrap();
     let entry = StringStringEntryProto { key: Some("a".to_owned()), value: Some("b".to_owned()) };
-    model.graph.as_mut().unwrap().node[0].metadata_props.push(entry);
+    model.graph.as_mut().unwrap().node[0].rare_mut().metadata_props.push(entry);
     let older = Target { ir: Some(6), ..Target::default() };
     let conversion = convert(&model, &older).unwrap();
-    assert_eq!(conversion.model.graph.unwrap().node[0].metadata_props.len(), 1);
+    assert_eq!(conversion.model.graph.unwrap().node[0].metadata_props().len(), 1);
     let edits: Vec<String> = conversion.edits.iter().map(ToString::to_string).collect();
     let kept = "model: keeps metadata_props outside of the model, which readers of IR version 6 skip";
     assert_eq!(edits, ["model: ir_version 10 becomes 6", kept]);

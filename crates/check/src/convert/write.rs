@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use onnx_conformance_reference::proto::measure::Kind;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, Text,
 };
 
 use super::patch::{NodePatch, NodesPatch, Patch};
@@ -396,7 +396,7 @@ impl NewTexts<'_> {
     fn replace(&mut self, number: u64, rope: &mut Rope) -> Treatment {
         if !self.written.contains(&number) {
             self.written.push(number);
-            let texts: &mut dyn Iterator<Item = &String> = match number {
+            let texts: &mut dyn Iterator<Item = &Text> = match number {
                 NODE_INPUT => &mut self.node.input.iter(),
                 NODE_OUTPUT => &mut self.node.output.iter(),
                 NODE_OPERATOR => &mut self.node.op_type.iter(),
@@ -501,5 +501,5 @@ impl AttributeWriter<'_> {
 fn is_elided(attribute: &AttributeProto) -> bool {
     let is_marked =
         |tensor: &TensorProto| tensor.segment.as_ref().and_then(|segment| segment.begin).is_some_and(|begin| begin < 0);
-    attribute.t.iter().chain(&attribute.tensors).any(is_marked)
+    attribute.all_tensors().any(is_marked)
 }

@@ -139,6 +139,23 @@ pub struct ValueSite {
     pub definition: Definition,
 }
 
+/// Values that the nodes of a body define. Finds them in order, without their names.
+pub(crate) struct NodeOutputs {
+    body: BodyId,
+    next: usize,
+}
+
+impl NodeOutputs {
+    /// The value of an output after all outputs asked for before; `None` if it has no name, or defines a name again.
+    pub(crate) fn find(&mut self, bodies: &Bodies<'_>, node: usize, at: usize) -> Option<ValueId> {
+        let site = bodies.values.get(self.next).filter(|site| site.body == self.body)?;
+        (site.definition == Definition::Node(node, at)).then(|| {
+            self.next += 1;
+            ValueId(self.next - 1)
+        })
+    }
+}
+
 /// The imported version of each domain; ONNX's own is `""`. The largest one if a domain is imported twice.
 pub type Imports = BTreeMap<String, i64>;
 
@@ -236,7 +253,7 @@ impl<'m> Bodies<'m> {
     ) -> BodyId {
         let (id, first) = (BodyId(self.bodies.len()), self.values.len());
         self.bodies.push(Body { source, parent, function, names: HashMap::new(), range: first..first });
-        let mut names = HashMap::new();
+        let mut names = HashMap::with_capacity(count_names(source));
         let mut define = |name: &'m str, definition| {
             let values = &mut self.values;
             if !name.is_empty() {
@@ -326,6 +343,14 @@ impl<'m> Bodies<'m> {
     /// The location of a value's definition.
     pub fn site(&self, value: ValueId) -> Option<ValueSite> {
         self.values.get(value.0).copied()
+    }
+
+    /// The values that the nodes of a body define, in order.
+    pub(crate) fn outputs(&self, body: BodyId) -> NodeOutputs {
+        let first = self.body(body).range.start;
+        let given = self.values.iter().skip(first);
+        let given = given.take_while(|site| site.body == body && !matches!(site.definition, Definition::Node(..)));
+        NodeOutputs { body, next: first + given.count() }
     }
 
     /// The imports of the model.
@@ -465,7 +490,18 @@ pub(crate) fn function_name(function: &FunctionProto) -> String {
     }
 }
 
+/// Counts the names that a body defines.
+fn count_names(source: BodySource<'_>) -> usize {
+    let of_nodes = |nodes: &[NodeProto]| nodes.iter().map(|node| node.output.len()).sum::<usize>();
+    match source {
+        BodySource::Graph(graph) => {
+            graph.input.len() + graph.initializer.len() + graph.sparse_initializer.len() + of_nodes(&graph.node)
+        }
+        BodySource::Function(function) => function.input.len() + of_nodes(&function.node),
+    }
+}
+
 /// The graphs in an attribute.
 pub(crate) fn graphs(attribute: &AttributeProto) -> impl Iterator<Item = &GraphProto> {
-    attribute.g.iter().chain(&attribute.graphs)
+    attribute.all_graphs()
 }

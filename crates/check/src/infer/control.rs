@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
-use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::proto::{NodeProto, Text};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OpSpec};
 use onnx_conformance_reference::types::ValueType;
 
@@ -290,7 +290,7 @@ impl<'m> Walk<'_, 'm> {
         let first = inputs_given(node).len().saturating_sub(scanned.len());
         let mut lengths: Vec<(usize, &str)> = Vec::new();
         for (at, fact) in scanned.iter().enumerate() {
-            let name = node.input.get(first + at).map_or("", String::as_str);
+            let name = node.input.get(first + at).map_or("", Text::as_str);
             let Some(shape) = &fact.shape else { continue };
             let axis = axes.get(at).copied().unwrap_or(0);
             match axis_of(axis, Some(shape.len())).map(|axis| shape.get(axis)) {
@@ -389,7 +389,7 @@ fn shape_only(fact: &ValueFact) -> ValueFact {
 }
 
 /// The inputs of a node without trailing omitted ones.
-fn inputs_given(node: &NodeProto) -> &[String] {
+fn inputs_given(node: &NodeProto) -> &[Text] {
     let count = node.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
     node.input.get(..count).unwrap_or_default()
 }

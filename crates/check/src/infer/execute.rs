@@ -13,7 +13,7 @@ use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{Dim, LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, Text, ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::{Neutral, Specs};
 use onnx_conformance_reference::tensor::shape::element_count;
@@ -108,7 +108,7 @@ impl Executor {
         if self.probes == 0
             || !can_run_alone(view)
             || needs_more_than_inputs(view)
-            || view.node.output.iter().all(String::is_empty)
+            || view.node.output.iter().all(Text::is_empty)
         {
             return None;
         }
@@ -412,16 +412,14 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
         ref_attr_name: None,
         ..attribute.clone()
     };
-    let output = |(at, name): (usize, &String)| if name.is_empty() { String::new() } else { format!("o{at}") };
+    let output = |(at, name): (usize, &Text)| if name.is_empty() { Text::new() } else { format!("o{at}").into() };
     let node = NodeProto {
         op_type: view.node.op_type.clone(),
         domain: view.node.domain.clone(),
         attribute: view.attributes.all().map(attribute).collect(),
-        input: inputs
-            .iter()
-            .enumerate()
-            .map(|(at, value)| value.as_ref().map_or(String::new(), |_| input_name(at)))
-            .collect(),
+        input: texts(
+            inputs.iter().enumerate().map(|(at, value)| value.as_ref().map_or(String::new(), |_| input_name(at))),
+        ),
         output: view.node.output.iter().enumerate().map(output).collect(),
         ..NodeProto::default()
     };
@@ -433,8 +431,8 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
     };
     // The executor ignores the declared types of outputs.
     let float = encode::value_type(&ValueType::Tensor(ElementType::Float), None);
-    let declare = |name: &String| ValueInfoProto {
-        name: Some(name.clone()),
+    let declare = |name: &Text| ValueInfoProto {
+        name: Some(name.to_string()),
         r#type: Some(float.clone()),
         ..ValueInfoProto::default()
     };
@@ -446,7 +444,8 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
         ..GraphProto::default()
     };
     let newest = Specs::embedded().releases().ok()?.newest()?.ir;
-    let import = OperatorSetIdProto { domain: view.node.domain.clone(), version: Some(view.opset) };
+    let import =
+        OperatorSetIdProto { domain: view.node.domain.as_ref().map(ToString::to_string), version: Some(view.opset) };
     Some(ModelProto {
         ir_version: Some(i64::from(newest)),
         opset_import: vec![import],

@@ -1,8 +1,9 @@
 //! Results of inference for a model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use onnx_conformance_reference::proto::{AttributeProto, ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, ModelProto, NodeProto, Text};
 
 use crate::facts::{NodeFacts, Origin, ValueFact};
 use crate::finding::Described;
@@ -18,7 +19,7 @@ pub struct Inferred<'m> {
     pub bodies: Bodies<'m>,
     /// Contradictions of nodes, subgraphs and declarations with the inferred types.
     pub findings: Findings,
-    facts: Vec<ValueFact>,
+    facts: Vec<Arc<ValueFact>>,
 }
 
 /// Infers the facts about the values of a model that are known before it runs, and finds the nodes that cannot run.
@@ -43,7 +44,7 @@ impl<'m> Inferred<'m> {
 
     /// The known facts about a value.
     pub fn fact(&self, value: ValueId) -> Option<&ValueFact> {
-        self.facts.get(value.0)
+        self.facts.get(value.0).map(AsRef::as_ref)
     }
 
     /// The known facts about a value by its name in a body.
@@ -59,7 +60,7 @@ impl<'m> Inferred<'m> {
     /// A node with the known facts about its inputs and outputs; its opset is 0 if its domain is not imported.
     pub fn node_facts(&self, id: NodeId) -> Option<NodeFacts<'m>> {
         let node = self.bodies.node(id)?;
-        let fact = |name: &String| (!name.is_empty()).then(|| self.value(id.body, name).cloned().unwrap_or_default());
+        let fact = |name: &Text| (!name.is_empty()).then(|| self.value(id.body, name).cloned().unwrap_or_default());
         Some(NodeFacts {
             node,
             opset: self.bodies.opset(id.body, node.domain()).unwrap_or(0),

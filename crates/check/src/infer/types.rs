@@ -2,6 +2,7 @@
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::kernels::framework::registry;
+use onnx_conformance_reference::proto::Text;
 use onnx_conformance_reference::spec::{
     Argument, AttributeType, Bindings, FormalParameter, FormalType, NodeSignature, OpSpec, Side, SignatureError,
     type_list, violations,
@@ -25,7 +26,7 @@ pub(super) struct Violation {
 /// Checks a node against its operator version. References to a caller's attributes count as set if the call is unknown.
 pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, Vec<Violation>) {
     let inputs: Vec<Argument> = view.inputs.iter().map(|fact| argument(*fact)).collect();
-    let is_output = |name: &String| if name.is_empty() { Argument::Absent } else { Argument::Unknown };
+    let is_output = |name: &Text| if name.is_empty() { Argument::Absent } else { Argument::Unknown };
     let outputs: Vec<Argument> = view.node.output.iter().map(is_output).collect();
     let mut attributes: Vec<(&str, AttributeType)> = Vec::new();
     for attribute in &view.node.attribute {
@@ -50,7 +51,7 @@ fn argument(fact: Option<&ValueFact>) -> Argument {
 
 fn violation(view: &NodeView<'_, '_>, error: SignatureError) -> Violation {
     let mut message = error.to_string();
-    let value = |position: usize| view.node.input.get(position).map_or("", String::as_str);
+    let value = |position: usize| view.node.input.get(position).map_or("", Text::as_str);
     let (rule, input, edit) = match error {
         SignatureError::Missing { side, position, name, .. } => {
             (RuleId::NodeArity, None, Some(format!("add {side} {position} '{name}'")))

@@ -3,23 +3,28 @@
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
-use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, Text, ValueInfoProto};
 
-use crate::facts::{MAX_RANK, ValueFact};
+use crate::facts::ValueFact;
 use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
 use crate::findings::Findings;
-use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
+use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, NodeOutputs, ValueId};
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
 use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
+use crate::infer::memo::{Facts, Memo, Question};
 use crate::infer::microsoft;
+use crate::infer::shared::SharedFacts;
 use crate::infer::types;
 use crate::limits::Limits;
 use crate::rules::RuleId;
 use onnx_conformance_reference::infer::{Attributes, CallAttributes};
 use onnx_conformance_reference::infer::{NodeView, tensor_fact};
+use onnx_conformance_reference::spec::OpSpec;
+use smallvec::SmallVec;
 
 /// Maximum depth of function calls to follow.
 const MAX_CALL_DEPTH: usize = 64;
@@ -41,10 +46,14 @@ const MAX_VISITS: usize = 20_000_000;
 pub(super) struct Walk<'b, 'm> {
     pub(super) bodies: &'b Bodies<'m>,
     limits: &'b Limits,
-    pub(super) facts: Vec<ValueFact>,
+    pub(super) facts: Vec<Arc<ValueFact>>,
+    shared: SharedFacts,
+    memo: Memo,
+    /// The fact about a value that is not defined.
+    unknown: Arc<ValueFact>,
     /// The facts that hold for all calls of a function, by the numbers of its values.
-    joined: HashMap<usize, Vec<ValueFact>>,
-    calls: HashMap<Digest, Vec<ValueFact>>,
+    joined: HashMap<usize, Vec<Arc<ValueFact>>>,
+    calls: HashMap<Digest, Vec<Arc<ValueFact>>>,
     call_counts: HashMap<usize, usize>,
     /// The calls being followed: the node, and the function.
     stack: Vec<(NodeId, usize)>,
@@ -52,10 +61,6 @@ pub(super) struct Walk<'b, 'm> {
     seen: HashSet<(NodeId, u64)>,
     hasher: RandomState,
     digester: Digester,
-    /// Bytes used by shapes and constants.
-    fact_bytes_used: usize,
-    /// True if shapes or constants were dropped because of the memory limit.
-    is_truncated: bool,
     visits: usize,
     /// The number of enclosing branches of conditions.
     pub(super) branches: usize,
@@ -127,7 +132,10 @@ impl<'b, 'm> Walk<'b, 'm> {
         Walk {
             bodies,
             limits,
-            facts: vec![ValueFact::default(); bodies.values.len()],
+            facts: vec![Arc::default(); bodies.values.len()],
+            shared: SharedFacts::new(limits.fact_bytes()),
+            memo: Memo::default(),
+            unknown: Arc::default(),
             joined: HashMap::new(),
             calls: HashMap::new(),
             call_counts: HashMap::new(),
@@ -136,8 +144,6 @@ impl<'b, 'm> Walk<'b, 'm> {
             seen: HashSet::new(),
             hasher: RandomState::new(),
             digester: Digester::default(),
-            fact_bytes_used: 0,
-            is_truncated: false,
             visits: 0,
             branches: 0,
             executor: Executor::new(&limits.deadline),
@@ -151,7 +157,7 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Walks the main graph with everything it calls, then the functions that are never called.
-    pub(super) fn run(mut self) -> (Vec<ValueFact>, Findings) {
+    pub(super) fn run(mut self) -> (Vec<Arc<ValueFact>>, Findings) {
         if self.bodies.model.graph.is_some() {
             self.body(BodyId(0), None, None);
         }
@@ -167,25 +173,12 @@ impl<'b, 'm> Walk<'b, 'm> {
                 self.facts.splice(range, facts);
             }
         }
-        if self.is_truncated {
+        if self.shared.is_truncated {
             let message = "the memory for shapes and constants is exhausted, so there may be more problems";
             let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
             self.findings.push(finding.with_edit("allow more memory with --memory"));
         }
         (self.facts, self.findings)
-    }
-
-    /// Drops shape and constant of a fact if their memory limit is reached.
-    fn within_limit(&mut self, fact: ValueFact) -> ValueFact {
-        let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
-        let fact = ValueFact { shape, ..fact };
-        let fact_bytes_used = self.fact_bytes_used.saturating_add(fact.size());
-        if fact_bytes_used > self.limits.fact_bytes() {
-            self.is_truncated = true;
-            return ValueFact { shape: None, constant: None, elements: None, ..fact };
-        }
-        self.fact_bytes_used = fact_bytes_used;
-        fact
     }
 
     /// Walks a body with the caller's facts about its inputs, and returns the facts about its outputs.
@@ -206,6 +199,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
         self.inputs(id, given);
         self.initializers(id);
+        let mut values = self.bodies.outputs(id);
         for (node, index) in body.nodes().iter().zip(0..) {
             self.visits += 1;
             if self.visits > MAX_VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
@@ -214,20 +208,26 @@ impl<'b, 'm> Walk<'b, 'm> {
             }
             let visit = Visit { id: NodeId { body: id, index }, node, call };
             let outputs = self.node(visit);
-            self.outputs(visit, outputs, &infos);
+            self.outputs(visit, outputs, &infos, &mut values);
         }
         self.check_passed_through(id, &infos);
-        let fact = |name: &str| self.bodies.lookup(id, name).and_then(|value| self.facts.get(value.0)).cloned();
-        body.outputs().iter().map(|name| fact(name).unwrap_or_default()).collect()
+        body.outputs().into_iter().map(|name| self.fact_of(id, name)).collect()
     }
 
     fn set(&mut self, value: ValueId, fact: ValueFact) {
-        let old = self.facts.get(value.0).map_or(0, ValueFact::size);
-        self.fact_bytes_used = self.fact_bytes_used.saturating_sub(old);
-        let fact = self.within_limit(fact);
+        let fact = self.shared.share(fact);
+        self.set_shared(value, fact);
+    }
+
+    fn set_shared(&mut self, value: ValueId, fact: Arc<ValueFact>) {
         if let Some(place) = self.facts.get_mut(value.0) {
-            *place = fact;
+            self.shared.forget(place);
+            *place = self.shared.counted(fact);
         }
+    }
+
+    fn share_all(&mut self, facts: Vec<ValueFact>) -> Facts {
+        facts.into_iter().map(|fact| self.shared.share(fact)).collect()
     }
 
     fn inputs(&mut self, id: BodyId, given: Option<Vec<ValueFact>>) {
@@ -275,7 +275,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             let site = self.bodies.values.get(value.0).map(|site| site.definition);
             let fact = tensor_fact(tensor);
             if let Some(Definition::Input(_)) = site {
-                let declared = self.facts.get(value.0).cloned().unwrap_or_default();
+                let declared = self.facts.get(value.0).map_or_else(ValueFact::default, |fact| ValueFact::clone(fact));
                 self.check_declared(Subject::Body(id), tensor.name(), &declared, &fact);
                 if !are_defaults {
                     self.set(value, ValueFact { constant: fact.constant.clone(), ..refine(&declared, fact) });
@@ -294,27 +294,50 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Returns the facts about the outputs of a node.
-    fn node(&mut self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
-        let Visit { id, node, call } = visit;
+    fn node(&mut self, visit: Visit<'_, 'm>) -> Facts {
+        let Visit { id, node, .. } = visit;
         if let Some(function) = self.bodies.function_of(node) {
-            return self.call(visit, function);
+            let outputs = self.call(visit, function);
+            return self.share_all(outputs);
         }
         let Some(spec) = self.bodies.spec(id.body, node) else {
             self.unknown_subgraphs(visit);
-            return self.outputs_of_another_domain(visit);
+            let outputs = self.outputs_of_another_domain(visit);
+            return self.share_all(outputs);
         };
-        let opset = self.bodies.opset(id.body, node.domain()).unwrap_or(0);
-        let attributes = visit.attributes();
         let subgraphs = self.subgraphs(visit, spec);
-        let bodies = self.bodies;
-        let facts = std::mem::take(&mut self.facts);
-        let input = |name: &'m String| {
-            (!name.is_empty()).then(|| bodies.lookup(id.body, name).and_then(|value| facts.get(value.0)))
+        let (bodies, facts, unknown) = (self.bodies, std::mem::take(&mut self.facts), Arc::clone(&self.unknown));
+        let input = |name: &'m Text| {
+            let known = || bodies.lookup(id.body, name).and_then(|value| facts.get(value.0)).unwrap_or(&unknown);
+            (!name.is_empty()).then(known)
         };
-        let unknown = ValueFact::default();
-        let inputs = node.input.iter().map(|name| input(name).map(|fact| fact.unwrap_or(&unknown))).collect();
-        let view = NodeView { node, spec, opset, attributes, inputs };
-        let (bindings, found) = types::check(&view, call.is_some() || self.bodies.body(id.body).function.is_none());
+        let inputs: SmallVec<[Option<&Arc<ValueFact>>; 4]> = node.input.iter().map(input).collect();
+        let outputs = self.node_on(visit, spec, subgraphs, &inputs);
+        drop(inputs);
+        self.facts = facts;
+        outputs
+    }
+
+    /// Returns the facts about the outputs of a node from those about its inputs.
+    fn node_on(
+        &mut self,
+        visit: Visit<'_, 'm>,
+        spec: &'static OpSpec,
+        subgraphs: Option<Vec<ValueFact>>,
+        inputs: &[Option<&Arc<ValueFact>>],
+    ) -> Facts {
+        let Visit { id, node, call } = visit;
+        let (bodies, is_probed) = (self.bodies, self.branches == 0);
+        let opset = bodies.opset(id.body, node.domain()).unwrap_or(0);
+        let is_alike = subgraphs.is_none() && bodies.body(id.body).function.is_none();
+        let key = if is_alike { Question { node, spec, opset, is_probed, inputs }.key() } else { None };
+        if let Some(known) = key.as_ref().and_then(|key| self.memo.get(key)) {
+            return known;
+        }
+        let attributes = visit.attributes();
+        let facts = inputs.iter().map(|fact| fact.map(AsRef::as_ref)).collect();
+        let view = NodeView { node, spec, opset, attributes, inputs: facts };
+        let (bindings, found) = types::check(&view, call.is_some() || bodies.body(id.body).function.is_none());
         let mut outputs = match subgraphs {
             Some(outputs) => outputs,
             None => types::outputs(&view, &bindings),
@@ -324,10 +347,12 @@ impl<'b, 'm> Walk<'b, 'm> {
             self.executor.refine(&view, &mut outputs);
         }
         let described: Vec<Described> = if found.is_empty() { Vec::new() } else { describe(&view) };
-        let is_probed = found.is_empty() && self.branches == 0;
-        let refused = if is_probed { self.executor.refusal(&view) } else { None };
+        let refused = if found.is_empty() && is_probed { self.executor.refusal(&view) } else { None };
         let described = if refused.is_some() { describe(&view) } else { described };
-        self.facts = facts;
+        let outputs = self.share_all(outputs);
+        if let (Some(key), true, None) = (key, found.is_empty(), &refused) {
+            self.memo.keep(key, inputs, &outputs);
+        }
         for violation in found {
             let value = violation.input.and_then(|at| bodies.lookup(id.body, node.input.get(at)?));
             let origin = value.and_then(|value| bodies.origin(value));
@@ -378,20 +403,21 @@ impl<'b, 'm> Walk<'b, 'm> {
         let call = FunctionCall { function, inputs, attributes, is_open: given.any_open() };
         let key = call.digest(&self.digester);
         if let Some(outputs) = self.calls.get(&key) {
-            return outputs.clone();
+            return outputs.iter().map(|fact| ValueFact::clone(fact)).collect();
         }
         *count += 1;
         let range = self.bodies.body(body).range.clone();
         if let Some(facts) = self.facts.get_mut(range) {
-            self.fact_bytes_used = self.fact_bytes_used.saturating_sub(facts.iter().map(ValueFact::size).sum());
-            facts.fill(ValueFact::default());
+            facts.iter().for_each(|fact| self.shared.forget(fact));
+            facts.fill(Arc::default());
         }
         self.stack.push((id, function));
         let passed = (!call.is_open).then_some(&call.attributes);
         let outputs = self.body(body, Some(call.inputs), passed);
         self.stack.pop();
         self.join_facts(function, body);
-        let kept = outputs.iter().map(|fact| self.within_limit(fact.clone())).collect();
+        let kept = self.share_all(outputs.clone());
+        let kept = kept.into_iter().map(|fact| self.shared.counted(fact)).collect();
         self.calls.insert(key, kept);
         outputs
     }
@@ -403,7 +429,9 @@ impl<'b, 'm> Walk<'b, 'm> {
         match self.joined.get_mut(&function) {
             Some(joined) => {
                 for (joined, fact) in joined.iter_mut().zip(facts) {
-                    *joined = joined.join(fact);
+                    if joined != fact {
+                        *joined = Arc::new(joined.join(fact));
+                    }
                 }
             }
             None => drop(self.joined.insert(function, facts.to_vec())),
@@ -412,7 +440,7 @@ impl<'b, 'm> Walk<'b, 'm> {
 
     pub(super) fn fact_of(&self, body: BodyId, name: &str) -> ValueFact {
         let value = self.bodies.lookup(body, name);
-        value.and_then(|value| self.facts.get(value.0)).cloned().unwrap_or_default()
+        value.and_then(|value| self.facts.get(value.0)).map_or_else(ValueFact::default, |fact| ValueFact::clone(fact))
     }
 
     /// Keeps the facts about a node's outputs after comparing them with their declarations.
@@ -427,22 +455,24 @@ impl<'b, 'm> Walk<'b, 'm> {
         first.map(ValueFact::from_type).into_iter().collect()
     }
 
-    fn outputs(&mut self, visit: Visit<'_, 'm>, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+    fn outputs(
+        &mut self,
+        visit: Visit<'_, 'm>,
+        outputs: Facts,
+        infos: &HashMap<&str, ValueFact>,
+        values: &mut NodeOutputs,
+    ) {
         let Visit { id, node, .. } = visit;
         let mut outputs = outputs.into_iter();
         for (name, at) in node.output.iter().zip(0..) {
-            let fact = outputs.next().unwrap_or_default();
-            let Some(value) = self.bodies.body(id.body).names.get(name.as_str()).copied() else { continue };
-            let is_first = self.bodies.values.get(value.0).map(|site| site.definition);
-            if is_first != Some(Definition::Node(id.index, at)) {
-                continue;
-            }
+            let fact = outputs.next().unwrap_or_else(|| Arc::clone(&self.unknown));
+            let Some(value) = values.find(self.bodies, id.index, at) else { continue };
             match infos.get(name.as_str()) {
                 Some(declared) => {
                     self.check_declared(Subject::Node(id), name, declared, &fact);
-                    self.set(value, refine(declared, fact));
+                    self.set(value, refine(declared, ValueFact::clone(&fact)));
                 }
-                None => self.set(value, fact),
+                None => self.set_shared(value, fact),
             }
         }
     }
@@ -460,7 +490,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             else {
                 continue;
             };
-            let fact = fact.clone();
+            let fact = Arc::clone(fact);
             self.check_declared(Subject::Body(id), output.name(), declared, &fact);
         }
     }

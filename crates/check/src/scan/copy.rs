@@ -1,7 +1,9 @@
 //! Copy of a model without its weights: the elements of large tensors are skipped, and their positions are recorded.
 
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::measure::{Kind, MeasureError, decoded_size};
-use onnx_conformance_reference::proto::{Message, ModelProto, TensorProto, onnx};
+use onnx_conformance_reference::proto::node::compact;
+use onnx_conformance_reference::proto::{Message, ModelProto, NodeProto, TensorProto, onnx};
 
 use crate::finding::{Finding, Place};
 use crate::findings::Findings;
@@ -24,6 +26,12 @@ const MAX_KEPT_BYTES: u64 = 16 << 20;
 
 /// Size of elements in bytes up to which a tensor always keeps them.
 const ALWAYS_KEPT_BYTES: u64 = 64;
+
+/// Size of encoded nodes from which they are decoded together.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// `ModelProto.graph`.
+const GRAPH: u64 = 7;
 
 /// Bytes reserved for the length of a message whose fields may be skipped: enough for 32 GB.
 const LENGTH_BYTES: usize = 5;
@@ -58,6 +66,9 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
     let mut copier = Copier {
         reader: Reader::new(source, &limits.deadline),
         out: Vec::new(),
+        batch: Vec::new(),
+        nodes: Vec::new(),
+        decoded: 0,
         limit: limits.message_bytes(),
         kept: 0,
         parts: 0,
@@ -97,7 +108,14 @@ struct OpenMessage {
 
 struct Copier<'a, S: Source + ?Sized> {
     reader: Reader<'a, S>,
+    /// The copy, without the nodes of the main graph.
     out: Vec<u8>,
+    /// A model of the next nodes of the main graph.
+    batch: Vec<u8>,
+    /// The nodes of the main graph before these.
+    nodes: Vec<NodeProto>,
+    /// The memory of these nodes in bytes.
+    decoded: usize,
     limit: usize,
     kept: u64,
     /// The number of recorded parts of elements.
@@ -109,22 +127,61 @@ struct Copier<'a, S: Source + ?Sized> {
 
 impl<S: Source + ?Sized> Copier<'_, S> {
     fn scan(&mut self, limits: &Limits) -> Result<ModelProto, Box<Finding>> {
-        self.copy_model()?;
-        decoded_size(Kind::Model, &self.out, limits.message_bytes(), &limits.deadline).map_err(over)?;
-        let decoded = ModelProto::decode(std::mem::take(&mut self.out).as_slice());
-        let mut model = decoded.map_err(|error| {
-            let message = format!("not a protobuf encoding of a model: {error}");
-            Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
-        })?;
-        // A decoder reserves space for four names, and most nodes have fewer.
-        for node in model.graph.iter_mut().flat_map(|graph| &mut graph.node) {
-            node.input.shrink_to_fit();
-            node.output.shrink_to_fit();
+        self.copy_model(&limits.deadline)?;
+        self.decode_batch(&limits.deadline)?;
+        let out = std::mem::take(&mut self.out);
+        let mut model = self.decode(&out, &limits.deadline)?;
+        if let Some(graph) = &mut model.graph {
+            self.nodes.shrink_to_fit();
+            graph.node = std::mem::take(&mut self.nodes);
+        }
+        for function in &mut model.functions {
+            compact(&mut function.node);
         }
         Ok(model)
     }
 
-    fn copy_model(&mut self) -> Result<(), Box<Finding>> {
+    /// Decodes a model within the limit of all messages.
+    fn decode(&mut self, bytes: &[u8], deadline: &Deadline) -> Result<ModelProto, Box<Finding>> {
+        let left = self.limit.saturating_sub(self.decoded);
+        let size = decoded_size(Kind::Model, bytes, left, deadline).map_err(|error| match error {
+            MeasureError::Limit(_) => over(MeasureError::Limit(self.limit)),
+            error => over(error),
+        })?;
+        self.decoded = self.decoded.saturating_add(size);
+        ModelProto::decode(bytes).map_err(|error| {
+            let message = format!("not a protobuf encoding of a model: {error}");
+            Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
+        })
+    }
+
+    /// Moves a node of the main graph, which is the end of the copy, to those that are decoded next. So no more than a few nodes
+    /// are in memory as bytes, too.
+    fn move_node(&mut self, from: usize, deadline: &Deadline) -> Result<(), Box<Finding>> {
+        if self.batch.is_empty() {
+            prost::encoding::encode_varint(GRAPH << 3 | 2, &mut self.batch);
+            self.batch.extend([0; LENGTH_BYTES]);
+        }
+        self.batch.extend_from_slice(self.out.get(from..).unwrap_or_default());
+        self.out.truncate(from);
+        if self.batch.len() >= BATCH_BYTES { self.decode_batch(deadline) } else { Ok(()) }
+    }
+
+    fn decode_batch(&mut self, deadline: &Deadline) -> Result<(), Box<Finding>> {
+        let mut batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        write_length(&mut batch, 1);
+        let mut nodes = self.decode(&batch, deadline)?.graph.map(|graph| graph.node).unwrap_or_default();
+        compact(&mut nodes);
+        self.nodes.append(&mut nodes);
+        batch.clear();
+        self.batch = batch;
+        Ok(())
+    }
+
+    fn copy_model(&mut self, deadline: &Deadline) -> Result<(), Box<Finding>> {
         let mut at = 0;
         let mut open =
             vec![OpenMessage { kind: Kind::Model, holder: None, end: self.reader.length(), length_at: None }];
@@ -132,6 +189,11 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             if at >= message.end {
                 self.close(message);
                 open.pop();
+                if let ([_, OpenMessage { kind: Kind::Graph, .. }], Kind::Node, Some(length_at)) =
+                    (open.as_slice(), message.kind, message.length_at)
+                {
+                    self.move_node(length_at.saturating_sub(1), deadline)?;
+                }
                 continue;
             }
             let field = self.field(at, message)?;
@@ -161,7 +223,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     /// Checks that the copy and the list of parts are within the limit.
     fn check_size(&self) -> Result<(), Box<Finding>> {
         let parts = self.parts.saturating_mul(size_of::<(u64, u64)>());
-        if self.out.len().saturating_add(parts) > self.limit {
+        if self.out.len().saturating_add(parts).saturating_add(self.decoded) > self.limit {
             return Err(over(MeasureError::Limit(self.limit)));
         }
         Ok(())
@@ -225,11 +287,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 
     /// Writes the length of a copied message.
     fn close(&mut self, message: OpenMessage) {
-        let Some(at) = message.length_at else { return };
-        let length = self.out.len() - at - LENGTH_BYTES;
-        for (index, byte) in self.out.iter_mut().skip(at).take(LENGTH_BYTES).enumerate() {
-            let more = if index + 1 < LENGTH_BYTES { 0x80 } else { 0 };
-            *byte = more | u8::try_from(length >> (7 * index) & 0x7f).unwrap_or(0);
+        if let Some(at) = message.length_at {
+            write_length(&mut self.out, at);
         }
     }
 
@@ -317,6 +376,15 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             self.unknown.count_if_unknown(kind, entry.holder, &inner);
         }
         Ok(())
+    }
+}
+
+/// Writes the length of the message that is the rest of the bytes after its length at `at`.
+fn write_length(bytes: &mut [u8], at: usize) {
+    let length = bytes.len() - at - LENGTH_BYTES;
+    for (index, byte) in bytes.iter_mut().skip(at).take(LENGTH_BYTES).enumerate() {
+        let more = if index + 1 < LENGTH_BYTES { 0x80 } else { 0 };
+        *byte = more | u8::try_from(length >> (7 * index) & 0x7f).unwrap_or(0);
     }
 }
 

@@ -3,7 +3,7 @@ use std::io;
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::model::text::parse_model;
-use onnx_conformance_reference::proto::{Message, ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::proto::{Message, ModelProto, NodeProto, TensorProto, ValueInfoProto, texts};
 use onnx_conformance_reference::spec::Specs;
 
 use crate::limits::Limits;
@@ -186,9 +186,9 @@ fn a_hundred_thousand_nodes_are_checked_in_a_line() {
     let name = |at: usize| if at == 0 { "x".to_owned() } else { format!("v{at}") };
     graph.node = (0..count)
         .map(|at| NodeProto {
-            op_type: Some("Neg".to_owned()),
-            input: vec![name(at)],
-            output: vec![name(at + 1)],
+            op_type: Some("Neg".into()),
+            input: texts([name(at)]),
+            output: texts([name(at + 1)]),
             ..NodeProto::default()
         })
         .collect();

@@ -102,7 +102,7 @@ fn form_problem(attribute: &AttributeProto) -> Option<String> {
     if let Some(other) = stored.iter().find(|other| **other != kind) {
         return Some(format!("has type {kind}, but also contains {other}"));
     }
-    let types = attribute.tp.iter().chain(&attribute.type_protos);
+    let types = attribute.all_types();
     types
         .filter_map(|proto| decode::value_type(proto).err())
         .map(|error| format!("contains an invalid type: {error}"))

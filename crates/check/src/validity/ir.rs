@@ -141,15 +141,15 @@ impl Needs {
 
     fn node(&mut self, node: &NodeProto) {
         self.add(10, "overloads of functions", !node.overload().is_empty());
-        self.skip(10, "metadata_props outside of the model", !node.metadata_props.is_empty());
-        self.skip(11, "device configurations", !node.device_configurations.is_empty());
+        self.skip(10, "metadata_props outside of the model", !node.metadata_props().is_empty());
+        self.skip(11, "device configurations", !node.device_configurations().is_empty());
         for attribute in &node.attribute {
-            attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
-            for sparse in attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors) {
+            attribute.all_tensors().for_each(|tensor| self.tensor(tensor));
+            for sparse in attribute.all_sparse_tensors() {
                 self.add(6, "sparse tensors in attributes", true);
                 sparse.values.iter().for_each(|values| self.tensor(values));
             }
-            attribute.tp.iter().chain(&attribute.type_protos).for_each(|declared| self.value_type(declared));
+            attribute.all_types().for_each(|declared| self.value_type(declared));
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Names: every value that is read is defined earlier, exactly once, and every node is used.
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
+use onnx_conformance_reference::proto::{TensorProto, Text};
 
-use crate::infer::{BodyId, Definition, NodeId, ValueId};
+use crate::infer::{Body, BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 use crate::validity::order;
@@ -20,7 +21,7 @@ enum Resolution {
 
 /// Checks the names of all graphs and functions.
 pub(super) fn check(context: &mut Context<'_, '_>) {
-    let mut uses = Uses::default();
+    let mut uses = Uses::new(context.bodies().values.len());
     for body in context.bodies().ids() {
         if context.is_over() {
             return;
@@ -51,7 +52,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     let mut initializers = HashSet::new();
     if let Some(graph) = body.graph() {
         let sparse = graph.sparse_initializer.iter().map(|sparse| sparse.values.as_ref().map_or("", |v| v.name()));
-        for name in graph.initializer.iter().map(onnx_conformance_reference::proto::TensorProto::name).chain(sparse) {
+        for name in graph.initializer.iter().map(TensorProto::name).chain(sparse) {
             if name.is_empty() {
                 context.body(id, RuleId::TensorName, "an initializer has no name");
             } else if !initializers.insert(name) {
@@ -110,11 +111,8 @@ fn resolve(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &st
 
 fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     let body = context.bodies().body(id);
-    let mut assigned: HashSet<&str> = body.inputs().into_iter().collect();
-    if let Some(graph) = body.graph() {
-        assigned.extend(graph.initializer.iter().map(onnx_conformance_reference::proto::TensorProto::name));
-        assigned.extend(graph.sparse_initializer.iter().filter_map(|sparse| Some(sparse.values.as_ref()?.name())));
-    }
+    let mut assigned = given_names(body).count();
+    let mut values = context.bodies().outputs(id);
     for (node, index) in body.nodes().iter().zip(0..) {
         let place = NodeId { body: id, index };
         for name in node.input.iter().filter(|name| !name.is_empty()) {
@@ -128,14 +126,17 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
                 }
                 Resolution::Undefined => {
                     let message = format!("'{name}' is read, but never defined");
-                    let edit = similar(&assigned, name).map(|other| format!("did you mean '{other}'?"));
+                    let edit =
+                        similar(context, id, (index, assigned), name).map(|other| format!("did you mean '{other}'?"));
                     context.node(place, RuleId::ValueUndefined, message, edit);
                 }
             }
         }
-        for name in node.output.iter().filter(|name| !name.is_empty()) {
+        for (name, at) in node.output.iter().zip(0..).filter(|(name, _)| !name.is_empty()) {
             let enclosing = body.parent.map(|(parent, entered)| resolve(context, parent, Some(entered.node), name));
-            if !assigned.insert(name) {
+            let is_first = values.find(context.bodies(), index, at).is_some();
+            assigned += usize::from(is_first);
+            if !is_first {
                 let message = format!("'{name}' is already assigned; a name may be assigned only once");
                 context.node(place, RuleId::ValueTwice, message, Some("rename the output".to_owned()));
             } else if let Some(Resolution::Value(_)) = enclosing {
@@ -149,7 +150,7 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
 
 /// Records that a node, or a subgraph of a node, reads a value.
 fn record_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mut Uses) {
-    uses.read.insert(value);
+    uses.read(value);
     let Some(site) = context.bodies().values.get(value.0) else { return };
     let mut body = reader.body;
     while body != site.body {
@@ -161,15 +162,30 @@ fn record_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &
     }
 }
 
-/// Finds a name that differs only in case or in characters other than letters and digits.
-fn similar<'a>(names: &HashSet<&'a str>, name: &str) -> Option<&'a str> {
+/// Returns the names of a body's inputs and initializers.
+fn given_names<'m>(body: &Body<'m>) -> impl Iterator<Item = &'m str> {
+    let graph = body.graph();
+    let tensors = graph.into_iter().flat_map(|graph| graph.initializer.iter().map(TensorProto::name));
+    let sparse = graph.into_iter().flat_map(|graph| &graph.sparse_initializer);
+    let sparse = sparse.filter_map(|sparse| Some(sparse.values.as_ref()?.name()));
+    body.inputs().into_iter().chain(tensors).chain(sparse)
+}
+
+/// Finds a name that differs only in case or in characters other than letters and digits, among those that are assigned before a
+/// node. `assigned` counts them.
+fn similar<'m>(context: &Context<'_, 'm>, id: BodyId, (node, assigned): (usize, usize), name: &str) -> Option<&'m str> {
     /// Maximum number of names to search for a similar one.
     const MAX_NAMES: usize = 4096;
     let plain =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let wanted = plain(name);
-    let is_similar = |other: &&&str| !other.is_empty() && plain(other) == wanted;
-    if names.len() > MAX_NAMES { None } else { names.iter().filter(is_similar).min().copied() }
+    if assigned > MAX_NAMES {
+        return None;
+    }
+    let body = context.bodies().body(id);
+    let of_nodes = body.nodes().iter().take(node).flat_map(|node| &node.output).map(Text::as_str);
+    let names = of_nodes.take(MAX_NAMES).chain(given_names(body));
+    names.filter(|other| !other.is_empty() && plain(other) == wanted).min()
 }
 
 fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
@@ -182,7 +198,7 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
         let found = if name.is_empty() { Resolution::Undefined } else { resolve(context, id, None, name) };
         match found {
             Resolution::Value(value) | Resolution::Later(value) => {
-                uses.read.insert(value);
+                uses.read(value);
                 let is_own = context.bodies().values.get(value.0).is_some_and(|site| site.body == id);
                 if let (Some((parent, entered)), false) = (body.parent, is_own) {
                     record_use(context, NodeId { body: parent, index: entered.node }, value, uses);
@@ -201,13 +217,19 @@ fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
 
 /// Reports nodes whose outputs are never used.
 fn check_dead(context: &mut Context<'_, '_>, uses: &Uses) {
-    for id in context.bodies().node_ids() {
-        let Some(node) = context.bodies().node(id) else { continue };
-        let names = &context.bodies().body(id.body).names;
-        let is_read = |name: &String| names.get(name.as_str()).is_some_and(|value| uses.read.contains(value));
-        if !node.output.iter().any(is_read) {
-            let edit = Some("remove the node".to_owned());
-            context.node(id, RuleId::NodeDead, "no output of the node is used", edit);
+    for id in context.bodies().ids() {
+        let (bodies, body) = (context.bodies(), context.bodies().body(id));
+        let mut values = bodies.outputs(id);
+        for (node, index) in body.nodes().iter().zip(0..) {
+            let mut is_used = false;
+            for (name, at) in node.output.iter().zip(0..) {
+                let value = values.find(bodies, index, at).or_else(|| body.names.get(name.as_str()).copied());
+                is_used |= value.is_some_and(|value| uses.is_read(value));
+            }
+            if !is_used {
+                let edit = Some("remove the node".to_owned());
+                context.node(NodeId { body: id, index }, RuleId::NodeDead, "no output of the node is used", edit);
+            }
         }
     }
 }

@@ -42,8 +42,8 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
 }
 
 fn check_attribute(context: &mut Context<'_, '_>, node: NodeId, attribute: &AttributeProto) {
-    let tensors = attribute.t.iter().chain(&attribute.tensors);
-    let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
+    let tensors = attribute.all_tensors();
+    let sparse = attribute.all_sparse_tensors();
     if tensors.clone().next().is_none() && sparse.clone().next().is_none() {
         return;
     }

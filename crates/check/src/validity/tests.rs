@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::encode::field;
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, Message, ModelProto, NodeProto, onnx};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, Message, ModelProto, NodeProto, onnx, texts};
 
 use crate::finding::Finding;
 use crate::limits::Limits;
@@ -99,11 +99,11 @@ const CHANGES: &[(&str, Change)] = &[
                 let attribute = AttributeProto {
                     name: Some("body".to_owned()),
                     r#type: Some(5),
-                    g: Some(graph),
+                    g: Some(Box::new(graph)),
                     ..Default::default()
                 };
                 let node =
-                    NodeProto { op_type: Some("Loop".to_owned()), attribute: vec![attribute], ..NodeProto::default() };
+                    NodeProto { op_type: Some("Loop".into()), attribute: vec![attribute], ..NodeProto::default() };
                 graph = GraphProto { node: vec![node], ..GraphProto::default() };
             }
             model.graph = Some(graph);
@@ -114,9 +114,9 @@ const CHANGES: &[(&str, Change)] = &[
         Change::Model(|model| {
             let graph = model.graph.as_mut().unwrap();
             graph.node.extend((0..10_001).map(|at| NodeProto {
-                op_type: Some("Neg".to_owned()),
-                input: vec!["q".to_owned()],
-                output: vec![format!("n{at}")],
+                op_type: Some("Neg".into()),
+                input: texts(["q"]),
+                output: texts([format!("n{at}")]),
                 ..NodeProto::default()
             }));
         }),
@@ -134,7 +134,7 @@ const CHANGES: &[(&str, Change)] = &[
         "ir/skipped",
         Change::Model(|model| {
             let entry = onnx::StringStringEntryProto { key: Some("a".to_owned()), value: Some("b".to_owned()) };
-            node(model).metadata_props.push(entry);
+            node(model).rare_mut().metadata_props.push(entry);
         }),
     ),
     ("opset/missing", Change::Model(|model| model.opset_import.clear())),
@@ -193,8 +193,8 @@ const CHANGES: &[(&str, Change)] = &[
     (
         "node/experimental",
         Change::Model(|model| {
-            node(model).op_type = Some("FlexAttention".to_owned());
-            node(model).domain = Some("ai.onnx.preview".to_owned());
+            node(model).op_type = Some("FlexAttention".into());
+            node(model).domain = Some("ai.onnx.preview".into());
             model
                 .opset_import
                 .push(onnx::OperatorSetIdProto { domain: Some("ai.onnx.preview".to_owned()), version: Some(1) });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
+use onnx_conformance_reference::proto::{GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
@@ -58,9 +58,9 @@ fn add_graph_types(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
 }
 
 fn add_node_types(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
-    for AttributeProto { t, g, tensors, graphs, .. } in &node.attribute {
-        types.extend(t.iter().chain(tensors).filter_map(tensor_element));
-        g.iter().chain(graphs).for_each(|graph| add_graph_types(graph, types));
+    for attribute in &node.attribute {
+        types.extend(attribute.all_tensors().filter_map(tensor_element));
+        attribute.all_graphs().for_each(|graph| add_graph_types(graph, types));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::{Tensor, TensorError};
@@ -179,10 +179,10 @@ impl Probe {
 }
 
 fn node(domain: &str, operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let names = |names: &[&str]| texts(names.iter().copied());
     NodeProto {
-        op_type: Some(operator.to_owned()),
-        domain: (!domain.is_empty()).then(|| domain.to_owned()),
+        op_type: Some(operator.into()),
+        domain: (!domain.is_empty()).then(|| domain.into()),
         input: names(inputs),
         output: names(outputs),
         ..NodeProto::default()

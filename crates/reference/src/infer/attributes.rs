@@ -67,12 +67,12 @@ impl<'a, 'm> Attributes<'a, 'm> {
 
     /// The tensor of an attribute.
     pub fn tensor(self, name: &str) -> Option<&'m TensorProto> {
-        self.get(name)?.t.as_ref()
+        self.get(name)?.t.as_deref()
     }
 
     /// The type of an attribute.
     pub fn type_proto(self, name: &str) -> Option<&'m TypeProto> {
-        self.get(name)?.tp.as_ref()
+        self.get(name)?.tp.as_deref()
     }
 
     /// The element type whose number the attribute holds.

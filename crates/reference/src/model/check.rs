@@ -298,7 +298,9 @@ mod tests {
     use crate::model::text::parse_model;
     use crate::model::{LoadLimits, read_model};
     use crate::proto::decode::NoExternalData;
-    use crate::proto::{GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto};
+    use crate::proto::{
+        GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, Text, ValueInfoProto, texts,
+    };
     use crate::testing::floats;
     use crate::value::Value;
 
@@ -358,9 +360,9 @@ mod tests {
         let mut proto = chain(functions, "Abs");
         for function in &mut proto.functions {
             let first = function.node[0].clone();
-            let (from, to) = (first.output[0].clone(), "between".to_owned());
+            let (from, to) = (first.output[0].clone(), Text::from("between"));
             function.node[0].output[0].clone_from(&to);
-            function.node.push(NodeProto { input: vec![to], output: vec![from], ..first });
+            function.node.push(NodeProto { input: texts([to]), output: texts([from]), ..first });
         }
         proto
     }
@@ -371,7 +373,7 @@ mod tests {
         assert!(error.contains("expand to more than 16777216 nodes"), "{error}");
         assert!(read(&doubling(20), &LoadLimits::default()).is_ok());
         let mut unused = doubling(60);
-        unused.graph.as_mut().unwrap().node[0].op_type = Some("Abs".to_owned());
+        unused.graph.as_mut().unwrap().node[0].op_type = Some("Abs".into());
         unused.graph.as_mut().unwrap().node[0].domain = None;
         assert!(read(&unused, &LoadLimits::default()).is_ok());
     }
@@ -411,14 +413,14 @@ mod tests {
     #[test]
     fn wide_models_take_time_in_proportion_to_their_size() {
         assert_eq!(read(&many_initializers(60_000), &LoadLimits::default()).unwrap().graph.initializers.len(), 60_000);
-        let node = NodeProto { op_type: Some("Constant".to_owned()), ..NodeProto::default() };
+        let node = NodeProto { op_type: Some("Constant".into()), ..NodeProto::default() };
         let error =
             read(&model(4, GraphProto { node: vec![node; 100_000], ..GraphProto::default() }), &LoadLimits::default());
         assert!(error.unwrap_err().to_string().contains("Constant"));
         let split = NodeProto {
-            op_type: Some("Split".to_owned()),
-            input: vec!["x".to_owned()],
-            output: names(200_000),
+            op_type: Some("Split".into()),
+            input: texts(["x"]),
+            output: texts(names(200_000)),
             ..NodeProto::default()
         };
         let input =

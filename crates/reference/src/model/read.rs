@@ -175,11 +175,11 @@ impl Loader<'_> {
         self.check_time()?;
         let mut node = Node {
             domain: plain_domain(proto.domain()).to_owned(),
-            name: proto.name.unwrap_or_default(),
-            op_type: proto.op_type.unwrap_or_default(),
-            overload: proto.overload.unwrap_or_default(),
-            inputs: proto.input,
-            outputs: proto.output,
+            name: proto.name().to_owned(),
+            op_type: proto.op_type().to_owned(),
+            overload: proto.overload().to_owned(),
+            inputs: proto.input.iter().map(ToString::to_string).collect(),
+            outputs: proto.output.iter().map(ToString::to_string).collect(),
             attributes: BTreeMap::new(),
         };
         if node.op_type.is_empty() {
@@ -229,15 +229,15 @@ impl Loader<'_> {
                 Some(bytes) => Attribute::String(text(bytes)?),
                 None => left_out().map(|()| Attribute::String("".into()))?,
             },
-            AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_ref().ok_or_else(missing)?)?),
+            AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_deref().ok_or_else(missing)?)?),
             AttributeType::SparseTensor => {
-                Attribute::SparseTensor(self.sparse(proto.sparse_tensor.as_ref().ok_or_else(missing)?)?)
+                Attribute::SparseTensor(self.sparse(proto.sparse_tensor.as_deref().ok_or_else(missing)?)?)
             }
             AttributeType::Graph => match proto.g {
-                Some(graph) => Attribute::Graph(Arc::new(self.graph(graph)?)),
+                Some(graph) => Attribute::Graph(Arc::new(self.graph(*graph)?)),
                 None => return Err(missing()),
             },
-            AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_ref().ok_or_else(missing)?)?),
+            AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_deref().ok_or_else(missing)?)?),
             AttributeType::Floats => Attribute::Floats(proto.floats.into()),
             AttributeType::Ints => Attribute::Ints(proto.ints.into()),
             AttributeType::Strings => Attribute::Strings(proto.strings.iter().map(text).collect::<Result<_, _>>()?),

@@ -2,6 +2,7 @@
 //! empty message of several hundred bytes.
 
 use crate::deadline::Deadline;
+use crate::proto::node::{NodeProto, RareFields};
 use crate::proto::onnx;
 
 /// Default memory limit of a file or a run: 4 GiB, or a quarter of the address space on 32-bit targets.
@@ -99,7 +100,7 @@ impl Kind {
             Kind::Model => size_of::<onnx::ModelProto>(),
             Kind::Graph => size_of::<onnx::GraphProto>(),
             Kind::Function => size_of::<onnx::FunctionProto>(),
-            Kind::Node => size_of::<onnx::NodeProto>(),
+            Kind::Node => size_of::<NodeProto>(),
             Kind::Attribute => size_of::<onnx::AttributeProto>(),
             Kind::Tensor => size_of::<onnx::TensorProto>(),
             Kind::SparseTensor => size_of::<onnx::SparseTensorProto>(),
@@ -260,7 +261,9 @@ pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline)
             (Some(payload), Kind::Text) => 2 * child.size() + payload.len() + BLOCK,
             (Some(_), child) => 2 * child.size() + BLOCK,
         };
-        total = total.saturating_add(cost);
+        let is_rare = kind == Kind::Node && matches!(field.number, 6 | 8 | 9 | 10);
+        let rare = if is_rare { size_of::<RareFields>() + BLOCK } else { 0 };
+        total = total.saturating_add(cost).saturating_add(rare);
         if total > limit {
             return Err(MeasureError::Limit(limit));
         }
@@ -333,7 +336,9 @@ mod tests {
 
     use super::*;
     use crate::proto::encode::field;
-    use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SequenceProto, TensorProto, ValueInfoProto};
+    use crate::proto::{
+        AttributeProto, GraphProto, ModelProto, SequenceProto, TensorProto, Text, ValueInfoProto, texts,
+    };
 
     fn measure(kind: Kind, message: &impl Message) -> Result<usize, MeasureError> {
         decoded_size(kind, &message.encode_to_vec(), 1 << 30, &Deadline::never())
@@ -355,8 +360,8 @@ mod tests {
         };
         let sizes = size_of::<NodeProto>() + size_of::<TensorProto>() + size_of::<ValueInfoProto>();
         assert!(measure(Kind::Model, &model(graph)).unwrap() >= 1000 * sizes);
-        let node = NodeProto { input: vec![String::new(); 1000], ..NodeProto::default() };
-        assert!(measure(Kind::Node, &node).unwrap() >= 1000 * size_of::<String>());
+        let node = NodeProto { input: texts([""; 1000]), ..NodeProto::default() };
+        assert!(measure(Kind::Node, &node).unwrap() >= 1000 * size_of::<Text>());
         let items = SequenceProto { tensor_values: vec![TensorProto::default(); 1000], ..SequenceProto::default() };
         assert!(measure(Kind::Sequence, &items).unwrap() >= 1000 * size_of::<TensorProto>());
     }

@@ -15,14 +15,14 @@ pub struct AttributeProto {
     pub i: ::core::option::Option<i64>,
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub s: ::core::option::Option<::prost::bytes::Bytes>,
-    #[prost(message, optional, tag = "5")]
-    pub t: ::core::option::Option<TensorProto>,
-    #[prost(message, optional, tag = "6")]
-    pub g: ::core::option::Option<GraphProto>,
-    #[prost(message, optional, tag = "22")]
-    pub sparse_tensor: ::core::option::Option<SparseTensorProto>,
-    #[prost(message, optional, tag = "14")]
-    pub tp: ::core::option::Option<TypeProto>,
+    #[prost(message, optional, boxed, tag = "5")]
+    pub t: ::core::option::Option<::prost::alloc::boxed::Box<TensorProto>>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub g: ::core::option::Option<::prost::alloc::boxed::Box<GraphProto>>,
+    #[prost(message, optional, boxed, tag = "22")]
+    pub sparse_tensor: ::core::option::Option<::prost::alloc::boxed::Box<SparseTensorProto>>,
+    #[prost(message, optional, boxed, tag = "14")]
+    pub tp: ::core::option::Option<::prost::alloc::boxed::Box<TypeProto>>,
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub floats: ::prost::alloc::vec::Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
@@ -116,29 +116,6 @@ pub struct ValueInfoProto {
     pub doc_string: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "4")]
     pub metadata_props: ::prost::alloc::vec::Vec<StringStringEntryProto>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct NodeProto {
-    #[prost(string, repeated, tag = "1")]
-    pub input: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(string, repeated, tag = "2")]
-    pub output: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(string, optional, tag = "3")]
-    pub name: ::core::option::Option<::prost::alloc::string::String>,
-    #[prost(string, optional, tag = "4")]
-    pub op_type: ::core::option::Option<::prost::alloc::string::String>,
-    #[prost(string, optional, tag = "7")]
-    pub domain: ::core::option::Option<::prost::alloc::string::String>,
-    #[prost(string, optional, tag = "8")]
-    pub overload: ::core::option::Option<::prost::alloc::string::String>,
-    #[prost(message, repeated, tag = "5")]
-    pub attribute: ::prost::alloc::vec::Vec<AttributeProto>,
-    #[prost(string, optional, tag = "6")]
-    pub doc_string: ::core::option::Option<::prost::alloc::string::String>,
-    #[prost(message, repeated, tag = "9")]
-    pub metadata_props: ::prost::alloc::vec::Vec<StringStringEntryProto>,
-    #[prost(message, repeated, tag = "10")]
-    pub device_configurations: ::prost::alloc::vec::Vec<NodeDeviceConfigurationProto>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IntIntListEntryProto {
@@ -255,7 +232,7 @@ pub struct TensorAnnotation {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GraphProto {
     #[prost(message, repeated, tag = "1")]
-    pub node: ::prost::alloc::vec::Vec<NodeProto>,
+    pub node: ::prost::alloc::vec::Vec<crate::proto::node::NodeProto>,
     #[prost(string, optional, tag = "2")]
     pub name: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "5")]
@@ -568,7 +545,7 @@ pub struct FunctionProto {
     #[prost(message, repeated, tag = "11")]
     pub attribute_proto: ::prost::alloc::vec::Vec<AttributeProto>,
     #[prost(message, repeated, tag = "7")]
-    pub node: ::prost::alloc::vec::Vec<NodeProto>,
+    pub node: ::prost::alloc::vec::Vec<crate::proto::node::NodeProto>,
     #[prost(string, optional, tag = "8")]
     pub doc_string: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "9")]

@@ -5,12 +5,13 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::{
     parse_function, parse_graph, parse_model, parse_nodes, parse_value_type, print_model,
 };
+use onnx_conformance_reference::proto::node::RareFields;
 use onnx_conformance_reference::proto::onnx::attribute_proto::AttributeType;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto,
-    ValueInfoProto,
+    ValueInfoProto, texts,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -146,9 +147,9 @@ fn attributes(graph: BoxedStrategy<GraphProto>) -> impl Strategy<Value = Vec<Att
         vec(any::<i64>(), 0..3).prop_map(move |ints| AttributeProto { ints, ..of(A::Ints) }),
         vec(float(), 0..3).prop_map(move |floats| AttributeProto { floats, ..of(A::Floats) }),
         texts.prop_map(move |strings| AttributeProto { strings, ..of(A::Strings) }),
-        tensor().prop_map(move |tensor| AttributeProto { t: Some(tensor), ..of(A::Tensor) }),
-        value_type().prop_map(move |tp| AttributeProto { tp: Some(tp), ..of(A::TypeProto) }),
-        graph.prop_map(move |graph| AttributeProto { g: Some(graph), ..of(A::Graph) }),
+        tensor().prop_map(move |tensor| AttributeProto { t: Some(Box::new(tensor)), ..of(A::Tensor) }),
+        value_type().prop_map(move |tp| AttributeProto { tp: Some(Box::new(tp)), ..of(A::TypeProto) }),
+        graph.prop_map(move |graph| AttributeProto { g: Some(Box::new(graph)), ..of(A::Graph) }),
         (any::<String>(), select(vec![A::Int, A::Floats, A::Graph]))
             .prop_map(move |(name, kind)| AttributeProto { ref_attr_name: Some(name), ..of(kind) }),
     ];
@@ -161,15 +162,26 @@ fn nodes(graph: BoxedStrategy<GraphProto>) -> impl Strategy<Value = Vec<NodeProt
     let names = || vec(any::<String>(), 0..3);
     let (name, overload) = (option::of(any::<String>()), option::of(identifier()));
     let node = (name, domain, identifier(), overload, attributes(graph), names(), names()).prop_map(
-        |(name, domain, op_type, overload, attribute, input, output)| NodeProto {
-            name,
-            domain,
-            op_type: Some(op_type),
-            overload,
-            attribute,
-            input,
-            output,
-            ..NodeProto::default()
+        |(name, domain, op_type, overload, attribute, input, output): (
+            Option<String>,
+            Option<String>,
+            String,
+            Option<String>,
+            _,
+            Vec<String>,
+            Vec<String>,
+        )| {
+            let overload = overload
+                .map(|overload| Box::new(RareFields { overload: Some(overload.into()), ..RareFields::default() }));
+            NodeProto {
+                name: name.map(Into::into),
+                domain: domain.map(Into::into),
+                op_type: Some(op_type.into()),
+                attribute,
+                input: texts(input),
+                output: texts(output),
+                rare: overload,
+            }
         },
     );
     vec(node, 0..3)

@@ -41,7 +41,7 @@ impl Walk<'_> {
 
     fn nodes(&mut self, nodes: &[NodeProto]) {
         for proto in nodes {
-            for graph in proto.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+            for graph in proto.attribute.iter().flat_map(AttributeProto::all_graphs) {
                 self.graph(graph);
             }
             let domain = canonical_domain(proto.domain());

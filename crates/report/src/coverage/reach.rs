@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{Case, CaseId, Cell, DataSet};
-use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::proto::{AttributeProto, Text};
 use onnx_conformance_reference::spec::{OperatorVersion, Presence, Specs};
 use onnx_conformance_reference::value::Value;
 
@@ -167,7 +167,7 @@ fn values(node: &Node<'_>, data: &DataSet, items: &mut BTreeSet<CoverageItem>) {
         .iter()
         .all(|kind| !floats.contains(kind));
     let overflows =
-        |name: &String| data.outputs.iter().any(|output| output.name == *name && expects_infinity(&output.expected));
+        |name: &Text| data.outputs.iter().any(|output| output.name == *name && expects_infinity(&output.expected));
     if count > 0 && is_finite && node.proto.output.iter().any(overflows) {
         items.insert(CoverageItem::new(CoverageKind::Overflow));
     }

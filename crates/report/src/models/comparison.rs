@@ -1,7 +1,7 @@
 //! Comparison of a runtime's output with the expected one, by a bound that suits any computation.
 
 use onnx_conformance_cases::compare::{Accuracy, compare};
-use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::Output;
@@ -66,7 +66,7 @@ fn is_quantized(node: &NodeProto) -> bool {
 
 /// Returns true if the outputs of a node, or of a node in its subgraphs, may be random.
 pub(super) fn draws(node: &NodeProto) -> bool {
-    let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+    let mut graphs = node.attribute.iter().flat_map(AttributeProto::all_graphs);
     Specs::embedded().draws(node.domain(), node.op_type()).is_possible()
         || graphs.any(|graph| graph.node.iter().any(draws))
 }

@@ -12,7 +12,7 @@ use onnx_conformance_check::infer::{BodyId, Inferred, infer_facts};
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::{IrFacts, ModelFacts};
 use onnx_conformance_check::{Folder, Limits, Source, check};
-use onnx_conformance_reference::proto::{ModelProto, ValueInfoProto};
+use onnx_conformance_reference::proto::{ModelProto, Text, ValueInfoProto};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
 use crate::models::files::{ModelFile, ModelFolder, is_stdin, model_name};
@@ -130,7 +130,7 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
 fn values(inferred: &Inferred<'_>, model: &ModelProto) -> Vec<Described> {
     let Some(graph) = &model.graph else { return Vec::new() };
     let inputs = graph.input.iter().map(ValueInfoProto::name);
-    let outputs = graph.node.iter().flat_map(|node| &node.output).map(String::as_str);
+    let outputs = graph.node.iter().flat_map(|node| &node.output).map(Text::as_str);
     let names = inputs.chain(outputs).filter(|name| !name.is_empty());
     names.map(|name| Described::new(name, inferred.value(BodyId::MAIN, name))).collect()
 }

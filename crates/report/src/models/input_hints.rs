@@ -6,7 +6,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, Text, ValueInfoProto};
 
 /// Number of ways with small sizes, each with its own.
 const SMALL_WAYS: usize = 6;
@@ -133,7 +133,7 @@ fn constants(graph: &GraphProto) -> BTreeMap<&str, Vec<i64>> {
     let of_node = |node: &NodeProto| {
         let attribute = node.attribute.first()?;
         match attribute.name() {
-            "value" => of_tensor(attribute.t.as_ref()?),
+            "value" => of_tensor(attribute.t.as_deref()?),
             "value_int" => Some(vec![attribute.i()]),
             "value_ints" => Some(attribute.ints.clone()),
             _ => None,
@@ -155,10 +155,10 @@ pub(super) fn positions(graph: &GraphProto) -> BTreeMap<&str, i64> {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
     for node in &graph.node {
         let Some((at, count)) = read_positions(node, &dims, &constants) else { continue };
-        let Some(mut name) = node.input.get(at).map(String::as_str) else { continue };
+        let Some(mut name) = node.input.get(at).map(Text::as_str) else { continue };
         for _ in 0..MAX_STEPS {
             let Some(maker) = makers.get(name).filter(|maker| keeps_elements(maker.op_type())) else { break };
-            name = maker.input.first().map_or("", String::as_str);
+            name = maker.input.first().map_or("", Text::as_str);
         }
         let least = counts.get(name).map_or(count, |other| count.min(*other));
         counts.insert(name, least);

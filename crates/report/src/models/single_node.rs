@@ -13,7 +13,8 @@ use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{
-    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, Text,
+    ValueInfoProto, encode,
 };
 use onnx_conformance_reference::types::ValueType;
 
@@ -85,7 +86,7 @@ impl Origin<'_> {
         if scanned.ir_version() < PLAIN_INITIALIZERS {
             parts.declare_initializers();
         }
-        let output = |name: &String| {
+        let output = |name: &Text| {
             let fact = self.inferred.value(id.body, name).cloned().unwrap_or_default();
             described(name, &fact, "output")
         };
@@ -137,7 +138,7 @@ impl Origin<'_> {
             Definition::Node(index, _) => {
                 let node = body.nodes().get(index).filter(|node| node.op_type() == "Constant")?;
                 let value = node.attribute.iter().find(|attribute| attribute.name() == "value")?;
-                value.t.as_ref()?
+                value.t.as_deref()?
             }
             Definition::Input(_) | Definition::SparseInitializer(_) => return None,
         };
@@ -172,8 +173,9 @@ impl Origin<'_> {
             if !attribute.ref_attr_name().is_empty() {
                 return Err(SingleNodeError::CallerAttribute(attribute.name().to_owned()));
             }
-            let graphs = attribute.g.iter_mut().chain(&mut attribute.graphs);
-            let mut tensors: Vec<&mut TensorProto> = attribute.t.iter_mut().chain(&mut attribute.tensors).collect();
+            let graphs = attribute.g.as_deref_mut().into_iter().chain(&mut attribute.graphs);
+            let tensors = attribute.t.as_deref_mut().into_iter().chain(&mut attribute.tensors);
+            let mut tensors: Vec<&mut TensorProto> = tensors.collect();
             for graph in graphs {
                 tensors.extend(&mut graph.initializer);
                 graph.node.iter_mut().try_for_each(|node| self.complete(node))?;
@@ -240,9 +242,9 @@ fn push_names_read<'a>(node: &'a NodeProto, inner: &mut Vec<HashSet<&'a str>>, n
     let outer = |inner: &Vec<HashSet<&'a str>>, name: &str| {
         !name.is_empty() && !inner.iter().any(|defined| defined.contains(name))
     };
-    names.extend(node.input.iter().filter(|name| outer(inner, name)).cloned());
-    for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
-        let made = graph.node.iter().flat_map(|node| &node.output).map(String::as_str);
+    names.extend(node.input.iter().filter(|name| outer(inner, name)).map(ToString::to_string));
+    for graph in node.attribute.iter().flat_map(AttributeProto::all_graphs) {
+        let made = graph.node.iter().flat_map(|node| &node.output).map(Text::as_str);
         let given = graph.input.iter().map(ValueInfoProto::name).chain(graph.initializer.iter().map(TensorProto::name));
         inner.push(made.chain(given).collect());
         for node in &graph.node {

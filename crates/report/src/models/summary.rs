@@ -66,7 +66,7 @@ impl ModelSummary {
         for id in inferred.nodes() {
             let Some(facts) = inferred.node_facts(id) else { continue };
             if facts.node.op_type() == "Constant" {
-                let tensors = facts.node.attribute.iter().filter_map(|attribute| attribute.t.as_ref());
+                let tensors = facts.node.attribute.iter().filter_map(|attribute| attribute.t.as_deref());
                 tensors.for_each(|tensor| summary.add_tensor(tensor));
             }
             let domain = canonical_domain(facts.node.domain());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::{print_model, print_tensor};
 use onnx_conformance_reference::proto::onnx::attribute_proto::AttributeType as Kind;
-use onnx_conformance_reference::proto::{AttributeProto, ModelProto, NodeProto, decode};
+use onnx_conformance_reference::proto::{AttributeProto, ModelProto, NodeProto, Text, decode};
 use onnx_conformance_reference::tensor::Tensor;
 
 /// Maximum number of tensor elements in a text.
@@ -47,7 +47,7 @@ fn float(value: f32) -> Option<String> {
 /// numbers and text.
 pub(crate) fn make_node(node: &NodeProto) -> Option<String> {
     let names =
-        |names: &[String]| format!("[{}]", names.iter().map(|name| python_string(name)).collect::<Vec<_>>().join(", "));
+        |names: &[Text]| format!("[{}]", names.iter().map(|name| python_string(name)).collect::<Vec<_>>().join(", "));
     let mut text =
         format!("helper.make_node({}, {}, {}", python_string(node.op_type()), names(&node.input), names(&node.output));
     for attribute in &node.attribute {
@@ -71,9 +71,9 @@ fn python_value(attribute: &AttributeProto) -> Option<String> {
         Kind::Floats => list(attribute.floats.iter().map(|value| float(*value)).collect::<Option<_>>()?),
         Kind::Strings => list(attribute.strings.iter().map(|value| string(value)).collect::<Option<_>>()?),
         Kind::Tensor => {
-            let tensor = decode::tensor(attribute.t.as_ref()?, &decode::NoExternalData).ok()?;
+            let tensor = decode::tensor(attribute.t.as_deref()?, &decode::NoExternalData).ok()?;
             let is_plain = tensor.element_type().bits() >= 8 && tensor.len() <= MAX_ELEMENTS;
-            let code = attribute.t.as_ref()?.data_type();
+            let code = attribute.t.as_deref()?.data_type();
             let dims: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
             let values = python_elements(&tensor).filter(|_| is_plain)?;
             Some(format!("helper.make_tensor(\"t\", {code}, [{}], [{values}])", dims.join(", ")))

@@ -80,7 +80,7 @@ fn attribute(plan: &AttributePlan) -> Result<AttributeProto, MakeError> {
             Ok(AttributeProto {
                 name: Some(name.clone()),
                 r#type: Some(AttributeType::Graph.code()),
-                g: Some(graph),
+                g: Some(Box::new(graph)),
                 ..AttributeProto::default()
             })
         }
@@ -100,9 +100,11 @@ fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
         Attribute::Floats(values) => proto.floats = values.to_vec(),
         Attribute::Ints(values) => proto.ints = values.to_vec(),
         Attribute::Strings(values) => proto.strings = values.iter().map(|value| bytes(value)).collect(),
-        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(encode::tensor(tensor, "")),
-        Attribute::SparseTensor(Value::Sparse(sparse)) => proto.sparse_tensor = Some(encode::sparse_tensor(sparse, "")),
-        Attribute::Type(value_type) => proto.tp = Some(encode::value_type(value_type, None)),
+        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(Box::new(encode::tensor(tensor, ""))),
+        Attribute::SparseTensor(Value::Sparse(sparse)) => {
+            proto.sparse_tensor = Some(Box::new(encode::sparse_tensor(sparse, "")))
+        }
+        Attribute::Type(value_type) => proto.tp = Some(Box::new(encode::value_type(value_type, None))),
         _ => {}
     }
     proto

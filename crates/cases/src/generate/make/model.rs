@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::{OpSpec, Specs, model_domain};
 use onnx_conformance_reference::types::ValueType;
@@ -81,10 +81,10 @@ pub(crate) fn model_of_graph(graph: GraphProto, imports: Vec<OperatorSetIdProto>
 pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
-        op_type: Some(spec.version.name.clone()),
-        domain: (!domain.is_empty()).then(|| domain.to_owned()),
-        input: draft.input_names.clone(),
-        output: draft.output_names.clone(),
+        op_type: Some(spec.version.name.as_str().into()),
+        domain: (!domain.is_empty()).then(|| domain.into()),
+        input: texts(&draft.input_names),
+        output: texts(&draft.output_names),
         attribute: draft.attributes.clone(),
         ..NodeProto::default()
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::proto::{NodeProto, Text};
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
@@ -104,7 +104,7 @@ fn mistake<'a>(
 
 /// Returns the first mistake about the inputs and outputs of the graph.
 fn mistake_of_values<'a>(case: &'a CaseFile, nodes: &'a [NodeProto]) -> Option<Mistake<'a>> {
-    let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
+    let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(Text::as_str).collect();
     let read = read_names(nodes);
     if let Some(name) = case.inputs.keys().find(|name| !read.contains(*name)) {
         let help = "remove the input, or read it in a node".to_owned();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{
-    GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, encode,
+    GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, encode, texts,
 };
 
 use super::half_model::{FloatNode, HalfModel, HalfNode, InnerNode, RoundedWeight};
@@ -246,16 +246,16 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         let mut node = before.clone();
         for (name, read) in node.input.iter_mut().zip(self.plan.reads(id)) {
             if let Some((value, element)) = read {
-                *name = self.name(value, element);
+                *name = self.name(value, element).into();
             }
         }
         for (name, value) in node.output.iter_mut().zip(&outputs) {
             if let Some(value) = value.filter(|value| self.plan.original(*value).is_some()) {
-                *name = self.name(value, self.produced(value));
+                *name = self.name(value, self.produced(value)).into();
             }
         }
         for (at, attribute) in node.attribute.iter_mut().enumerate() {
-            for (position, graph) in attribute.g.iter_mut().chain(&mut attribute.graphs).enumerate() {
+            for (position, graph) in attribute.all_graphs_mut().enumerate() {
                 if let Some(body) = bodies.subgraph(id, at, position) {
                     *graph = self.graph(body);
                 }
@@ -281,7 +281,7 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         let is_half = self.is_used(value, self.plan.half);
         let is_float = self.is_used(value, ElementType::Float) || !is_half;
         if is_float {
-            nodes.push(NodeProto { output: vec![self.name(value, ElementType::Float)], ..node.clone() });
+            nodes.push(NodeProto { output: texts([self.name(value, ElementType::Float)]), ..node.clone() });
         }
         if is_half && let Some(rounded) = self.rounded(value, weight) {
             self.report(self.plan.name(value), &rounded);
@@ -301,9 +301,9 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         }
         self.built.casts += 1;
         nodes.push(NodeProto {
-            op_type: Some("Cast".to_owned()),
-            input: vec![self.name(value, produced)],
-            output: vec![self.name(value, other)],
+            op_type: Some("Cast".into()),
+            input: texts([self.name(value, produced)]),
+            output: texts([self.name(value, other)]),
             attribute: vec![int("to", i64::from(other.code()))],
             ..NodeProto::default()
         });

@@ -109,7 +109,7 @@ fn half_inputs(facts: &NodeFacts<'_>, spec: &OpSpec, half: ElementType) -> Resul
             continue;
         };
         if fact.value_type.is_none() && takes(spec, formal, ElementType::Float) {
-            let name = facts.node.input.get(position).cloned().unwrap_or_default();
+            let name = facts.node.input.get(position).map_or_else(String::new, ToString::to_string);
             return Err(FloatReason::UnknownType(name));
         }
         let is_half = is_float(fact) && takes(spec, formal, half);
@@ -150,7 +150,7 @@ fn type_attributes(node: &NodeProto, spec: &OpSpec, half: ElementType) -> Result
             }
             (AttributeType::Tensor, _) => {
                 let value = match given {
-                    Some(given) => given.t.as_ref().and_then(|value| decode::tensor(value, &NoExternalData).ok()),
+                    Some(given) => given.t.as_deref().and_then(|value| decode::tensor(value, &NoExternalData).ok()),
                     None => Tensor::zero(ElementType::Float).ok(),
                 };
                 let value = value.filter(|value| value.element_type() == ElementType::Float);
@@ -174,7 +174,7 @@ fn control_types(facts: &NodeFacts<'_>, spec: &OpSpec, half: ElementType) -> Res
     let inputs = half_inputs(facts, spec, half)?;
     let unknown = facts.outputs.iter().position(|fact| fact.as_ref().is_some_and(|fact| fact.value_type.is_none()));
     if let Some(name) = unknown.and_then(|position| facts.node.output.get(position)) {
-        return Err(FloatReason::UnknownType(name.clone()));
+        return Err(FloatReason::UnknownType(name.to_string()));
     }
     let outputs = facts.outputs.iter().map(|fact| fact.as_ref().is_some_and(is_float)).collect::<Vec<bool>>();
     let fits = |(position, is_half): (usize, &bool)| {

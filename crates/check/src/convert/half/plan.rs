@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{NodeProto, TensorProto};
+use onnx_conformance_reference::proto::{NodeProto, TensorProto, Text};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
@@ -107,7 +107,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         let body = bodies.body(site.body);
         let initializer = |at: usize| body.graph()?.initializer.get(at).map(TensorProto::name);
         let sparse = |at: usize| body.graph()?.sparse_initializer.get(at)?.values.as_ref().map(TensorProto::name);
-        let output = |node: usize, at: usize| body.nodes().get(node)?.output.get(at).map(String::as_str);
+        let output = |node: usize, at: usize| body.nodes().get(node)?.output.get(at).map(Text::as_str);
         let name = match site.definition {
             Definition::Input(at) => body.inputs().get(at).copied(),
             Definition::Initializer(at) => initializer(at),
@@ -150,7 +150,7 @@ impl<'a, 'm> Plan<'a, 'm> {
     pub(super) fn reads(&self, id: NodeId) -> Vec<Option<Read>> {
         let Some(node) = self.inferred.bodies.node(id) else { return Vec::new() };
         let types = self.nodes.get(&id);
-        let read = |(position, name): (usize, &String)| {
+        let read = |(position, name): (usize, &Text)| {
             let value = self.inferred.bodies.lookup(id.body, name)?;
             let original = self.original(value)?;
             let is_half = types.is_some_and(|types| types.inputs.get(position) == Some(&true));
@@ -262,7 +262,7 @@ impl<'a, 'm> Plan<'a, 'm> {
             if let Some(value) = value
                 && self.overflows(value)
             {
-                return Err(FloatReason::Weight(name.clone()));
+                return Err(FloatReason::Weight(name.to_string()));
             }
         }
         Ok(types)
@@ -330,7 +330,7 @@ impl<'a, 'm> Plan<'a, 'm> {
             if !bodies.iter().all(fits) {
                 self.compute_in_float(
                     id,
-                    FloatReason::UnknownType(facts.node.output.first().cloned().unwrap_or_default()),
+                    FloatReason::UnknownType(facts.node.output.first().map_or_else(String::new, ToString::to_string)),
                 );
             }
             let results: Vec<Read> = bodies.iter().flat_map(|body| self.results(*body)).flatten().collect();

@@ -37,7 +37,7 @@ fn model(opset: i64, graph: &str) -> ModelProto {
 /// Lists the nodes of a graph: `y = Neg(x)`, those of subgraphs in braces behind it.
 fn nodes(graph: &GraphProto) -> Vec<String> {
     let shown = graph.node.iter().map(|node| {
-        let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+        let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_deref());
         let outputs = |graph: &GraphProto| graph.output.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>();
         let below = graphs.map(|graph| format!(" {{{} => {}}}", nodes(graph).join(", "), outputs(graph).join(", ")));
         let below: String = below.collect();

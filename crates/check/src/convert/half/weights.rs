@@ -3,7 +3,7 @@
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
-use onnx_conformance_reference::proto::{NodeProto, TensorProto, decode, encode};
+use onnx_conformance_reference::proto::{NodeProto, TensorProto, decode, encode, texts};
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 
 use crate::convert::attributes;
@@ -53,7 +53,7 @@ impl<'m> Weight<'m> {
     fn proto(self) -> Option<&'m TensorProto> {
         match self {
             Weight::Initializer(tensor) => Some(tensor),
-            Weight::Constant(node) => node.attribute.iter().find_map(|attribute| attribute.t.as_ref()),
+            Weight::Constant(node) => node.attribute.iter().find_map(|attribute| attribute.t.as_deref()),
         }
     }
 
@@ -78,5 +78,5 @@ impl<'m> Weight<'m> {
 /// Returns a copy of a Constant node with another value and output.
 pub(super) fn constant(node: &NodeProto, tensor: &Tensor, output: &str) -> NodeProto {
     let value = attributes::tensor("value", encode::tensor(tensor, ""));
-    NodeProto { attribute: vec![value], output: vec![output.to_owned()], ..node.clone() }
+    NodeProto { attribute: vec![value], output: texts([output]), ..node.clone() }
 }

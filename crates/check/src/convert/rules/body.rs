@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, texts};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OpSpec, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
@@ -30,7 +30,7 @@ impl<'d, 'n> Body<'d, 'n> {
     /// Starts the body of an operator whose first version is `from`.
     pub(super) fn new(draft: &'d mut Draft<'n>, from: &OpSpec) -> Body<'d, 'n> {
         let known = draft.node.input.iter().cloned().zip(draft.inputs.iter().cloned());
-        let facts = known.filter_map(|(name, fact)| Some((name, fact?))).collect();
+        let facts = known.filter_map(|(name, fact)| Some((name.to_string(), fact?))).collect();
         Body { draft, opset: i64::from(from.version.since) - 1, facts }
     }
 
@@ -64,9 +64,9 @@ impl<'d, 'n> Body<'d, 'n> {
     /// Adds a node that computes the value named `output`, such as a later output of the converted node.
     pub(super) fn node_to(&mut self, output: &str, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step {
         let node = NodeProto {
-            op_type: Some(op.to_owned()),
-            input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: vec![output.to_owned()],
+            op_type: Some(op.into()),
+            input: texts(inputs.iter().copied()),
+            output: texts([output]),
             attribute: attributes,
             ..NodeProto::default()
         };
@@ -169,7 +169,7 @@ impl<'d, 'n> Body<'d, 'n> {
         for (position, (input, fact)) in inputs.iter().zip(facts).enumerate() {
             self.draft.set_input(position, (*input).to_owned(), fact);
         }
-        self.draft.node.op_type = Some(op.to_owned());
+        self.draft.node.op_type = Some(op.into());
         self.draft.node.output.truncate(1);
         self.draft.outputs.truncate(1);
         self.draft.edit(format!("{name} is expanded into its function body"));

@@ -62,7 +62,7 @@ fn value_of_form(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(attribute) = get(&draft.node, "sparse_value")? else { return Ok(()) };
     let sparse =
-        attribute.sparse_tensor.as_ref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
+        attribute.sparse_tensor.as_deref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
     let Some(sparse) = sparse else { return impossible("sparse_value cannot be read") };
     if !sparse.values.element_type().is_float() {
         return impossible(format!(

@@ -386,7 +386,7 @@ pub(super) fn numbers_of(node: &NodeProto, name: &str) -> Step<Option<Vec<f64>>>
 /// The elements of a tensor in an attribute.
 fn tensor_of(node: &NodeProto, name: &str) -> Step<Option<Vec<f64>>> {
     let Some(attribute) = get(node, name)? else { return Ok(None) };
-    match attribute.t.as_ref().map(|tensor| decode::tensor(tensor, &NoExternalData)) {
+    match attribute.t.as_deref().map(|tensor| decode::tensor(tensor, &NoExternalData)) {
         Some(Ok(tensor)) => Ok(Some(tensor.floats())),
         _ => impossible(format!("the elements of attribute {name} are not read: it is a large tensor, or has none")),
     }

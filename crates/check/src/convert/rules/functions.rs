@@ -76,7 +76,7 @@ fn cast_like(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let to = super::cast::target(draft, element);
     draft.node.attribute = vec![to];
     draft.arrange_inputs(&[Some(0)]);
-    draft.node.op_type = Some("Cast".to_owned());
+    draft.node.op_type = Some("Cast".into());
     draft.edit(format!("CastLike is replaced by Cast to {element}"));
     Ok(())
 }

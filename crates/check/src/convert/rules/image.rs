@@ -95,7 +95,7 @@ fn to_resize(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 /// Replaces a deprecated Upsample.
 pub(super) fn modernize(draft: &mut Draft) -> Step {
-    draft.node.op_type = Some("Resize".to_owned());
+    draft.node.op_type = Some("Resize".into());
     draft.edit("Upsample, which is deprecated, is replaced by Resize");
     Ok(())
 }
@@ -104,7 +104,7 @@ fn to_upsample(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     if known_scales(draft, 1, "the scales of Upsample must be at least 1")?.iter().any(|scale| *scale < 1.0) {
         return impossible(format!("before {} there is only Upsample, whose scales must be at least 1", from.version));
     }
-    draft.node.op_type = Some("Upsample".to_owned());
+    draft.node.op_type = Some("Upsample".into());
     draft.edit("Resize is replaced by Upsample");
     Ok(())
 }

@@ -246,10 +246,10 @@ fn request_statistics(draft: &mut Draft, count: usize) {
     for position in 1..count {
         let name = draft.fresh("unused");
         if draft.node.output.len() <= position {
-            draft.node.output.push(name);
+            draft.node.output.push(name.into());
             draft.outputs.push(None);
         } else if let Some(place) = draft.node.output.get_mut(position).filter(|place| place.is_empty()) {
-            *place = name;
+            *place = name.into();
         }
     }
 }

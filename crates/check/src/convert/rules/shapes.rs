@@ -70,7 +70,7 @@ fn to_scatter_elements(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 /// Replaces a deprecated Scatter.
 pub(super) fn modernize(draft: &mut Draft) -> Step {
-    draft.node.op_type = Some("ScatterElements".to_owned());
+    draft.node.op_type = Some("ScatterElements".into());
     draft.edit("Scatter, which is deprecated, is replaced by ScatterElements");
     Ok(())
 }
@@ -82,7 +82,7 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if draft.known_ints(1, "indices", "Scatter-9 does not support negative indices")?.iter().any(|index| *index < 0) {
         return impossible("Scatter-9 does not support negative indices");
     }
-    draft.node.op_type = Some("Scatter".to_owned());
+    draft.node.op_type = Some("Scatter".into());
     draft.edit("ScatterElements is replaced by Scatter");
     Ok(())
 }
@@ -161,7 +161,7 @@ fn range(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
         draft.arrange_inputs(&[]);
         draft.set_constant(0, "range", &list);
         draft.node.attribute.clear();
-        draft.node.op_type = Some("Identity".to_owned());
+        draft.node.op_type = Some("Identity".into());
         draft.edit("Range of constants is replaced by a constant");
         return Ok(());
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::texts;
 use onnx_conformance_reference::proto::{AttributeProto, encode};
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
@@ -149,9 +150,10 @@ fn classifier(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     } else {
         (classes, base_values(draft, classes)?)
     };
-    let [label, score] = [0, 1].map(|position| draft.node.output.get(position).cloned().unwrap_or_default());
+    let [label, score] =
+        [0, 1].map(|position| draft.node.output.get(position).map_or_else(String::new, ToString::to_string));
     let scores = draft.fresh("scores");
-    draft.node.output = vec![scores.clone()];
+    draft.node.output = texts([&scores]);
     draft.outputs = vec![Some(ValueFact::from_type(ValueType::Tensor(ElementType::Double)))];
     Ensemble { lists, element: ElementType::Double, aggregate: SUM, transform: NONE, targets }.replace(draft)?;
     let mut scores = with_base(draft, scores, &base)?;
@@ -350,7 +352,7 @@ impl Ensemble {
             all.push(attributes::ints("nodes_missing_value_tracks_true", &lists.missing));
         }
         attributes::replace_all(&mut draft.node, all);
-        draft.node.op_type = Some("TreeEnsemble".to_owned());
+        draft.node.op_type = Some("TreeEnsemble".into());
         Ok(())
     }
 }
@@ -401,7 +403,7 @@ fn to_regressor(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         all.push(attributes::ints("nodes_missing_value_tracks_true", &nodes.missing));
     }
     attributes::replace_all(&mut draft.node, all);
-    draft.node.op_type = Some("TreeEnsembleRegressor".to_owned());
+    draft.node.op_type = Some("TreeEnsembleRegressor".into());
     draft.edit("TreeEnsemble is replaced by TreeEnsembleRegressor");
     Ok(())
 }

@@ -161,7 +161,7 @@ fn constant_shape(view: &NodeView<'_, '_>) -> Option<Shape> {
         return tensor.dims.iter().map(|&dim| Some(Dim::Size(usize::try_from(dim).ok()?))).collect();
     }
     if let Some(sparse) = attributes.get("sparse_value") {
-        let dims = &sparse.sparse_tensor.as_ref()?.dims;
+        let dims = &sparse.sparse_tensor.as_deref()?.dims;
         return dims.iter().map(|&dim| Some(Dim::Size(usize::try_from(dim).ok()?))).collect();
     }
     if ["value_float", "value_int", "value_string"].iter().any(|name| attributes.has(name)) {
@@ -200,7 +200,7 @@ fn constant_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
     let element = if let Some(value) = attributes.tensor("value") {
         ElementType::from_code(value.data_type())?
     } else if let Some(sparse) = attributes.get("sparse_value") {
-        ElementType::from_code(sparse.sparse_tensor.as_ref()?.values.as_ref()?.data_type())?
+        ElementType::from_code(sparse.sparse_tensor.as_deref()?.values.as_ref()?.data_type())?
     } else if has(["value_float", "value_floats"]) {
         ElementType::Float
     } else if has(["value_int", "value_ints"]) {

@@ -84,9 +84,9 @@ fn list(scanner: &mut Scanner<'_>, place: usize, declared: AttributeType) -> Res
         all.floats.extend(item.f);
         all.ints.extend(item.i);
         all.strings.extend(item.s);
-        all.tensors.extend(item.t);
-        all.graphs.extend(item.g);
-        all.type_protos.extend(item.tp);
+        all.tensors.extend(item.t.map(|tensor| *tensor));
+        all.graphs.extend(item.g.map(|graph| *graph));
+        all.type_protos.extend(item.tp.map(|declared| *declared));
     }
     Ok(all)
 }
@@ -108,14 +108,14 @@ fn single(scanner: &mut Scanner<'_>, expected: AttributeType) -> Result<Attribut
         let declared = value_type(scanner)?;
         let name = scanner.take_name()?;
         if scanner.take('=') || name.is_some() || scanner.peek() == Some('{') {
-            proto.t = Some(tensor(scanner, name.unwrap_or_default(), &declared)?);
+            proto.t = Some(Box::new(tensor(scanner, name.unwrap_or_default(), &declared)?));
             AttributeType::Tensor
         } else {
-            proto.tp = Some(declared);
+            proto.tp = Some(Box::new(declared));
             AttributeType::TypeProto
         }
     } else if scanner.peek_identifier().is_some() && !scanner.next_is_float_word() {
-        proto.g = Some(graph(scanner)?);
+        proto.g = Some(Box::new(graph(scanner)?));
         AttributeType::Graph
     } else {
         literal(scanner, &mut proto, expected)?

@@ -148,7 +148,7 @@ impl Printer {
 
     fn node(&mut self, node: &NodeProto, indent: &str) -> Printed {
         let place = format!("operator '{}'", node.op_type());
-        if !node.device_configurations.is_empty() {
+        if !node.device_configurations().is_empty() {
             return refuse(place, "the text syntax has no `device_configurations`; remove them");
         }
         let domain = if node.domain().is_empty() { String::new() } else { format!("{}.", node.domain()) };
@@ -233,7 +233,7 @@ impl Printer {
             A::Int => Ok(attribute.i().to_string()),
             A::Float => float(attribute.f()),
             A::String => string(&attribute.s.clone().unwrap_or_default()),
-            A::Tensor => attributes_tensor(attribute.t.as_ref(), max),
+            A::Tensor => attributes_tensor(attribute.t.as_deref(), max),
             A::TypeProto => match &attribute.tp {
                 Some(declared) => self.value_type(declared),
                 None => refuse(place, "it has no value"),
@@ -401,7 +401,7 @@ mod tests {
             move |model: &mut ModelProto| change(&mut model.graph.as_mut().unwrap().node[0])
         };
         refuses(
-            node(|node| node.op_type = Some("a b".to_owned())),
+            node(|node| node.op_type = Some("a b".into())),
             "operator 'a b': 'a b' is not an identifier, as its name and domain must be",
         );
         refuses(
@@ -425,7 +425,7 @@ mod tests {
         refuses(
             node(|node| {
                 node.attribute[0] = AttributeProto {
-                    g: Some(GraphProto::default()),
+                    g: Some(Box::new(GraphProto::default())),
                     i: None,
                     r#type: Some(5),
                     ..node.attribute[0].clone()
@@ -442,10 +442,10 @@ mod tests {
             let attribute = AttributeProto {
                 name: Some("a".to_owned()),
                 r#type: Some(5),
-                g: Some(graph),
+                g: Some(Box::new(graph)),
                 ..AttributeProto::default()
             };
-            let node = NodeProto { op_type: Some("Op".to_owned()), attribute: vec![attribute], ..NodeProto::default() };
+            let node = NodeProto { op_type: Some("Op".into()), attribute: vec![attribute], ..NodeProto::default() };
             graph = GraphProto { name: Some("g".to_owned()), node: vec![node], ..GraphProto::default() };
         }
         let model = ModelProto { graph: Some(graph), ..ModelProto::default() };

@@ -4,6 +4,7 @@ use crate::dtype::{ElementType, Kind};
 use crate::model::text::literal::{bits, next_is_type};
 use crate::model::text::scanner::Scanner;
 use crate::proto::TensorProto;
+use crate::proto::Text;
 use crate::proto::decode::{self, NoExternalData};
 use crate::proto::onnx::tensor_proto::DataLocation;
 use crate::proto::onnx::tensor_shape_proto::dimension::Value as Dim;
@@ -68,9 +69,9 @@ pub(super) fn refusable_list<T>(items: &[T], mut print: impl FnMut(&T) -> Printe
 
 /// Prints the names of a node's inputs or outputs. An empty name is left out, except at the end, where the parser
 /// ignores a comma.
-pub(super) fn names(names: &[String]) -> String {
+pub(super) fn names(names: &[Text]) -> String {
     let last = names.len().saturating_sub(1);
-    let print = |(index, name): (usize, &String)| {
+    let print = |(index, name): (usize, &Text)| {
         if name.is_empty() && index < last { String::new() } else { print_name(name) }
     };
     names.iter().enumerate().map(print).collect::<Vec<_>>().join(", ")

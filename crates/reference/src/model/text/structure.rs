@@ -4,7 +4,7 @@ use super::attribute::{attribute, attributes};
 use super::literal::{next_is_type, string_pairs, tensor, value_type};
 use super::scanner::{Scanner, TextError};
 use crate::proto::{
-    FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, ValueInfoProto,
+    FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, ValueInfoProto, texts,
 };
 
 /// Reads a model: `<ir_version: 10, opset_import: ["" : 21]> name (inputs) => (outputs) { nodes }` and functions.
@@ -210,10 +210,10 @@ fn nodes(scanner: &mut Scanner<'_>) -> Result<Vec<NodeProto>, TextError> {
 fn node(scanner: &mut Scanner<'_>) -> Result<NodeProto, TextError> {
     let mut node = NodeProto::default();
     if scanner.take('[') {
-        node.name = scanner.take_name()?;
+        node.name = scanner.take_name()?.map(Into::into);
         scanner.expect(']')?;
     }
-    node.output = names(scanner)?;
+    node.output = texts(names(scanner)?);
     scanner.expect('=')?;
     let mut operator = scanner.identifier("an operator")?;
     let mut domain = String::new();
@@ -221,14 +221,14 @@ fn node(scanner: &mut Scanner<'_>) -> Result<NodeProto, TextError> {
         domain = if domain.is_empty() { operator.to_owned() } else { format!("{domain}.{operator}") };
         operator = scanner.identifier("an operator")?;
     }
-    node.domain = (!domain.is_empty()).then_some(domain);
-    node.op_type = Some(operator.to_owned());
+    node.domain = (!domain.is_empty()).then(|| domain.into());
+    node.op_type = Some(operator.into());
     if scanner.take(':') {
-        node.overload = Some(scanner.identifier("an overload")?.to_owned());
+        node.rare_mut().overload = Some(scanner.identifier("an overload")?.into());
     }
     node.attribute = attributes(scanner)?;
     scanner.expect('(')?;
-    node.input = names(scanner)?;
+    node.input = texts(names(scanner)?);
     scanner.expect(')')?;
     if node.attribute.is_empty() {
         node.attribute = attributes(scanner)?;
@@ -265,7 +265,7 @@ mod tests {
     /// Returns the elements of a tensor written as attribute `t`.
     fn elements(tensor: &str) -> Vec<f64> {
         let node = node(&format!("y = Op <t = {tensor}> ()"));
-        let proto = node.attribute[0].t.as_ref().unwrap();
+        let proto = node.attribute[0].t.as_deref().unwrap();
         decode::tensor(proto, &NoExternalData).unwrap_or_else(|error| panic!("{error} of {tensor}")).floats()
     }
 
@@ -322,21 +322,11 @@ mod tests {
             let node = node(text);
             assert_eq!(
                 (&node.output[..], &node.input[..]),
-                (&outputs.map_names()[..], &inputs.map_names()[..]),
+                (&texts(outputs.iter().copied())[..], &texts(inputs.iter().copied())[..]),
                 "{text}"
             );
         }
         assert_eq!(node("[l] y = a.b.Op (x) <k = 1>").domain(), "a.b");
-    }
-
-    trait Names {
-        fn map_names(&self) -> Vec<String>;
-    }
-
-    impl Names for &[&str] {
-        fn map_names(&self) -> Vec<String> {
-            self.iter().map(|&name| name.to_owned()).collect()
-        }
     }
 
     #[test]
@@ -355,7 +345,7 @@ mod tests {
             (Some(-1000.0), Some(3.0), &[1.0, 2.5][..])
         );
         assert_eq!((by_name("r").ref_attr_name(), by_name("ts").tensors.len()), ("outer", 2));
-        assert_eq!(by_name("g").g.as_ref().unwrap().node[0].op_type(), "Identity");
+        assert_eq!(by_name("g").g.as_deref().unwrap().node[0].op_type(), "Identity");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onnx_conformance_check::convert::half::HalfModel;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{ModelProto, NodeProto, Text};
 
 use super::difference::Difference;
 
@@ -94,7 +94,7 @@ pub(super) fn kept_alone(
     for node in &half.nodes {
         let found = alone.get(&node.index).filter(|found| found.exceeds() && found.is_by_inputs);
         for producer in node.producers.iter().filter(|_| found.is_some()) {
-            let output = main_node(model, *producer).and_then(|node| node.output.first()).map_or("", String::as_str);
+            let output = main_node(model, *producer).and_then(|node| node.output.first()).map_or("", Text::as_str);
             kept.entry(*producer).or_insert_with(|| format!("{} needs '{output}' in float", node.place));
         }
     }

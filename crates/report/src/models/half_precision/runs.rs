@@ -161,12 +161,12 @@ impl<'a> Runs<'a> {
         let single = SingleNode { model: &half.model, weights: after, node: new };
         let outputs = single.run(&NamedValues::of_half(half, new), values, limits)?;
         let mut worst: Option<Alone> = None;
-        for (name, expected) in original.output.iter().filter_map(|name| Some((name, values.get(name)?))) {
+        for (name, expected) in original.output.iter().filter_map(|name| Some((name, values.get(name.as_str())?))) {
             let position = original.output.iter().position(|output| output == name)?;
-            let actual = new.output.get(position).and_then(|name| outputs.get(name))?;
+            let actual = new.output.get(position).and_then(|name| outputs.get(name.as_str()))?;
             let Some(difference) = Difference::new(expected, actual) else { continue };
             let bound = bound(self.question.request.element);
-            let found = Alone { value: name.clone(), difference, bound, is_by_inputs: false };
+            let found = Alone { value: name.to_string(), difference, bound, is_by_inputs: false };
             if worst.as_ref().is_none_or(|worst| found.is_worse_than(worst)) {
                 worst = Some(found);
             }

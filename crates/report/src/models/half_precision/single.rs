@@ -125,7 +125,7 @@ impl NamedValues {
     pub(super) fn of_original(half: &HalfModel, node: &NodeProto, before: &NodeProto) -> NamedValues {
         let element = |name: &str| {
             let position = before.input.iter().position(|input| input == name)?;
-            half.values.get(node.input.get(position)?).map(|(_, element)| *element)
+            half.values.get(node.input.get(position)?.as_str()).map(|(_, element)| *element)
         };
         let is_known = |name: &str| half.values.values().any(|(original, _)| original == name);
         let named = |name: String| {
@@ -137,7 +137,7 @@ impl NamedValues {
     }
 
     fn new(node: &NodeProto, named: impl Fn(String) -> NamedValue) -> NamedValues {
-        let outputs = node.output.iter().filter(|name| !name.is_empty()).cloned();
+        let outputs = node.output.iter().filter(|name| !name.is_empty()).map(ToString::to_string);
         NamedValues { reads: names_read(node).into_iter().map(&named).collect(), writes: outputs.map(&named).collect() }
     }
 }

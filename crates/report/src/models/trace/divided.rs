@@ -10,7 +10,8 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::Dimension;
 use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{
-    FunctionProto, GraphProto, Message as _, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, encode,
+    AttributeProto, FunctionProto, GraphProto, Message as _, ModelProto, NodeProto, TensorProto, Text, TypeProto,
+    ValueInfoProto, encode, texts,
 };
 use onnx_conformance_reference::spec::{Draws, DrawsIf, OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
@@ -136,7 +137,7 @@ impl<'a> DividedModel<'a> {
             || format!("{}/{}", canonical_domain(node.domain()), node.op_type()),
             |spec| spec.version.qualified(),
         );
-        let output = node.output.iter().find(|name| !name.is_empty()).cloned().unwrap_or_default();
+        let output = node.output.iter().find(|name| !name.is_empty()).map_or_else(String::new, ToString::to_string);
         Some(NodePlace { index: position, name: node.name().to_owned(), operator, output })
     }
 
@@ -149,7 +150,7 @@ impl<'a> DividedModel<'a> {
         match &spec.facts.draws {
             Draws::Always => true,
             Draws::Never => {
-                let mut graphs = node.attribute.iter().flat_map(|it| it.g.iter().chain(&it.graphs));
+                let mut graphs = node.attribute.iter().flat_map(AttributeProto::all_graphs);
                 graphs.any(|graph| graph.node.iter().any(|node| self.is_random(node)))
             }
             Draws::Sometimes(DrawsIf { when, unless }) => {
@@ -178,7 +179,7 @@ impl<'a> DividedModel<'a> {
         }
         let maker = self.makers.get(given.as_str()).and_then(|at| self.node(*at));
         let maker = maker.filter(|node| node.op_type() == "Constant");
-        maker.is_some_and(|node| node.attribute.iter().filter_map(|it| it.t.as_ref()).all(is_zero))
+        maker.is_some_and(|node| node.attribute.iter().filter_map(|it| it.t.as_deref()).all(is_zero))
     }
 
     fn is_constant(&self, name: &str) -> bool {
@@ -192,11 +193,11 @@ impl<'a> DividedModel<'a> {
     pub(super) fn outputs_of(&self, nodes: &[usize]) -> Vec<String> {
         let inside: HashSet<usize> = nodes.iter().copied().collect();
         let names = nodes.iter().filter_map(|at| self.node(*at)).flat_map(|node| &node.output);
-        let is_read_outside = |name: &&String| {
+        let is_read_outside = |name: &&Text| {
             self.outputs.contains_key(name.as_str())
-                || self.last_reads.get(*name).is_some_and(|last| !inside.contains(last))
+                || self.last_reads.get(name.as_str()).is_some_and(|last| !inside.contains(last))
         };
-        names.filter(|name| !name.is_empty()).filter(is_read_outside).cloned().collect()
+        names.filter(|name| !name.is_empty()).filter(is_read_outside).map(ToString::to_string).collect()
     }
 
     /// Returns true if nodes from this position on, or the graph's outputs, read the value.
@@ -224,7 +225,7 @@ impl<'a> DividedModel<'a> {
         for (at, node) in nodes.iter().filter_map(|at| Some((*at, self.node(*at)?))) {
             let reads = self.reads.get(at).into_iter().flatten();
             if self.random.contains(&at) || reads.into_iter().any(|name| random.contains(name.as_str())) {
-                random.extend(node.output.iter().map(String::as_str));
+                random.extend(node.output.iter().map(Text::as_str));
             }
         }
         random
@@ -291,9 +292,9 @@ impl<'a> DividedModel<'a> {
         let float = ValueType::Tensor(ElementType::Float);
         let value = |name: &str| info(name, encode::value_type(&float, Some(&[1])));
         let node = NodeProto {
-            op_type: Some("Identity".to_owned()),
-            input: vec!["x".to_owned()],
-            output: vec!["y".to_owned()],
+            op_type: Some("Identity".into()),
+            input: texts(["x"]),
+            output: texts(["y"]),
             ..NodeProto::default()
         };
         let graph = GraphProto {

@@ -13,7 +13,9 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto, OperatorSetIdProto, decode, encode};
+use onnx_conformance_reference::proto::{
+    Message as _, ModelProto, NodeProto, OperatorSetIdProto, decode, encode, texts,
+};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{Builtin, Declaration, Ended, Host, Ran, Request, Response};
@@ -86,11 +88,11 @@ fn scale(model: &mut ModelProto, name: &str, factor: f32) {
     let graph = model.graph.as_mut().unwrap();
     let position = graph.node.iter().position(|node| node.output.iter().any(|output| output == name)).unwrap();
     let (right, scale) = (format!("{name} as it should be"), format!("{name} factor"));
-    graph.node[position].output.iter_mut().filter(|output| *output == name).for_each(|it| it.clone_from(&right));
+    graph.node[position].output.iter_mut().filter(|output| *output == name).for_each(|it| *it = right.as_str().into());
     let multiply = NodeProto {
-        op_type: Some("Mul".to_owned()),
-        input: vec![right, scale.clone()],
-        output: vec![name.to_owned()],
+        op_type: Some("Mul".into()),
+        input: texts([&right, &scale]),
+        output: texts([name]),
         ..NodeProto::default()
     };
     graph.node.insert(position + 1, multiply);

@@ -3,7 +3,9 @@
 //! Each is a near miss of every rewrite at once: an optimizer that looks only at the nodes rewrites too much.
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto, encode};
+use onnx_conformance_reference::proto::{
+    AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto, encode, texts,
+};
 use onnx_conformance_reference::spec::AttributeType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -139,7 +141,7 @@ fn read_twice(draft: &GraphDraft) -> Result<GraphDraft, String> {
                 ..AttributeProto::default()
             });
         } else {
-            reader.input.push(axes.clone());
+            reader.input.push(axes.as_str().into());
         }
         changed.nodes.push(reader);
         changed.outputs.push(output);
@@ -212,7 +214,7 @@ fn in_branch(draft: &GraphDraft) -> Result<GraphDraft, String> {
     let graph = |name: &str, graph: GraphProto| AttributeProto {
         name: Some(name.to_owned()),
         r#type: Some(AttributeType::Graph.code()),
-        g: Some(graph),
+        g: Some(Box::new(graph)),
         ..AttributeProto::default()
     };
     let truth = Tensor::from_vec(Vec::new(), vec![true]).map_err(|error| error.to_string())?;
@@ -241,13 +243,13 @@ fn in_function(draft: &GraphDraft) -> GraphDraft {
         ..FunctionProto::default()
     };
     let mut call = node("Pattern", names, draft.outputs.clone());
-    call.domain = Some(FUNCTIONS.to_owned());
+    call.domain = Some(FUNCTIONS.into());
     let functions = std::iter::once(function).chain(draft.functions.iter().cloned()).collect();
     GraphDraft { nodes: vec![call], functions, ..draft.clone() }
 }
 
 fn node(operator: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
-    NodeProto { op_type: Some(operator.to_owned()), input, output, ..NodeProto::default() }
+    NodeProto { op_type: Some(operator.into()), input: texts(input), output: texts(output), ..NodeProto::default() }
 }
 
 /// Returns a Constant node with the value of a tensor.
@@ -256,7 +258,7 @@ fn constant(name: &str, tensor: &Tensor) -> NodeProto {
     constant.attribute.push(AttributeProto {
         name: Some("value".to_owned()),
         r#type: Some(AttributeType::Tensor.code()),
-        t: Some(encode::tensor(tensor, "")),
+        t: Some(Box::new(encode::tensor(tensor, ""))),
         ..AttributeProto::default()
     });
     constant

@@ -28,7 +28,7 @@ impl GraphDraft {
 
     /// Returns the names of values between nodes, which are no outputs, in order.
     pub(crate) fn intermediates(&self) -> Vec<String> {
-        let produced = self.nodes.iter().flat_map(|node| &node.output);
-        produced.filter(|name| !name.is_empty() && !self.outputs.contains(name)).cloned().collect()
+        let produced = self.nodes.iter().flat_map(|node| &node.output).map(ToString::to_string);
+        produced.filter(|name| !name.is_empty() && !self.outputs.contains(name)).collect()
     }
 }

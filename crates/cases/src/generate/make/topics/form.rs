@@ -218,7 +218,7 @@ impl FormFile {
         if let Some(weight) = weights.iter().find(|weight| weight.value.as_tensor().is_none()) {
             return Err(FormError::WeightType(weight.name.clone()));
         }
-        let produced: Vec<String> = nodes.iter().flat_map(|node| &node.output).cloned().collect();
+        let produced: Vec<String> = nodes.iter().flat_map(|node| &node.output).map(ToString::to_string).collect();
         let unread = || produced.iter().filter(|name| !name.is_empty() && !read.contains(*name)).cloned().collect();
         let outputs: Vec<String> = self.request.clone().unwrap_or_else(unread);
         if let Some(name) = outputs.iter().find(|name| !produced.contains(name)) {
