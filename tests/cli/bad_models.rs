@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::model::text::parse_model;
-use onnx_conformance::reference::proto::Message as _;
 use onnx_conformance::reference::proto::encode::field;
+use onnx_conformance::reference::proto::{Message as _, texts};
 use onnx_conformance_check::rules::{Example, RuleId};
 
 use crate::models::{Folder, identity, raw};
@@ -16,7 +16,7 @@ use crate::program::call;
 fn with_hole(elements: u64) -> (Vec<u8>, u64) {
     let mut model = identity();
     let mut graph = model.graph.take().unwrap();
-    graph.node[0].input = vec!["w".to_owned()];
+    graph.node[0].input = texts(["w"]);
     graph.output[0].r#type = None;
     let mut tensor = raw(&[i64::try_from(elements).unwrap()], 0);
     tensor.name = Some("w".to_owned());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::onnx::{FunctionProto, OperatorSetIdProto};
-use onnx_conformance::reference::proto::{Message as _, ModelProto, NodeProto};
+use onnx_conformance::reference::proto::{Message as _, ModelProto, NodeProto, texts};
 
 use crate::models::{Folder, raw};
 use crate::program::{Called, call, command};
@@ -36,10 +36,10 @@ fn doubling() -> ModelProto {
             let called = if level == 0 { "Neg".to_owned() } else { format!("f{}", level - 1) };
             let domain = if level == 0 { "" } else { "local" };
             let call = |input: &str, output: &str| NodeProto {
-                op_type: Some(called.clone()),
+                op_type: Some(called.as_str().into()),
                 domain: Some(domain.into()),
-                input: names(&[input]),
-                output: names(&[output]),
+                input: texts([input]),
+                output: texts([output]),
                 ..NodeProto::default()
             };
             FunctionProto {
