@@ -98,7 +98,8 @@ fn reports_of_wrong_rewrites_are_listed_with_the_versions_that_fail() {
     let line = called.out.lines().find(|line| line.starts_with("microsoft/onnxruntime#32418: ")).unwrap();
     assert!(line.contains(" cases in graph/matmuls/transpose_before_gemm; fails in "), "{line}");
     assert!(line.contains("onnxruntime 1.15.1, ") && !line.contains("1.32.0"), "{line}");
-    let listed = json(&[&threads[..], &["--format", "json"]].concat());
+    let called = call(&[&threads[..], &["--format", "json"]].concat()).expect(0, "");
+    let listed: serde_json::Value = serde_json::from_str(&called.out).unwrap();
     let first = &listed["threads"][0];
     assert!(first["cases"].as_u64() > Some(10) && first["fails_in"]["onnxruntime"].is_array(), "{listed}");
     call(&["coverage", "--threads", "ai.onnx/Abs-13/**"]).expect(3, "none of the selected graphs is about a report");

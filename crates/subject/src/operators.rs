@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use onnx_conformance_reference::proto::{FunctionProto, ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, FunctionProto, ModelProto, NodeProto};
 use onnx_conformance_reference::spec::canonical_domain;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ fn count(node: &NodeProto, functions: &Functions<'_>, depth: usize, counts: &mut
         let key = format!("{domain}/{operator}");
         counts.entry(key).and_modify(|count| *count = count.saturating_add(1)).or_insert(NonZeroU32::MIN);
     }
-    let graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+    let graphs = node.attribute.iter().flat_map(AttributeProto::all_graphs);
     graphs.flat_map(|graph| &graph.node).for_each(|inner| count(inner, functions, depth, counts));
 }
 

@@ -6,7 +6,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::infer::graphs_of;
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, Text,
+    ValueInfoProto, texts,
 };
 use onnx_conformance_reference::spec::Specs;
 
@@ -63,7 +64,7 @@ fn used_domains<'a>(nodes: impl Iterator<Item = &'a NodeProto>) -> BTreeSet<&'a 
 }
 
 fn graphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
-    node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs))
+    node.attribute.iter().flat_map(AttributeProto::all_graphs)
 }
 
 /// New names of values by their names in a function.
@@ -141,8 +142,7 @@ impl<'m> Inliner<'m> {
                 }
             }
         }
-        for graph in node.attribute.iter_mut().flat_map(|attribute| attribute.g.iter_mut().chain(&mut attribute.graphs))
-        {
+        for graph in node.attribute.iter_mut().flat_map(AttributeProto::all_graphs_mut) {
             *graph = self.graph(graph, open);
         }
         self.nodes += 1;
@@ -176,7 +176,7 @@ impl<'m> Inliner<'m> {
         }
         let is_absent = |name: &String| {
             let position = function.input.iter().position(|input| input == name);
-            position.is_some_and(|position| call.input.get(position).is_none_or(String::is_empty))
+            position.is_some_and(|position| call.input.get(position).is_none_or(|name| name.is_empty()))
         };
         if let Some(output) = function.output.iter().find(|output| is_absent(output)) {
             return Some(format!("returns its input '{output}', which a call omits"));
@@ -223,24 +223,24 @@ impl<'m> Inliner<'m> {
         };
         let mut names = Renamed::new();
         for (position, input) in function.input.iter().enumerate() {
-            names.insert(input.clone(), node.input.get(position).cloned().unwrap_or_default());
+            names.insert(input.clone(), node.input.get(position).map(ToString::to_string).unwrap_or_default());
         }
         let mut copies = Vec::new();
         for (output, wanted) in function.output.iter().zip(&node.output).filter(|(_, wanted)| !wanted.is_empty()) {
             match names.get(output) {
                 Some(known) => copies.push((known.clone(), wanted.clone())),
-                None => drop(names.insert(output.clone(), wanted.clone())),
+                None => drop(names.insert(output.clone(), wanted.to_string())),
             }
         }
-        self.define(function.node.iter().flat_map(|node| node.output.iter().map(String::as_str)), &call, &mut names);
+        self.define(function.node.iter().flat_map(|node| node.output.iter().map(Text::as_str)), &call, &mut names);
         for inner in &function.node {
             let inner = self.renamed(inner, &call, &names);
             self.node(inner, open, nodes);
         }
         nodes.extend(copies.into_iter().map(|(from, to)| NodeProto {
-            op_type: Some("Identity".to_owned()),
-            input: vec![from],
-            output: vec![to],
+            op_type: Some("Identity".into()),
+            input: texts([from]),
+            output: texts([to]),
             ..NodeProto::default()
         }));
     }
@@ -258,16 +258,18 @@ impl<'m> Inliner<'m> {
     fn renamed(&mut self, node: &NodeProto, call: &Call<'_>, names: &Renamed) -> NodeProto {
         let mut new = node.clone();
         for name in new.input.iter_mut().chain(&mut new.output) {
-            rename(name, names);
+            if let Some(new) = names.get(name.as_str()) {
+                *name = new.as_str().into();
+            }
         }
         if !node.name().is_empty() {
-            new.name = Some(self.node_names.fresh(&format!("{}/{}", call.label, node.name())));
+            new.name = Some(self.node_names.fresh(&format!("{}/{}", call.label, node.name())).into());
         }
         new.attribute.clear();
         for attribute in &node.attribute {
             if attribute.ref_attr_name().is_empty() {
                 let mut attribute = attribute.clone();
-                for graph in attribute.g.iter_mut().chain(&mut attribute.graphs) {
+                for graph in attribute.all_graphs_mut() {
                     *graph = self.subgraph(graph, call, names);
                 }
                 new.attribute.push(attribute);
@@ -283,7 +285,7 @@ impl<'m> Inliner<'m> {
         let inputs = graph.input.iter().map(ValueInfoProto::name);
         let tensors = graph.initializer.iter().map(TensorProto::name);
         let sparse = graph.sparse_initializer.iter().filter_map(|it| Some(it.values.as_ref()?.name()));
-        let outputs = graph.node.iter().flat_map(|node| node.output.iter().map(String::as_str));
+        let outputs = graph.node.iter().flat_map(|node| node.output.iter().map(Text::as_str));
         let mut own = Renamed::new();
         self.define(inputs.chain(tensors).chain(sparse).chain(outputs), call, &mut own);
         let mut names = outer.clone();

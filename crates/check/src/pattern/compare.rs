@@ -1,7 +1,7 @@
 //! Comparison of nodes and values of a model with those of a pattern.
 
 use onnx_conformance_reference::model::graph::Dim;
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, Text};
 use onnx_conformance_reference::spec::OpSpec;
 
 use crate::facts::ValueFact;
@@ -22,7 +22,7 @@ const RANK_OF_BATCHES: usize = 3;
 
 /// Returns true if a node of the same operator version has the attributes, inputs and outputs of one of a pattern.
 pub(super) fn nodes_agree(pattern: &PatternNode, node: &NodeProto, strictness: Strictness) -> bool {
-    let are_given = |pattern: &[Option<usize>], names: &[String]| {
+    let are_given = |pattern: &[Option<usize>], names: &[Text]| {
         let given = |position: usize| names.get(position).is_some_and(|name| !name.is_empty());
         (0..pattern.len().max(names.len())).all(|at| pattern.get(at).is_some_and(Option::is_some) == given(at))
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use foldhash::{HashMap, HashMapExt as _};
-use onnx_conformance_reference::proto::{ModelProto, NodeProto};
+use onnx_conformance_reference::proto::{ModelProto, NodeProto, Text};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion};
 
 use crate::facts::ValueFact;
@@ -62,7 +62,7 @@ impl Pattern {
             let has_subgraph =
                 node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty());
             let spec = inferred.bodies.spec(body, node).filter(|_| !has_subgraph)?;
-            let mut position = |name: &String| {
+            let mut position = |name: &Text| {
                 let value = inferred.bodies.lookup(body, name)?;
                 Some(*positions.entry(value).or_insert_with(|| {
                     pattern.values.push(PatternValue::new(&index, value, body));

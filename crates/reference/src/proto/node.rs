@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::proto::encode::field;
 
-    fn text(number: u64, text: &str) -> Vec<u8> {
+    fn text(number: u32, text: &str) -> Vec<u8> {
         field(number, text.len() as u64, text.as_bytes())
     }
 

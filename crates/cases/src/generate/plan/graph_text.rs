@@ -113,9 +113,9 @@ pub(crate) fn parameters(text: &str) -> impl Iterator<Item = (usize, &str)> {
 pub(crate) fn read_names(nodes: &[NodeProto]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for node in nodes {
-        names.extend(node.input.iter().filter(|name| !name.is_empty()).cloned());
+        names.extend(node.input.iter().filter(|name| !name.is_empty()).map(ToString::to_string));
         for attribute in &node.attribute {
-            for graph in attribute.g.iter().chain(&attribute.graphs) {
+            for graph in attribute.all_graphs() {
                 names.extend(names_of_graph(graph));
             }
         }

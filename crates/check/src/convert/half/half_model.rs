@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::proto::{ModelProto, Texts};
 
 use super::reason::FloatReason;
 use crate::infer::NodeId;
@@ -76,7 +76,7 @@ pub struct InnerNode {
     /// The node for display.
     pub place: String,
     /// Its outputs in the original model.
-    pub outputs: Vec<String>,
+    pub outputs: Texts,
 }
 
 /// Weight that was rounded to half precision.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use onnx_conformance_check::convert::half::{HalfModel, HalfNode};
 use onnx_conformance_check::infer::{BodyId, NodeId};
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::proto::{ModelProto, Text};
 use onnx_conformance_reference::value::Value;
 
 use super::alone::{Alone, fraction, main_node, overflow};
@@ -36,7 +36,7 @@ struct ComputedNode<'a> {
     id: NodeId,
     place: &'a str,
     /// Its outputs in the original model.
-    outputs: &'a [String],
+    outputs: &'a [Text],
 }
 
 /// Returns the nodes that compute in half precision, those of the main graph first.
@@ -125,9 +125,9 @@ impl Compared {
         model: &ModelProto,
         element: ElementType,
     ) -> BTreeMap<NodeId, String> {
-        let over = |outputs: &[String]| {
+        let over = |outputs: &[Text]| {
             outputs.iter().find_map(|name| {
-                let difference = self.values.get(&(name.clone(), element))?;
+                let difference = self.values.get(&(name.to_string(), element))?;
                 (difference.overflows > 0).then(|| overflow(name, difference.overflows, element))
             })
         };
@@ -169,11 +169,13 @@ impl Compared {
         let mut errors = Vec::new();
         for node in computed(half, model) {
             for value in node.outputs.iter().filter(|name| seen.insert((*name).clone())) {
-                let found =
-                    self.values.iter().find(|((name, element), _)| name == value && *element != ElementType::Float);
+                let found = self
+                    .values
+                    .iter()
+                    .find(|((name, element), _)| *name == value.as_str() && *element != ElementType::Float);
                 errors.extend(found.map(|(_, difference)| NodeError {
                     node: node.place.to_owned(),
-                    value: value.clone(),
+                    value: value.to_string(),
                     error: difference.error,
                     overflows: difference.overflows,
                     underflows: difference.underflows,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::convert::half::{FloatReason, HalfError, HalfModel, HalfRequest, to_half};
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{Message as _, ModelProto};
+use onnx_conformance_reference::proto::{Message as _, ModelProto, Text};
 use onnx_conformance_reference::tensor::Tensor;
 
 use super::difference::rounded;
@@ -53,8 +53,8 @@ impl Wide {
         // A Cast between the two types is gone, and so is its output.
         for node in original.graph.iter().flat_map(|graph| &graph.node).filter(|node| node.op_type() == "Cast") {
             let (Some(input), Some(output)) = (node.input.first(), node.output.first()) else { continue };
-            if let Some(value) = values.get(input).filter(|_| !values.contains_key(output)).cloned() {
-                values.insert(output.clone(), value);
+            if let Some(value) = values.get(input.as_str()).filter(|_| !values.contains_key(output.as_str())).cloned() {
+                values.insert(output.to_string(), value);
             }
         }
         Ran {
@@ -95,10 +95,10 @@ fn original_names<T>(
 /// finite in one of the two only.
 pub(super) fn departure(model: &ModelProto, float: &Values, double: &Values) -> Option<String> {
     let nodes = model.graph.iter().flat_map(|graph| &graph.node);
-    let random: Vec<&String> = nodes.filter(|node| draws(node)).flat_map(|node| &node.output).collect();
+    let random: Vec<&str> = nodes.filter(|node| draws(node)).flat_map(|node| &node.output).map(Text::as_str).collect();
     float.iter().find_map(|(name, before)| {
         let after = double.get(name)?;
-        if random.contains(&name) && rounded(after, ElementType::Float) != *before {
+        if random.contains(&name.as_str()) && rounded(after, ElementType::Float) != *before {
             return Some(format!("'{name}' is random"));
         }
         let (before, after) = (before.as_tensor()?, after.as_tensor()?);
