@@ -138,7 +138,7 @@ mod tests {
         let mut cases = cases(&catalog, &version, &|_| true).unwrap();
         let all: BTreeSet<String> = select(&version, &cases).into_iter().collect();
         assert!(all.len() > MIN, "{}", all.len());
-        cases.retain(|case| rank(&case.id) % 2 == 0);
+        cases.retain(|case| rank(&case.id).is_multiple_of(2));
         let half: BTreeSet<String> = select(&version, &cases).into_iter().collect();
         let mut kept = all.iter().filter(|id| cases.iter().any(|case| plain_id(id) == Some(&case.id)));
         assert!(kept.all(|id| half.contains(id)) && half.len() < all.len());

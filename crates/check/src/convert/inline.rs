@@ -176,7 +176,7 @@ impl<'m> Inliner<'m> {
         }
         let is_absent = |name: &String| {
             let position = function.input.iter().position(|input| input == name);
-            position.is_some_and(|position| call.input.get(position).is_none_or(|name| name.is_empty()))
+            position.is_some_and(|position| call.input.get(position).is_none_or(Text::is_empty))
         };
         if let Some(output) = function.output.iter().find(|output| is_absent(output)) {
             return Some(format!("returns its input '{output}', which a call omits"));

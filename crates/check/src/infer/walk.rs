@@ -408,7 +408,9 @@ impl<'b, 'm> Walk<'b, 'm> {
         *count += 1;
         let range = self.bodies.body(body).range.clone();
         if let Some(facts) = self.facts.get_mut(range) {
-            facts.iter().for_each(|fact| self.shared.forget(fact));
+            for fact in facts.iter() {
+                self.shared.forget(fact);
+            }
             facts.fill(Arc::default());
         }
         self.stack.push((id, function));

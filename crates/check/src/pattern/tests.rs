@@ -173,7 +173,8 @@ fn every_place_counts_once() {
     let twice = "g (float[2] x) => (float[2] y, float[2] z) { y = Bernoulli (x) z = Bernoulli (x) }";
     assert_eq!(places(twice, twice, ONES).len(), 1);
     let chain = "g (float[2] x) => (float[2] y) { t = Neg (x) y = Abs (t) }";
-    let nodes: String = (0..50).map(|at| format!("t{at} = Neg (v{at}) v{} = Abs (t{at}) ", at + 1)).collect();
+    let nodes: String =
+        (0..50).map(|at| format!("t{at} = Neg (v{at}) v{} = Abs (t{at}) ", at + 1)).collect::<Vec<_>>().concat();
     assert_eq!(places(chain, &format!("g (float[2] v0) => (float[2] v50) {{ {nodes} }}"), ONES).len(), 50);
 }
 

@@ -10,7 +10,7 @@ use onnx_conformance_reference::proto::onnx::attribute_proto::AttributeType;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, Text, TypeProto,
     ValueInfoProto, texts,
 };
 use proptest::collection::vec;
@@ -157,31 +157,27 @@ fn attributes(graph: BoxedStrategy<GraphProto>) -> impl Strategy<Value = Vec<Att
     vec((identifier(), value).prop_map(named), 0..3)
 }
 
+fn as_text(text: Option<String>) -> Option<Text> {
+    text.map(Into::into)
+}
+
 fn nodes(graph: BoxedStrategy<GraphProto>) -> impl Strategy<Value = Vec<NodeProto>> {
     let domain = option::of(vec(identifier(), 1..3).prop_map(|parts| parts.join(".")));
-    let names = || vec(any::<String>(), 0..3);
-    let (name, overload) = (option::of(any::<String>()), option::of(identifier()));
-    let node = (name, domain, identifier(), overload, attributes(graph), names(), names()).prop_map(
-        |(name, domain, op_type, overload, attribute, input, output): (
-            Option<String>,
-            Option<String>,
-            String,
-            Option<String>,
-            _,
-            Vec<String>,
-            Vec<String>,
-        )| {
-            let overload = overload
-                .map(|overload| Box::new(RareFields { overload: Some(overload.into()), ..RareFields::default() }));
-            NodeProto {
-                name: name.map(Into::into),
-                domain: domain.map(Into::into),
-                op_type: Some(op_type.into()),
-                attribute,
-                input: texts(input),
-                output: texts(output),
-                rare: overload,
-            }
+    let names = || vec(any::<String>(), 0..3).prop_map(texts);
+    let (name, domain) = (option::of(any::<String>()).prop_map(as_text), domain.prop_map(as_text));
+    let op_type = identifier().prop_map(|name| as_text(Some(name)));
+    let rare = option::of(identifier()).prop_map(|overload| {
+        overload.map(|overload| Box::new(RareFields { overload: as_text(Some(overload)), ..RareFields::default() }))
+    });
+    let node = (name, domain, op_type, rare, attributes(graph), names(), names()).prop_map(
+        |(name, domain, op_type, rare, attribute, input, output)| NodeProto {
+            name,
+            domain,
+            op_type,
+            attribute,
+            input,
+            output,
+            rare,
         },
     );
     vec(node, 0..3)

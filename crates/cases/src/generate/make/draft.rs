@@ -102,7 +102,7 @@ fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
         Attribute::Strings(values) => proto.strings = values.iter().map(|value| bytes(value)).collect(),
         Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(Box::new(encode::tensor(tensor, ""))),
         Attribute::SparseTensor(Value::Sparse(sparse)) => {
-            proto.sparse_tensor = Some(Box::new(encode::sparse_tensor(sparse, "")))
+            proto.sparse_tensor = Some(Box::new(encode::sparse_tensor(sparse, "")));
         }
         Attribute::Type(value_type) => proto.tp = Some(Box::new(encode::value_type(value_type, None))),
         _ => {}

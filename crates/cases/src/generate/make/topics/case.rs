@@ -10,6 +10,7 @@ use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Named, Rule
 use crate::compare::Accuracy;
 use crate::generate::file::accuracy::AccuracyFile;
 use crate::generate::make::model::Declared;
+use crate::generate::make::topics::context::Context;
 use crate::generate::make::topics::draft::GraphDraft;
 use crate::generate::make::topics::form::FormError;
 use crate::generate::make::topics::refused::refusal;
@@ -37,7 +38,7 @@ impl Topic {
         }
         let outputs = values.iter().map(|value| self.expected(planned, value));
         let outputs = outputs.collect::<Result<Vec<_>, GenerateError>>()?;
-        let context = planned.context.map(|context| context.says());
+        let context = planned.context.map(Context::says);
         let note = context.or(form.why.as_deref()).unwrap_or_default();
         let rule =
             RuleRef { id: pattern.name.clone(), says: pattern.says.clone(), place: self.location(&pattern.name) };
