@@ -11,7 +11,7 @@ use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_report::coverage::{
-    Conversions, Count, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, Thread,
+    Conversions, Count, Coverage, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, Thread,
 };
 use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
@@ -93,16 +93,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let coverage = survey.finish();
     let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
     if arguments.format == Form::Json {
-        let total = |(kind, count): (&CoverageKind, &Count)| {
-            (kind.title().to_owned(), json!({ "reached": count.reached, "excused": count.excused, "all": count.all }))
-        };
-        print::json(&json!({
-            "totals": coverage.counts().iter().map(total).collect::<serde_json::Map<_, _>>(),
-            "missing": coverage.missing(),
-            "unconfirmed": coverage.unconfirmed(),
-            "evidence": coverage.evidence().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-            "unused_exclusions": coverage.unused_exclusions(),
-        }))?;
+        print_json(&coverage)?;
         return Ok(code);
     }
     if arguments.sizes {
@@ -123,6 +114,21 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     print::line(&coverage.summary())?;
     Ok(code)
+}
+
+/// Prints the totals and the missing items as JSON.
+fn print_json(coverage: &Coverage) -> anyhow::Result<()> {
+    let total = |(kind, count): (&CoverageKind, &Count)| {
+        (kind.title().to_owned(), json!({ "reached": count.reached, "excused": count.excused, "all": count.all }))
+    };
+    print::json(&json!({
+        "totals": coverage.counts().iter().map(total).collect::<serde_json::Map<_, _>>(),
+        "missing": coverage.missing(),
+        "unconfirmed": coverage.unconfirmed(),
+        "evidence": coverage.evidence().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "unused_exclusions": coverage.unused_exclusions(),
+    }))?;
+    Ok(())
 }
 
 /// Prints a line per topic, a line per pattern with the runtimes that rewrite it, and the totals.

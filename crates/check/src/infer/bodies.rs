@@ -253,6 +253,7 @@ impl<'m> Bodies<'m> {
     ) -> BodyId {
         let (id, first) = (BodyId(self.bodies.len()), self.values.len());
         self.bodies.push(Body { source, parent, function, names: HashMap::new(), range: first..first });
+        // bounded: by the names of the model, which are in memory.
         let mut names = HashMap::with_capacity(count_names(source));
         let mut define = |name: &'m str, definition| {
             let values = &mut self.values;

@@ -93,7 +93,7 @@ impl Memo {
     }
 
     /// Keeps the result of a node that breaks no rule.
-    pub(super) fn keep(&mut self, key: Key, inputs: &[Option<&Arc<ValueFact>>], outputs: &Facts) {
+    pub(super) fn insert(&mut self, key: Key, inputs: &[Option<&Arc<ValueFact>>], outputs: &Facts) {
         if self.kept.len() < MAX_RESULTS && !outputs.iter().any(|fact| has_elements(fact)) {
             let inputs = inputs.iter().map(|fact| fact.cloned()).collect();
             self.kept.insert(key, Kept { _inputs: inputs, outputs: outputs.clone() });

@@ -351,7 +351,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         let described = if refused.is_some() { describe(&view) } else { described };
         let outputs = self.share_all(outputs);
         if let (Some(key), true, None) = (key, found.is_empty(), &refused) {
-            self.memo.keep(key, inputs, &outputs);
+            self.memo.insert(key, inputs, &outputs);
         }
         for violation in found {
             let value = violation.input.and_then(|at| bodies.lookup(id.body, node.input.get(at)?));
