@@ -65,6 +65,18 @@ fn chain(operator: &str, count: usize) -> Vec<NodeProto> {
     (0..count).map(|at| node(operator, name(at), name(at + 1))).collect()
 }
 
+/// Creates a chain of Concat nodes, whose results have a shape of their own each.
+fn growing(count: usize) -> Vec<NodeProto> {
+    let axis =
+        AttributeProto { name: Some("axis".to_owned()), r#type: Some(2), i: Some(0), ..AttributeProto::default() };
+    let with_x = |node: NodeProto| NodeProto {
+        input: texts(["x".to_owned(), node.input[0].to_string()]),
+        attribute: vec![axis.clone()],
+        ..node
+    };
+    chain("Concat", count).into_iter().map(with_x).collect()
+}
+
 /// Creates nodes that read undefined values.
 fn broken(count: usize) -> Vec<NodeProto> {
     (0..count).map(|at| node("Neg", format!("q{at}"), format!("v{}", at + 1))).collect()
@@ -138,6 +150,11 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         (
             "1,024 dimensions in 10,000 shapes",
             model(graph(chain("Neg", 10_000), value("x", sizes(1024)), "v10000"), Vec::new()),
+            "",
+        ),
+        (
+            "1,024 dimensions in 10,000 different shapes",
+            model(graph(growing(10_000), value("x", sizes(1024)), "v10000"), Vec::new()),
             "the memory for shapes and constants is exhausted",
         ),
         (

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_dead_if_no_measured_runtime_rewrites_it() {
-        let old = measurement("a", "1", "rewrites: {transposes: [pair_that_cancels, pair_that_is_merged]}\n");
+        let old = measurement("a", "1", "rewrites: {transposes: [pair_that_cancels, pair_that_merges]}\n");
         let new = measurement("a", "2", "rewrites: {transposes: [pair_that_cancels]}\n");
         let (none, silent) = (measurement("b", "7", "rewrites: {}\n"), measurement("c", "3", ""));
         let of = |patterns: &[&str], measurements: &[&Measurement]| {
@@ -184,7 +184,7 @@ mod tests {
             found.patterns.iter().find(|pattern| pattern.id == id).unwrap().rewritten_by.clone()
         };
         assert_eq!(by("pair_that_cancels"), ["a 2"]);
-        assert_eq!(by("pair_that_is_merged"), ["a 1"]);
+        assert_eq!(by("pair_that_merges"), ["a 1"]);
         assert_eq!((found.asked.len(), found.not_asked.as_slice()), (3, ["c 3".to_owned()].as_slice()));
         assert_eq!(found.dead().count(), found.patterns.len() - 2);
         assert_eq!(found.topics().len(), 1);

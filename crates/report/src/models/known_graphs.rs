@@ -229,6 +229,10 @@ mod tests {
         let mut noted = 0;
         for finding in samples {
             let model = model(&finding.sample);
+            // Nodes with bodies are not compared.
+            if model.graph.iter().flat_map(|graph| &graph.node).any(|node| matches!(node.op_type(), "Loop" | "Scan")) {
+                continue;
+            }
             let inferred = infer_facts(&model, &Limits::default());
             for version in &finding.measured_in().unwrap().fails {
                 let measurement = Measurements::embedded().get(finding.runtime, version).unwrap().unwrap();
