@@ -319,8 +319,10 @@ const PRODUCT: &str = "<ir_version: 8, opset_import: [\"\" : 17]> g (float[5, 4]
 fn a_graph_that_a_version_gets_wrong_is_a_note() {
     let folder = Folder::new();
     let model = |name: &str, text: &str| folder.write(name, parse_model(text).unwrap().encode_to_vec());
-    let (wrong, right) =
-        (model("a.onnx", PRODUCT), model("b.onnx", &PRODUCT.replace("x, float[5] v", "x, float[5, 2] v")));
+    let (wrong, right) = (
+        model("a.onnx", PRODUCT),
+        model("b.onnx", &PRODUCT.replace("float[5] v", "float[5, 2] v").replace("float[4] z", "float[4, 2] z")),
+    );
     let finding = "onnxruntime/transposed-matrix-by-vector";
     let asked = ["--runtime", "onnxruntime@1.32.0"];
     let text = call(&[&["check", &wrong], &asked[..]].concat()).expect(0, "note graph: onnxruntime 1.32.0: ").out;
