@@ -142,10 +142,14 @@ pub(super) fn graphs_in(inferred: &Inferred<'_>, measurement: &Measurement) -> V
     let of_version = |graph: &&KnownGraph| {
         graph.runtime() == measurement.runtime() && graph.versions.iter().any(|it| it == measurement.version())
     };
-    let index = ModelIndex::new(inferred);
+    let graphs: Vec<&KnownGraph> = known_graphs().iter().filter(of_version).collect();
     let mut found: Vec<GraphReport> = Vec::new();
+    if graphs.is_empty() {
+        return found;
+    }
+    let index = ModelIndex::new(inferred);
     let mut places: BTreeSet<(String, BTreeSet<NodeId>)> = BTreeSet::new();
-    for graph in known_graphs().iter().filter(of_version) {
+    for graph in graphs {
         if !graph.operators.iter().all(|operator| index.has(operator)) {
             continue;
         }

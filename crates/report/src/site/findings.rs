@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_harness::expectations::ExpectationError;
-use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::findings::{Finding, Findings};
 use serde::Serialize;
 
 use crate::site::table::{CaseRow, VersionTable, name_of};
 
-/// A finding for the pages.
+/// What the pages say of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FindingData {
+pub(crate) struct FindingText {
     pub(crate) runtime: &'static str,
     pub(crate) id: String,
     /// Versions of the runtime in which it was measured.
@@ -23,6 +23,27 @@ pub(crate) struct FindingData {
     pub(crate) text: Option<String>,
     /// Behaviour of the runtime.
     pub(crate) does: String,
+}
+
+impl FindingText {
+    pub(crate) fn new(finding: &Finding) -> Result<FindingText, ExpectationError> {
+        Ok(FindingText {
+            runtime: finding.runtime,
+            id: finding.id.clone(),
+            versions: finding.measured_in()?.to_string(),
+            title: finding.title.clone(),
+            proof: finding.proof.to_string(),
+            text: finding.text.clone(),
+            does: finding.does.clone(),
+        })
+    }
+}
+
+/// A finding on the page of an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FindingData {
+    #[serde(flatten)]
+    pub(crate) text: FindingText,
     /// Behaviours that show it, by version.
     pub(crate) behaviours: BTreeMap<u32, BTreeSet<String>>,
 }
@@ -46,16 +67,7 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
             }
         }
         if !behaviours.is_empty() {
-            found.push(FindingData {
-                runtime: finding.runtime,
-                id: finding.id.clone(),
-                versions: finding.measured_in()?.to_string(),
-                title: finding.title.clone(),
-                proof: finding.proof.to_string(),
-                text: finding.text.clone(),
-                does: finding.does.clone(),
-                behaviours,
-            });
+            found.push(FindingData { text: FindingText::new(finding)?, behaviours });
         }
     }
     Ok(found)
@@ -69,8 +81,8 @@ mod tests {
     fn a_finding_names_the_behaviours_that_show_it() {
         let table = VersionTable::new(&"ai.onnx/NonZero-13".parse().unwrap(), &[]).unwrap();
         let findings = about(Findings::embedded().unwrap(), &[table]).unwrap();
-        let scalar = findings.iter().find(|finding| finding.does.starts_with("Gives the shape")).unwrap();
-        assert_eq!(scalar.runtime, "onnxruntime");
+        let scalar = findings.iter().find(|finding| finding.text.does.starts_with("Gives the shape")).unwrap();
+        assert_eq!(scalar.text.runtime, "onnxruntime");
         assert_eq!(scalar.behaviours, BTreeMap::from([(13, BTreeSet::from(["scalar".to_owned()]))]));
     }
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::describe_case;
 use crate::site::column::Column;
+use crate::site::findings::FindingText;
 use crate::site::front;
 use crate::site::intern::Interned;
 use crate::site::operator::letter;
@@ -100,14 +101,8 @@ struct FormData {
 /// A finding that cases of a pattern show.
 #[derive(Debug, Serialize)]
 struct GraphFinding {
-    runtime: &'static str,
-    id: String,
-    versions: String,
-    title: String,
-    proof: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    does: String,
+    #[serde(flatten)]
+    text: FindingText,
     /// The cases, without the prefix of the pattern.
     cases: Vec<String>,
 }
@@ -244,16 +239,7 @@ fn findings_of(
         let shown = cases.iter().filter(|case| finding.is_about(&case.case.id) && fails(case, finding));
         let shown: Vec<String> = shown.map(|case| format!("{}{}", case.form, case.rest)).collect();
         if !shown.is_empty() {
-            found.push(GraphFinding {
-                runtime: finding.runtime,
-                id: finding.id.clone(),
-                versions: finding.measured_in()?.to_string(),
-                title: finding.title.clone(),
-                proof: finding.proof.to_string(),
-                text: finding.text.clone(),
-                does: finding.does.clone(),
-                cases: shown,
-            });
+            found.push(GraphFinding { text: FindingText::new(finding)?, cases: shown });
         }
     }
     Ok(found)
@@ -276,7 +262,7 @@ mod tests {
         assert!(names.contains(&"near/vector_behind") && names.contains(&"in/in_branch"), "{names:?}");
         let newest = columns.iter().rposition(|column| column.runtime() == "onnxruntime").unwrap();
         assert!(matches!(states[newest], CellState::Worst(Severity::Wrong, ..)), "{states:?}");
-        let finding = pattern.findings.iter().find(|finding| finding.id == "transposed-matrix-by-vector").unwrap();
+        let finding = pattern.findings.iter().find(|finding| finding.text.id == "transposed-matrix-by-vector").unwrap();
         assert!(finding.cases.contains(&"near/vector_behind/T=float".to_owned()), "{finding:?}");
         let other = columns.iter().position(|column| column.runtime() == "rten").unwrap();
         assert_eq!(states[other], CellState::Untested, "rten was not given graphs");

@@ -241,7 +241,7 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
     let before = columns.previous(index).and_then(|previous| columns.get(previous));
     let own = |pages: &'a OperatorPages| {
         let operator = format!("{}/{}", pages.domain, pages.name);
-        let about = pages.findings.iter().filter(|finding| finding.runtime == runtime);
+        let about = pages.findings.iter().filter(|finding| finding.text.runtime == runtime);
         about.map(move |finding| (operator.clone(), finding)).collect::<Vec<_>>()
     };
     RuntimeData {
