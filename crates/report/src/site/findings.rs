@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::site::table::{CaseRow, VersionTable, name_of};
 
-/// What the pages say of a finding.
+/// A finding as the pages show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FindingText {
     pub(crate) runtime: &'static str,
