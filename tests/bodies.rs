@@ -8,7 +8,7 @@ use onnx_conformance_cases::case::{Case, Evidence};
 use onnx_conformance_cases::compare::{UPSTREAM, compare};
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Request, Response};
 
 fn outputs(case: &Case) -> Vec<Value> {
     let data = &case.data[0];
@@ -18,6 +18,7 @@ fn outputs(case: &Case) -> Vec<Value> {
         folder: case.folder.as_deref(),
         inputs: &data.inputs,
         outputs: &[],
+        ask: Ask::RUN,
     };
     match Builtin::new(Duration::from_mins(1)).run(&request).ended {
         Ended::Answered(Response::Outputs { values, .. }) => values,

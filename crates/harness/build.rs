@@ -43,8 +43,9 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     let mut runtimes = Vec::new();
     for runtime in fs::read_dir(root)? {
         let runtime = runtime?;
-        // The folder of what is expected of ONNX's older releases is none.
-        if runtime.file_type()?.is_dir() && runtime.file_name() != "releases" {
+        // The folders of what is expected of ONNX's older releases, and of tools, are none.
+        let is_other = ["releases", "tools"].iter().any(|name| runtime.file_name() == *name);
+        if runtime.file_type()?.is_dir() && !is_other {
             runtimes.push(runtime.path());
         }
     }

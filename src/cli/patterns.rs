@@ -11,7 +11,7 @@ use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::groups::failure_groups;
 use onnx_conformance_report::pattern::pattern;
-use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host as _, Request, Response};
 
 use crate::cli::actual::Recorder;
 
@@ -80,7 +80,7 @@ fn other_version(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
 }
 
 fn is_given(model: &bytes::Bytes, data: &DataSet, actual: &[Value]) -> bool {
-    let request = Request { id: "pattern", model, folder: None, inputs: &data.inputs, outputs: &[] };
+    let request = Request { id: "pattern", model, folder: None, inputs: &data.inputs, outputs: &[], ask: Ask::RUN };
     match Builtin::new(TIMEOUT).run(&request).ended {
         Ended::Answered(Response::Outputs { values, .. }) => {
             values.len() == actual.len() && values.iter().zip(actual).all(|(a, b)| compare(a, b, &CLOSE).is_ok())

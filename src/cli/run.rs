@@ -22,7 +22,7 @@ use onnx_conformance_harness::{escape, exit};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::Show;
-use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, probe_if_undeclared};
+use onnx_conformance_subject::{Accepted, Declaration, Host, Question, Stop, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::failures::FailureFolder;
@@ -57,7 +57,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
-    /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped [default: runtime]
+    /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped; or a question to a tool about
+    /// the model: optimize, infer, check, upgrade, downgrade or float16 [default: runtime]
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 
@@ -126,6 +127,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let gated = GatedRuntime::open(arguments, &*runtime)?;
+    check_question(&gated.declaration, variant)?;
     if arguments.gate.update_expectations {
         gated.gate.check_text(arguments.text_of_cases())?;
     }
@@ -291,6 +293,16 @@ fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> an
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
     plan.retain(|id| !done.contains(id));
     Ok(kept)
+}
+
+/// Returns an error if a tool, which runs no models, is asked for outputs.
+fn check_question(subject: &Declaration, variant: Variant) -> Result<(), Usage> {
+    if variant.question() != Question::Run || subject.answers(Question::Run) {
+        return Ok(());
+    }
+    let questions = subject.does.iter().flatten().flat_map(|question| Variant::asking(*question));
+    let options: Vec<String> = questions.map(|variant| format!("--variant {variant}")).collect();
+    Err(Usage(format!("{} does not run models; ask it with {}", escape::line(&subject.name), options.join(" or "))))
 }
 
 fn variant(name: &str) -> Result<Variant, ValueError> {

@@ -9,6 +9,7 @@ use clap::Args;
 use onnx_conformance_cases::suite::Suite;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
+use onnx_conformance_harness::questions::BuiltinTools;
 use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
@@ -75,7 +76,7 @@ impl RuntimeOptions {
         if self.runtime == BUILTIN {
             let memory = self.memory().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
             let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);
-            return Ok(Box::new(builtin.with_jobs(self.jobs.map(NonZeroUsize::get))));
+            return Ok(Box::new(BuiltinTools(builtin.with_jobs(self.jobs.map(NonZeroUsize::get)))));
         }
         self.start(&Adapters::installed_and_here(), stop)
     }

@@ -21,7 +21,7 @@ use onnx_conformance_report::models::{
     InputPlan, OtherOpsets, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
     TrialInputs, generated_trial, model_name, trace_model,
 };
-use onnx_conformance_subject::{Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
 use crate::cli::case_folder::check_new;
 use crate::cli::input_files::{InputSet, input_sets};
@@ -281,7 +281,8 @@ impl<'a> InputSource<'a> {
         // Other inputs do not help a model that does not load.
         let fits = |way: usize| {
             let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else { return Some(way) };
-            let request = Request { id: "trace", model, folder: Some(home(path)), inputs: &inputs, outputs: &[] };
+            let request =
+                Request { id: "trace", model, folder: Some(home(path)), inputs: &inputs, outputs: &[], ask: Ask::RUN };
             let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
             match builtin.run(&request).ended.into_values() {
                 Ok(_) => Some(way),

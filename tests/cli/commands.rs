@@ -188,8 +188,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
 
 /// Returns true if a word after this one is a pattern over case ids.
 fn is_pattern(before: &str, word: &str) -> bool {
-    let is_id =
-        word.starts_with('!') || word.starts_with("ai.onnx") || word.starts_with("onnx-") || word.starts_with("**");
+    let is_id = ["!", "**", "ai.onnx", "onnx-", "graph/", "hostile/"].iter().any(|start| word.starts_with(start));
     is_id
         && (!before.starts_with("--")
             || ["--keep-failures", "--unconfirmed", "--conversions", "--sizes"].contains(&before))

@@ -26,7 +26,7 @@ use onnx_conformance_cases::case::{Case, ExpectedOutput, Level as CaseLevel, Var
 use onnx_conformance_cases::generate::{OperatorCatalog, cases};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
-use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Request, Response};
 use rayon::prelude::*;
 
 /// Number of cases to use per operator version, unless all are.
@@ -49,6 +49,7 @@ fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
             folder: case.folder.as_deref(),
             inputs: &data.inputs,
             outputs: &data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>(),
+            ask: Ask::RUN,
         };
         match Builtin::new(Duration::from_mins(1)).run(&request).ended {
             Ended::Answered(Response::Outputs { values, .. }) => {

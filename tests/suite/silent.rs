@@ -11,7 +11,7 @@ use onnx_conformance::check::{Limits, infer};
 use onnx_conformance_cases::case::{Case, ExpectedOutput, Level};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::{MeaningChange, OpSpec, SilentChange, Specs, canonical_domain};
-use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Request, Response};
 
 use crate::{FOUND, Made, assert_none};
 
@@ -31,7 +31,14 @@ fn difference(case: &Case, model: &ModelProto, domain: &str, opset: u32) -> Opti
     let bytes = model.encode_to_vec().into();
     for data in &case.data {
         let outputs = data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>();
-        let request = Request { id: &case.id, model: &bytes, folder: None, inputs: &data.inputs, outputs: &outputs };
+        let request = Request {
+            id: &case.id,
+            model: &bytes,
+            folder: None,
+            inputs: &data.inputs,
+            outputs: &outputs,
+            ask: Ask::RUN,
+        };
         let Ended::Answered(Response::Outputs { values, .. }) =
             Builtin::new(Duration::from_mins(1)).run(&request).ended
         else {

@@ -109,6 +109,7 @@ pub(crate) fn echo(arguments: &Echo) -> Result<()> {
                 answer(&Answer { seq, result })?;
             }
             Command::Optimize { .. } => anyhow::bail!("the adapter does not declare `optimize`"),
+            Command::Ask { ask, .. } => anyhow::bail!("the adapter does not declare `{ask}`"),
             Command::Stop {} => break,
         }
         busy += started.elapsed();

@@ -24,6 +24,7 @@ mod report;
 mod site;
 mod texts;
 mod tidy;
+mod tools;
 mod vendor;
 mod wheel;
 mod workspace;

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance_harness::expectations::{Expectations, with_adapter};
-use onnx_conformance_subject::AdapterFile;
+use onnx_conformance_harness::expectations::{Expectations, tool_measurement, with_adapter};
+use onnx_conformance_harness::questions::BuiltinTools;
+use onnx_conformance_harness::run::read_results;
+use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_subject::{AdapterFile, Builtin, Question, Variant};
 
 use crate::adapters::VersionsFile;
 use crate::{adapter_digest, foreign, python, workspace};
@@ -16,8 +19,9 @@ use crate::{adapter_digest, foreign, python, workspace};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Runtimes, each with a version from adapters/<runtime>/versions.yaml, or without for all its versions: onnxruntime@1.20.1,
-    /// tract. At a level of the optimizer, graphs are measured: onnxruntime:level=basic@1.32.0
-    #[arg(required = true, value_name = "RUNTIME[:level=LEVEL][@VERSION]")]
+    /// tract. At a level of the optimizer, graphs are measured: onnxruntime:level=basic@1.32.0. A tool is asked its question about
+    /// every case: onnxslim, onnx-checker:mode=full@1.23.2
+    #[arg(required = true, value_name = "RUNTIME[:OPTION=VALUE][@VERSION]")]
     runtimes: Vec<String>,
 
     /// Stop a case after this many seconds
@@ -32,6 +36,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stale: bool,
 
+    /// Ask a tool about this part of the suite, such as 1/8
+    #[arg(long, value_name = "K/N", default_value = "1/8")]
+    shard: String,
+
     /// Start afresh, even if an earlier measurement was interrupted
     #[arg(long)]
     afresh: bool,
@@ -40,13 +48,16 @@ pub(crate) struct Arguments {
 /// The cases that are measured at a level of the optimizer.
 const GRAPHS: &str = "graph/**";
 
+/// The option with the level of a runtime's optimizer.
+const LEVEL: &str = "level";
+
 /// A version of a runtime.
 struct Release<'a> {
     /// The adapter of the runtime.
     adapter: &'a str,
     version: &'a str,
-    /// The level of the optimizer, if it is not the last one.
-    level: Option<&'a str>,
+    /// An option and its value: the level of the optimizer, if it is not the last one, or the mode of a tool.
+    option: Option<(&'a str, &'a str)>,
     /// The file that lists the version.
     versions: &'a VersionsFile,
 }
@@ -54,7 +65,7 @@ struct Release<'a> {
 impl Release<'_> {
     /// Returns the name of the runtime in its measurement.
     fn name(&self) -> String {
-        self.level.map_or_else(|| self.adapter.to_owned(), |level| format!("{}-{level}", self.adapter))
+        self.option.map_or_else(|| self.adapter.to_owned(), |(_, value)| format!("{}-{value}", self.adapter))
     }
 
     /// Returns the name and the version of the measurement.
@@ -69,17 +80,21 @@ impl Release<'_> {
 
     /// Returns the patterns of the cases of a first measurement.
     fn scope(&self) -> Vec<String> {
-        if self.level.is_some() { vec![GRAPHS.to_owned()] } else { self.versions.scope.clone() }
+        if self.option.is_some_and(|(name, _)| name == LEVEL) {
+            vec![GRAPHS.to_owned()]
+        } else {
+            self.versions.scope.clone()
+        }
     }
 }
 
-/// Splits the name of a runtime from the level of its optimizer: `onnxruntime:level=basic`.
-fn split_level(runtime: &str) -> Result<(&str, Option<&str>)> {
+/// Splits the name of a runtime or tool from its option: `onnxruntime:level=basic`, `onnx-checker:mode=full`.
+fn split_option(runtime: &str) -> Result<(&str, Option<(&str, &str)>)> {
     let Some((adapter, option)) = runtime.split_once(':') else { return Ok((runtime, None)) };
-    let level = option.strip_prefix("level=").with_context(|| {
-        format!("'{runtime}': only levels of the optimizer are measured, as in {adapter}:level=basic")
+    let option = option.split_once('=').with_context(|| {
+        format!("'{runtime}': only options are measured, such as a level of the optimizer: {adapter}:level=basic")
     })?;
-    Ok((adapter, Some(level)))
+    Ok((adapter, Some(option)))
 }
 
 /// Measures each version, and continues after a failure.
@@ -89,11 +104,17 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     for runtime in &arguments.runtimes {
         let (name, version) =
             runtime.split_once('@').map_or((runtime.as_str(), None), |(name, version)| (name, Some(version)));
-        let (adapter, level) = split_level(name)?;
+        if name == Builtin::NAME {
+            measure_builtin(arguments, &program)?;
+            continue;
+        }
+        let (adapter, option) = split_option(name)?;
         let versions = VersionsFile::read(adapter)?;
-        level.map_or(Ok(()), |level| versions.check_level(adapter, level))?;
+        if let Some((LEVEL, level)) = option {
+            versions.check_level(adapter, level)?;
+        }
         for version in versions.chosen(adapter, version)? {
-            let release = Release { adapter, version, level, versions: &versions };
+            let release = Release { adapter, version, option, versions: &versions };
             let key = release.key();
             anstream::println!("== {key}");
             if let Err(error) = measure(arguments, &program, &release) {
@@ -127,6 +148,9 @@ fn program() -> Result<PathBuf> {
 fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Result<()> {
     let Release { adapter, version, versions, .. } = *release;
     let runtime = Launched::new(program, release)?;
+    if let Some(question) = runtime.asks {
+        return measure_tool(arguments, &runtime, release, question);
+    }
     let measured = workspace::root().join("expectations").join(release.name()).join(format!("{version}.yaml"));
     let before = if measured.exists() { Some(read(&measured)?) } else { None };
     // A measurement of a part of the suite is repeated on the same part.
@@ -179,6 +203,74 @@ fn measure(arguments: &Arguments, program: &Path, release: &Release<'_>) -> Resu
     fs::write(&measured, with_adapter(&text, &adapters)).with_context(|| measured.display().to_string())
 }
 
+/// Measures the answers of this project's own tools, as `expectations/tools/builtin/<version>.yaml`.
+fn measure_builtin(arguments: &Arguments, program: &Path) -> Result<()> {
+    let (command, name) = (Builtin::NAME.to_owned(), Builtin::NAME.to_owned());
+    let (environment, key) = (BTreeMap::new(), name.clone());
+    let tools = Launched { program: program.to_owned(), command, environment, name, key, asks: None };
+    let variants = Variant::ALL.into_iter().filter(|variant| {
+        let question = variant.question();
+        question != Question::Run && BuiltinTools::answers(question)
+    });
+    let measured = ask(arguments, &tools, &[], variants)?;
+    write_tool(&workspace::root().join("expectations/tools"), &measured)
+}
+
+/// Asks a tool its question, and writes the file.
+fn measure_tool(arguments: &Arguments, tool: &Launched, release: &Release<'_>, question: Question) -> Result<()> {
+    let mut measured = ask(arguments, tool, &release.scope(), Variant::asking(question))?;
+    ensure!(
+        measured.runtime == release.name() && measured.version.as_deref() == Some(release.version),
+        "{}: the adapter reports {} {}",
+        release.key(),
+        measured.runtime,
+        measured.version.as_deref().unwrap_or_default()
+    );
+    measured.adapter = vec![adapter_digest::of(release.adapter, None)?];
+    write_tool(&workspace::root().join("expectations/tools"), &measured)
+}
+
+/// Writes the measurement of a tool below a folder.
+fn write_tool(folder: &Path, measured: &Expectations) -> Result<()> {
+    let folder = folder.join(&measured.runtime);
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let path = folder.join(format!("{}.yaml", measured.version.as_deref().unwrap_or_default()));
+    write_whole(&path, measured.to_yaml().as_bytes()).with_context(|| path.display().to_string())
+}
+
+/// Asks a tool about the cases of the suite in some variants, which are its questions.
+fn ask(
+    arguments: &Arguments,
+    tool: &Launched,
+    scope: &[String],
+    variants: impl Iterator<Item = Variant>,
+) -> Result<Expectations> {
+    let folder = workspace::target().join("measure");
+    let (mut header, mut all) = (None, Vec::new());
+    for variant in variants {
+        let results = folder.join(format!("{}-{variant}.jsonl", tool.key));
+        let (timeout, memory) = (arguments.timeout.to_string(), arguments.memory.to_string());
+        let mut run = tool.tool(&["run", "--show", "1", "--strict", "--restarts", "20000"]);
+        run.args(["--variant", variant.name(), "--timeout", &timeout, "--memory", &memory]);
+        run.args(["--shard", &arguments.shard]);
+        let is_begun = results.exists() && !arguments.afresh && is_of_this_suite(&results)?;
+        run.args(if is_begun { ["--keep-failures", "--resume"].as_slice() } else { &["--results"] }).arg(&results);
+        if !is_begun && results.exists() {
+            fs::remove_file(&results)?;
+        }
+        run.args(["--runtime", &tool.command, "--expectations", &tool.nothing()?]).args(scope);
+        let ended = status(&mut run)?;
+        ensure!(matches!(ended.code(), Some(0..=2)), "the run ended with {ended}; repeat the command to resume it");
+        let file = fs::File::open(&results).with_context(|| results.display().to_string())?;
+        let read = read_results(&mut std::io::BufReader::new(file))?;
+        ensure!(read.is_complete(), "{}: {} cases have no result", results.display(), read.missing());
+        header.get_or_insert(read.header);
+        all.extend(read.results);
+    }
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(tool_measurement(&header.context("no variant asks the question")?, &all))
+}
+
 /// Reads a measurement.
 fn read(measured: &Path) -> Result<Expectations> {
     let text = fs::read_to_string(measured).with_context(|| measured.display().to_string())?;
@@ -199,11 +291,15 @@ struct Launched {
     command: String,
     environment: BTreeMap<String, String>,
     name: String,
+    /// The name and version of the measurement.
+    key: String,
+    /// The question that a tool answers.
+    asks: Option<Question>,
 }
 
 impl Launched {
     fn new(program: &Path, release: &Release<'_>) -> Result<Launched> {
-        let Release { adapter, version, versions, level } = *release;
+        let Release { adapter, version, versions, option } = *release;
         let folder = workspace::root().join("adapters").join(adapter);
         let path = folder.join("adapter.yaml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -225,11 +321,20 @@ impl Launched {
             let own = folder.join(&filled);
             format!("'{}'", if own.is_file() { own.display().to_string() } else { filled })
         };
-        let option = file.options.get("level").filter(|_| level.is_some()).map(Vec::as_slice).unwrap_or_default();
-        let option = option.iter().map(|word| word.replace("{value}", level.unwrap_or_default()));
+        let (option, value) = option.unwrap_or_default();
+        let words = file.options.get(option).map(Vec::as_slice).unwrap_or_default();
+        ensure!(option.is_empty() || !words.is_empty(), "adapters/{adapter}/adapter.yaml: no option {option}");
+        let option = words.iter().map(|word| word.replace("{value}", value));
         let command = file.command.iter().cloned().chain(option).map(|it| word(&it)).collect::<Vec<_>>().join(" ");
         let environment = file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect();
-        Ok(Launched { program: program.to_owned(), command, environment, name: release.name() })
+        Ok(Launched {
+            program: program.to_owned(),
+            command,
+            environment,
+            name: release.name(),
+            key: release.key(),
+            asks: file.asks,
+        })
     }
 
     /// Creates a command for the program with these arguments, in the workspace's root folder and the adapter's environment.
@@ -280,14 +385,14 @@ mod tests {
     #[test]
     fn a_level_has_a_measurement_of_its_own() {
         let versions = VersionsFile::read("onnxruntime").unwrap();
-        let release = |level| Release { adapter: "onnxruntime", version: "1.2", level, versions: &versions };
-        assert_eq!(release(Some("basic")).key(), "onnxruntime-basic@1.2");
-        assert_eq!(release(Some("basic")).installed(), "onnxruntime@1.2");
-        assert_eq!(release(Some("basic")).scope(), [GRAPHS]);
+        let release = |option| Release { adapter: "onnxruntime", version: "1.2", option, versions: &versions };
+        assert_eq!(release(Some((LEVEL, "basic"))).key(), "onnxruntime-basic@1.2");
+        assert_eq!(release(Some((LEVEL, "basic"))).installed(), "onnxruntime@1.2");
+        assert_eq!(release(Some((LEVEL, "basic"))).scope(), [GRAPHS]);
         assert_eq!((release(None).key(), release(None).scope()), ("onnxruntime@1.2".to_owned(), Vec::new()));
-        assert_eq!(split_level("onnxruntime:level=basic").unwrap(), ("onnxruntime", Some("basic")));
-        assert_eq!(split_level("tract").unwrap(), ("tract", None));
-        assert!(split_level("onnxruntime:cuda").unwrap_err().to_string().contains("onnxruntime:level=basic"));
+        assert_eq!(split_option("onnxruntime:level=basic").unwrap(), ("onnxruntime", Some((LEVEL, "basic"))));
+        assert_eq!(split_option("tract").unwrap(), ("tract", None));
+        assert!(split_option("onnxruntime:cuda").unwrap_err().to_string().contains("onnxruntime:level=basic"));
         let refused = |level| versions.check_level("onnxruntime", level).unwrap_err().to_string();
         assert!(refused("all").ends_with("`onnxruntime` without a level is at this one"), "{}", refused("all"));
         assert!(refused("none").contains("no level none, only disabled, basic"), "{}", refused("none"));

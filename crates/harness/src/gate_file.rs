@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, read_text};
 use onnx_conformance_cases::suite::SUITE_VERSION;
-use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature};
+use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature, Question};
 
 use crate::escape;
 use crate::expectations::{
@@ -291,16 +291,22 @@ pub fn default_path(runtime: &Declaration) -> PathBuf {
     if measured.exists() {
         return measured;
     }
-    let flat = Path::new("expectations").join(format!("{}.yaml", runtime.name));
-    let folder = Path::new("expectations").join(&runtime.name);
+    let flat = folder(runtime).join(format!("{}.yaml", runtime.name));
+    let folder = folder(runtime).join(&runtime.name);
     if flat.exists() { flat } else { newest_of(&folder).unwrap_or(flat) }
 }
 
-/// Returns the path of the measurement of a runtime's version: `expectations/<runtime>/<version>.yaml`.
+/// Returns the path of the measurement of a runtime's version: `expectations/<runtime>/<version>.yaml`, or
+/// `expectations/tools/<tool>/<version>.yaml`.
 pub fn measured_path(runtime: &Declaration) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     let version: String = runtime.version.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    Path::new("expectations").join(&runtime.name).join(format!("{version}.yaml"))
+    folder(runtime).join(&runtime.name).join(format!("{version}.yaml"))
+}
+
+/// Returns the folder of the measurements of runtimes, or of tools, which run no models.
+fn folder(subject: &Declaration) -> &'static Path {
+    Path::new(if subject.answers(Question::Run) { "expectations" } else { "expectations/tools" })
 }
 
 /// Returns the expectations of the newest version in a folder.

@@ -70,6 +70,7 @@ pub mod measure;
 pub mod note;
 /// Promises of the suite: the frozen list of each version, and what changed between two of them.
 pub mod promises;
+pub mod questions;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
-use onnx_conformance_subject::{AdapterFile, PythonCall};
+use onnx_conformance_subject::{AdapterFile, PythonCall, Question};
 use serde::Deserialize;
 
 /// The `adapter.yaml` and the `versions.yaml` of each runtime, embedded at build time.
@@ -28,9 +28,14 @@ impl Runtimes {
         files.into_iter().map(parse).collect::<Result<_, _>>().map(Runtimes)
     }
 
-    /// Returns each runtime with its adapter, sorted by name.
+    /// Returns each runtime with its adapter, sorted by name. Tools, which run no models, are not among them.
     pub fn all(&self) -> impl Iterator<Item = (&str, &AdapterFile)> {
-        self.0.iter().map(|(name, file)| (name.as_str(), file))
+        self.0.iter().filter(|(_, file)| file.asks.is_none()).map(|(name, file)| (name.as_str(), file))
+    }
+
+    /// Returns each tool with the question that it answers, sorted by name.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, Question)> {
+        self.0.iter().filter_map(|(name, file)| Some((name.as_str(), file.asks?)))
     }
 
     /// Returns true if results of the runtime count as evidence.

@@ -11,7 +11,7 @@ use onnx_conformance_reference::value::Value;
 use model::{Expected, OPTIMIZED, Probe, probes};
 use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput};
 use onnx_conformance_cases::compare::{Accuracy, compare};
-use onnx_conformance_subject::{Ended, Host, Phase, Request, Response};
+use onnx_conformance_subject::{Ask, Ended, Host, Phase, Request, Response};
 
 /// Result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,7 @@ fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) ->
         folder: None,
         inputs: &probe.inputs,
         outputs: &probe.outputs,
+        ask: Ask::RUN,
     });
     let response = match (ran.ended, ran.flaky) {
         (Ended::Answered(response), None) => response,

@@ -13,7 +13,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::named::Named;
-use crate::{Accepted, Builtin, Ended, Host, Opsets, Output, Request, Response};
+use crate::{Accepted, Ask, Builtin, Ended, Host, Opsets, Output, Question, Request, Response};
 
 /// Opset of ONNX's own domain in the probes of other properties: the oldest that current runtimes accept. Its
 /// `Identity` has not changed for long.
@@ -22,11 +22,15 @@ const PLAIN_OPSET: u32 = 13;
 /// The oldest IR version whose models import opsets.
 const OLDEST_IR: u32 = 3;
 
-/// Returns the files that a runtime accepts, found by probing, unless it declares them itself.
+/// Returns the files that a runtime accepts, found by probing, unless it declares them itself or runs no models.
 pub fn probe_if_undeclared(host: &dyn Host) -> Option<Accepted> {
     let declaration = host.declaration();
     let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
-    if declaration.name == Builtin::NAME || says_all { None } else { accepted(host) }
+    if declaration.name == Builtin::NAME || says_all || !declaration.answers(Question::Run) {
+        None
+    } else {
+        accepted(host)
+    }
 }
 
 /// Probes the opsets and IR versions that a runtime accepts. Returns `None` if the runtime runs no such model in any
@@ -83,10 +87,11 @@ impl Probe<'_> {
         let inputs = [Named { name: "x".to_owned(), value: value.clone() }];
         let outputs = [Output::new("y", ValueType::Tensor(ElementType::Float), 0)];
         let model = self.model().encode_to_vec().into();
-        let request = Request { id: "accepted", model: &model, folder: None, inputs: &inputs, outputs: &outputs };
+        let request =
+            Request { id: "accepted", model: &model, folder: None, inputs: &inputs, outputs: &outputs, ask: Ask::RUN };
         match host.run(&request).ended {
             Ended::Answered(Response::Outputs { values, .. }) => Some(values == [value]),
-            Ended::Answered(Response::Unsupported { .. } | Response::Error { .. }) => Some(false),
+            Ended::Answered(_) => Some(false),
             Ended::Timeout(_) | Ended::OutOfMemory(_) | Ended::Crash(_) | Ended::ProtocolError(_) => None,
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use onnx_conformance_reference::dtype::ElementType;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::Question;
 use crate::variant::Variant;
 
 /// The declaration of a runtime. A case is not sent if it needs undeclared opsets, types or variants.
@@ -50,6 +51,10 @@ pub struct Declaration {
     #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub optimize: Option<bool>,
+    /// The questions that it answers; only `run` by default.
+    #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Question>"))]
+    pub does: Option<Vec<Question>>,
 }
 
 impl Declaration {
@@ -65,6 +70,7 @@ impl Declaration {
             types: None,
             variants: None,
             optimize: None,
+            does: None,
         }
     }
 
@@ -97,9 +103,17 @@ impl Declaration {
         self.optimize == Some(true)
     }
 
-    /// Returns true if the runtime declares this variant, or none at all.
+    /// Returns true if the runtime declares this variant, or none at all. Variants that ask a question need the question instead.
     pub fn has_variant(&self, variant: Variant) -> bool {
-        self.variants.as_ref().is_none_or(|variants| variants.contains(&variant))
+        match variant.question() {
+            Question::Run => self.variants.as_ref().is_none_or(|variants| variants.contains(&variant)),
+            question => self.answers(question),
+        }
+    }
+
+    /// Returns true if the subject answers a question.
+    pub fn answers(&self, question: Question) -> bool {
+        self.does.as_ref().map_or(question == Question::Run, |does| does.contains(&question))
     }
 }
 

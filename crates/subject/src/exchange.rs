@@ -22,7 +22,7 @@ use crate::files::read_file;
 use crate::message::{Command, Problem, ValueFile};
 use crate::platform::open_plain;
 use crate::shared_data::SharedData;
-use crate::{Output, Request};
+use crate::{Ask, Output, Question, Request, Response};
 
 /// Constant part of the size limit of an output file, in bytes.
 const BASE_LIMIT: u64 = 16 << 20;
@@ -37,6 +37,13 @@ const MAX_DECODED: usize = 256 << 20;
 /// Time limit for emptying the folder of a request.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The file of a resulting model.
+struct ResultFile {
+    path: PathBuf,
+    /// Size limit in bytes.
+    limit: u64,
+}
+
 /// The files of one request, removed when the value is dropped.
 pub(super) struct RequestFiles {
     exchange: Arc<ExchangeFolder>,
@@ -46,6 +53,8 @@ pub(super) struct RequestFiles {
     name: String,
     home: PathBuf,
     outputs: Vec<(Output, PathBuf)>,
+    /// The file for the answer to a question that is answered by a model.
+    result: Option<ResultFile>,
     /// The initial contents of the folder.
     given: Contents,
     /// The copied data, with the model next to it.
@@ -63,8 +72,13 @@ impl RequestFiles {
         let name = seq.to_string();
         let home = exchange.begin(&name)?;
         let outputs = outputs(&home, request.outputs);
+        let result = request.ask.question.is_answered_by_a_model().then(|| ResultFile {
+            path: home.join("out").join("model.onnx"),
+            limit: size_limit(request.model.len() as u64),
+        });
         let (exchange, given) = (Arc::clone(exchange), Contents::default());
-        let mut files = RequestFiles { exchange, seq, name, home, outputs, given, data: None, is_removed: false };
+        let mut files =
+            RequestFiles { exchange, seq, name, home, outputs, result, given, data: None, is_removed: false };
         fs::create_dir(files.home.join("out"))?;
         for (number, input) in request.inputs.iter().enumerate() {
             write_new(&files.input(number), &encode::value(&input.value, &input.name))?;
@@ -93,6 +107,11 @@ impl RequestFiles {
 
     /// Makes the message of the request.
     fn command(&self, seq: u64, request: &Request<'_>, model: &Path) -> io::Result<Command> {
+        if request.ask.question != Question::Run {
+            let result = self.result.as_ref().map(|result| text(&result.path)).transpose()?;
+            let Ask { question: ask, opset } = request.ask;
+            return Ok(Command::Ask { seq, ask, model: text(model)?, result, opset });
+        }
         let file = |name: &str, value_type: &ValueType, path: &Path| {
             let (name, value_type) = (name.to_owned(), value_type.to_string());
             Ok::<_, io::Error>(ValueFile { name, value_type, path: text(path)? })
@@ -133,15 +152,31 @@ impl RequestFiles {
         format!("{}.onnx", self.name)
     }
 
+    /// Reads the answer to a request that the subject has answered with `ok`.
+    pub(super) fn response(&self, question: Question) -> Result<Response, Problem> {
+        let response = match (&self.result, question) {
+            (Some(result), _) => Response::Model(read_result(result)?),
+            (None, Question::Run) => Response::Outputs { values: self.values()?, cells: Vec::new() },
+            (None, _) => Response::Valid,
+        };
+        self.check_unrequested()?;
+        Ok(response)
+    }
+
     /// Reads the requested outputs.
-    pub(super) fn read(&self) -> Result<Vec<Value>, Problem> {
-        let values = self.outputs.iter().map(|(output, path)| read(output, path)).collect::<Result<_, _>>()?;
-        let known: BTreeSet<&Path> = self.outputs.iter().map(|(_, path)| path.as_path()).collect();
+    fn values(&self) -> Result<Vec<Value>, Problem> {
+        self.outputs.iter().map(|(output, path)| read(output, path)).collect()
+    }
+
+    /// Returns an error if the subject wrote other files than those that were requested.
+    fn check_unrequested(&self) -> Result<(), Problem> {
+        let outputs = self.outputs.iter().map(|(_, path)| path.as_path());
+        let known: BTreeSet<&Path> = outputs.chain(self.result.as_ref().map(|result| result.path.as_path())).collect();
         let found = fs::read_dir(self.home.join("out")).map_err(|error| {
             problem(format!("the folder of the outputs cannot be read: {error}"), "leave the folder as it is")
         })?;
         match found.filter_map(Result::ok).map(|entry| entry.path()).find(|path| !known.contains(path.as_path())) {
-            None => Ok(values),
+            None => Ok(()),
             Some(path) => Err(problem(
                 format!("{} was written but not requested", file_name(&path)),
                 "write each output to its `path`, and nothing else",
@@ -182,10 +217,29 @@ fn problem(rule: String, fix: &str) -> Problem {
     Problem::new(&[], rule, fix)
 }
 
-fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
-    let (name, declared) = (&output.name, &output.value_type);
-    let place = format!("output '{name}' ({})", file_name(path));
-    let fix = "write every requested output to its `path` before the answer";
+/// Returns the size limit of a file for a value or model of this many bytes.
+const fn size_limit(bytes: u64) -> u64 {
+    bytes.saturating_mul(LIMIT_FACTOR).saturating_add(BASE_LIMIT)
+}
+
+/// Reads the model that answers a question.
+fn read_result(result: &ResultFile) -> Result<Bytes, Problem> {
+    let hints = Hints {
+        missing: "write the resulting model to `result` before the answer; if there is none, answer with an `error`",
+        large: "write only the resulting model",
+    };
+    read_regular(&result.path, "the resulting model", result.limit, &hints)
+}
+
+/// Remedies for the problems of a file.
+struct Hints {
+    missing: &'static str,
+    large: &'static str,
+}
+
+/// Reads a file that the subject wrote. One that is much larger than expected is not read.
+fn read_regular(path: &Path, place: &str, limit: u64, hints: &Hints) -> Result<Bytes, Problem> {
+    let fix = hints.missing;
     let unreadable = |error: io::Error| problem(format!("{place} cannot be read: {error}"), fix);
     let irregular = || problem(format!("{place} is not a regular file"), fix);
     match fs::symlink_metadata(path) {
@@ -202,21 +256,27 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     if !found.is_file() {
         return Err(irregular());
     }
-    // A file that is much larger than expected is neither read nor decoded.
-    let limit = output.bytes.saturating_mul(LIMIT_FACTOR).saturating_add(BASE_LIMIT);
     let too_large = |size: u64| {
         let rule = format!("{place} has {size} bytes, over the limit of {limit} bytes for this output");
-        problem(rule, "write only the value, as the runtime returned it")
+        problem(rule, hints.large)
     };
     if found.len() > limit {
         return Err(too_large(found.len()));
     }
     let mut bytes = Vec::new();
     let size = file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
-    if size > limit {
-        return Err(too_large(size));
-    }
-    let bytes = Bytes::from(bytes);
+    if size > limit { Err(too_large(size)) } else { Ok(bytes.into()) }
+}
+
+fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
+    let (name, declared) = (&output.name, &output.value_type);
+    let place = format!("output '{name}' ({})", file_name(path));
+    let hints = Hints {
+        missing: "write every requested output to its `path` before the answer",
+        large: "write only the value, as the runtime returned it",
+    };
+    let limit = size_limit(output.bytes);
+    let bytes = read_regular(path, &place, limit, &hints)?;
     let kind = kind(declared);
     let message = kind.message_name().unwrap_or("message");
     let limit = MAX_DECODED.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));

@@ -32,7 +32,7 @@ impl<R: Runtime> Host for InProcess<R> {
 }
 
 /// Runs a function and turns a panic into a crash.
-pub(super) fn catch_panics<T>(run: impl FnOnce() -> T) -> Result<T, Ended> {
+pub fn catch_panics<T>(run: impl FnOnce() -> T) -> Result<T, Ended> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Ended::Crash(format!("panicked: {}", panic_message(&*panic))))
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
-use crate::Adapters;
 use crate::declaration::is_name;
 use crate::files::read_text;
+use crate::{Adapters, Question};
 
 /// File that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
@@ -55,6 +55,9 @@ pub struct AdapterFile {
     /// `--runtime NAME:OPTION=VALUE`.
     #[serde(default)]
     pub options: BTreeMap<String, Vec<String>>,
+    /// The question that a tool answers about models. A runtime, which runs them, has none.
+    #[serde(default)]
+    pub asks: Option<Question>,
     /// True if a case that the newest measured version passes counts as confirmed by this runtime.
     #[serde(default)]
     pub confirms: bool,

@@ -47,6 +47,7 @@ mod operators;
 mod pipes;
 mod platform;
 mod protocol;
+mod question;
 #[doc(hidden)]
 pub mod run_folder;
 #[cfg(test)]
@@ -74,6 +75,7 @@ pub use missing_feature::{MissingFeature, MissingFeatureError, OperatorName};
 pub use named::Named;
 pub use operators::{OperatorCounts, Operators, count_operators};
 pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
+pub use question::{Ask, Question};
 pub use serve::serve;
 pub use variant::Variant;
 pub use worker::Limits;
@@ -93,6 +95,8 @@ pub use external::has_external_data;
 pub use folder_data::FolderData;
 #[doc(hidden)]
 pub use id::{folders, type_in_id};
+#[doc(hidden)]
+pub use in_process::catch_panics;
 #[doc(hidden)]
 pub use launch::{AdapterFile, CiCases, Launch, LaunchError, PythonCall};
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::declaration::deserialize_present;
-use crate::{Declaration, MissingFeature, Operators, Phase};
+use crate::{Declaration, MissingFeature, Operators, Phase, Question};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
@@ -46,6 +46,21 @@ pub enum Command {
         seq: u64,
         /// The file of the model.
         model: String,
+    },
+    /// A question about a model that is not run. Only subjects that declare the question get it.
+    Ask {
+        /// The number of the request, which the answer repeats.
+        seq: u64,
+        /// The question.
+        ask: Question,
+        /// The file of the model. External data is next to it.
+        model: String,
+        /// The file to write the resulting model to, if the answer is a model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
+        /// The opset of ONNX's default domain to convert to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opset: Option<u32>,
     },
     /// A request to end the process.
     Stop {},

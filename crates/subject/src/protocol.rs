@@ -8,7 +8,7 @@ use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::named::Named;
-use crate::{Declaration, Operators};
+use crate::{Ask, Declaration, Operators};
 
 /// A runtime under test: something that runs models. `docs/runtimes.md` has a complete example.
 ///
@@ -103,6 +103,15 @@ pub struct Request<'a> {
     pub inputs: &'a [Named],
     /// The requested outputs, in the order of the graph's.
     pub outputs: &'a [Output],
+    /// The question. A subject that only runs models gets no other than [`Ask::RUN`].
+    pub ask: Ask,
+}
+
+impl<'a> Request<'a> {
+    /// Creates a question about a model that is not run.
+    pub fn asking(id: &'a str, model: &'a Bytes, folder: Option<&'a Path>, ask: Ask) -> Request<'a> {
+        Request { id, model, folder, inputs: &[], outputs: &[], ask }
+    }
 }
 
 /// A requested output.
@@ -137,6 +146,10 @@ pub enum Response {
         /// The type cells that the run exercised, if the runtime knows them: `ai.onnx/Sum-13 T=float`.
         cells: Vec<String>,
     },
+    /// The resulting model of a question that is answered by one.
+    Model(Bytes),
+    /// The model is valid: the answer to [`Question::Check`](crate::Question::Check).
+    Valid,
     /// The runtime does not support a feature of the standard, and reports it before it runs the model.
     Unsupported {
         /// The feature, in a form that is the same for all cases that need it:
@@ -222,7 +235,7 @@ impl Ended {
     /// Returns the message of a request that ended without outputs.
     pub fn message(&self) -> &str {
         match self {
-            Ended::Answered(Response::Outputs { .. }) => "",
+            Ended::Answered(Response::Outputs { .. } | Response::Model(_) | Response::Valid) => "",
             Ended::Answered(Response::Unsupported { message, .. } | Response::Error { message, .. })
             | Ended::Timeout(message)
             | Ended::OutOfMemory(message)

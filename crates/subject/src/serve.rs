@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::message::{Answer, Answered, Command, Failure, MAX_MESSAGE, Optimized, Started, Unsupported, ValueFile};
 use crate::named::Named;
 use crate::platform::take_standard_streams;
-use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
+use crate::{Ask, Output, Phase, Request, Response, Runtime, has_external_data};
 
 /// Serves a runtime by the adapter protocol (docs/protocol.md) on standard input and output, until the harness ends it.
 /// This is the whole `main` of an adapter in Rust.
@@ -40,6 +40,14 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
                 let result = run(runtime, Path::new(&model), &inputs, &outputs).unwrap_or_else(|error| {
                     Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
                 });
+                send(&mut output, &Answer { seq, result })?;
+            }
+            Command::Ask { seq, ask, model, result, opset } => {
+                let ask = Ask { question: ask, opset };
+                let result =
+                    answer(runtime, Path::new(&model), ask, result.as_deref().map(Path::new)).unwrap_or_else(|error| {
+                        Answered::Error(Failure { phase: Phase::Load, message: error.to_string() })
+                    });
                 send(&mut output, &Answer { seq, result })?;
             }
             Command::Optimize { seq, model } => {
@@ -88,14 +96,40 @@ fn run(
             .iter()
             .map(|file| Ok(Output::new(&file.name, value_type(file)?, 0)))
             .collect::<Result<Vec<_>, RequestError>>()?,
+        ask: Ask::RUN,
     };
-    Ok(match runtime.run(&request).checked(&request) {
+    match runtime.run(&request).checked(&request) {
         Response::Outputs { values, .. } => {
             for (file, value) in outputs.iter().zip(&values) {
                 fs::write(&file.path, encode::value(value, &file.name))
                     .map_err(|source| RequestError::File { path: file.path.clone(), source })?;
             }
-            Answered::Ok
+            Ok(Answered::Ok)
+        }
+        other => Ok(without_result(other)),
+    }
+}
+
+/// Asks a question about a model, and writes the resulting model to a file.
+fn answer(runtime: &dyn Runtime, model: &Path, ask: Ask, result: Option<&Path>) -> Result<Answered, RequestError> {
+    let bytes: Bytes = read(model)?.into();
+    let folder = model.parent().filter(|_| has_external_data(&bytes));
+    match (runtime.run(&Request::asking("", &bytes, folder, ask)), result) {
+        (Response::Model(model), Some(path)) => {
+            fs::write(path, model).map_err(|source| RequestError::File { path: path.display().to_string(), source })?;
+            Ok(Answered::Ok)
+        }
+        (Response::Valid, None) => Ok(Answered::Ok),
+        (other, _) => Ok(without_result(other)),
+    }
+}
+
+/// Returns the answer for a response without outputs or a model.
+fn without_result(response: Response) -> Answered {
+    match response {
+        Response::Outputs { .. } | Response::Model(_) | Response::Valid => {
+            let message = "the runtime answered another question".to_owned();
+            Answered::Error(Failure { phase: Phase::Load, message })
         }
         // No feature of the standard has a name of that length: it is the model's.
         Response::Unsupported { what, .. } if what.len() > MAX_MESSAGE => {
@@ -105,7 +139,7 @@ fn run(
             Answered::Unsupported(Unsupported { what, message: shortened(message) })
         }
         Response::Error { phase, message } => Answered::Error(Failure { phase, message: shortened(message) }),
-    })
+    }
 }
 
 /// Cuts a message to the length that the harness keeps, so that its line is never too long.

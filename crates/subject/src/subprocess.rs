@@ -16,7 +16,7 @@ use crate::launch::help_without_package;
 use crate::message::{Answer, Answered, Command, Optimized, Problem, advice};
 use crate::stderr::masked;
 use crate::worker::{Limits, Worker, WorkerExit};
-use crate::{Declaration, Ended, Host, Launch, Operators, Ran, Request, Response, Stop, StopReason};
+use crate::{Ask, Declaration, Ended, Host, Launch, Operators, Question, Ran, Request, Response, Stop, StopReason};
 
 /// Number of failed restarts in a row after which the run ends.
 const MAX_RESTARTS: usize = 3;
@@ -150,7 +150,9 @@ impl Subprocess {
     /// Runs a request in a worker, which is started if necessary. Afterwards the slot holds the worker only if it
     /// lives.
     fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, WorkerExit> {
-        self.exchange_with(place, request, |worker, command, files| self.answer(worker, command, files))
+        self.exchange_with(place, request, |worker, command, files| {
+            self.answer(worker, command, files, request.ask.question)
+        })
     }
 
     /// Sends a request as [`Subprocess::attempt`] does. `ask` gets the worker and the files.
@@ -188,12 +190,20 @@ impl Subprocess {
     }
 
     /// Sends a request to a worker and reads its answer. After an error the process is gone.
-    fn answer(&self, worker: &mut Worker, command: &Command, files: &RequestFiles) -> Result<Response, WorkerExit> {
+    fn answer(
+        &self,
+        worker: &mut Worker,
+        command: &Command,
+        files: &RequestFiles,
+        question: Question,
+    ) -> Result<Response, WorkerExit> {
         let answer: Answer = worker.run(command, files)?;
-        self.advise(&answer);
+        if question == Question::Run {
+            self.advise(&answer);
+        }
         Ok(match answer.result {
-            Answered::Ok => match files.read() {
-                Ok(values) => Response::Outputs { values, cells: Vec::new() },
+            Answered::Ok => match files.response(question) {
+                Ok(response) => response,
                 Err(problem) => return Err(worker.end_for_violation(problem)),
             },
             Answered::Unsupported(missing) => Response::Unsupported { what: missing.what, message: missing.message },
@@ -362,7 +372,7 @@ impl Host for Subprocess {
             return None;
         }
         let mut place = self.take();
-        let request = Request { id: "optimize", model, folder: None, inputs: &[], outputs: &[] };
+        let request = Request { id: "optimize", model, folder: None, inputs: &[], outputs: &[], ask: Ask::RUN };
         let answered = self.exchange_with(&mut place, &request, |worker, command, files| {
             worker.run::<Optimized>(&command.to_optimize(), files).map(|answer| answer.result)
         });
@@ -426,7 +436,7 @@ done
         };
         let (first, second) = (host(), host());
         let model = Bytes::new();
-        let request = Request { id: "model", model: &model, folder: None, inputs: &[], outputs: &[] };
+        let request = Request { id: "model", model: &model, folder: None, inputs: &[], outputs: &[], ask: Ask::RUN };
         let answer = |ran: Ran| (ran.ended.message().to_owned(), ran.flaky);
         // The first process of this host ends.
         assert_eq!(first.run_alone(&request).map(answer), Some(("no".to_owned(), None)));

@@ -1,10 +1,13 @@
-//! The variants of a case: the ways in which its inputs are given.
+//! The variants of a case: the ways in which its inputs are given, and the questions that are asked about its model.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The way inputs are supplied to a runtime. It is an axis of the run, not of the case.
+use crate::Question;
+
+/// The way inputs are supplied to a runtime, or the question that a tool is asked about the model. It is an axis of the run, not of
+/// the case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -22,17 +25,35 @@ pub enum Variant {
     DynamicShapes,
     /// Every tensor of inputs and outputs passes through an exact no-op, such as two Transposes or a product with 1.
     Wrapped,
+    /// The model is optimized.
+    Optimize,
+    /// Types and shapes are inferred.
+    Infer,
+    /// The model is checked.
+    Check,
+    /// The model is converted to the opset of the next version of its operator.
+    Upgrade,
+    /// The model is converted to the last opset of the previous version of its operator.
+    Downgrade,
+    /// The model is converted to half precision.
+    Float16,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 6] = [
+    pub const ALL: [Variant; 12] = [
         Variant::Runtime,
         Variant::Constants,
         Variant::Initializers,
         Variant::AllConstants,
         Variant::DynamicShapes,
         Variant::Wrapped,
+        Variant::Optimize,
+        Variant::Infer,
+        Variant::Check,
+        Variant::Upgrade,
+        Variant::Downgrade,
+        Variant::Float16,
     ];
 
     /// Splits an id into the id without variant and the variant: `ai.onnx/Sum-13/known_values@constants`.
@@ -59,7 +80,35 @@ impl Variant {
             Variant::AllConstants => "all-constants",
             Variant::DynamicShapes => "dynamic-shapes",
             Variant::Wrapped => "wrapped",
+            Variant::Optimize => "optimize",
+            Variant::Infer => "infer",
+            Variant::Check => "check",
+            Variant::Upgrade => "upgrade",
+            Variant::Downgrade => "downgrade",
+            Variant::Float16 => "float16",
         }
+    }
+
+    /// Returns the question that is asked about the model.
+    pub const fn question(self) -> Question {
+        match self {
+            Variant::Runtime
+            | Variant::Constants
+            | Variant::Initializers
+            | Variant::AllConstants
+            | Variant::DynamicShapes
+            | Variant::Wrapped => Question::Run,
+            Variant::Optimize => Question::Optimize,
+            Variant::Infer => Question::Infer,
+            Variant::Check => Question::Check,
+            Variant::Upgrade | Variant::Downgrade => Question::Convert,
+            Variant::Float16 => Question::Float16,
+        }
+    }
+
+    /// Returns the variants that ask a question.
+    pub fn asking(question: Question) -> impl Iterator<Item = Variant> {
+        Variant::ALL.into_iter().filter(move |variant| variant.question() == question)
     }
 }
 

@@ -9,6 +9,7 @@ mod external;
 mod folder;
 mod frozen;
 mod level;
+mod question;
 mod text;
 mod type_cell;
 mod variant;
@@ -29,6 +30,7 @@ pub use onnx_conformance_subject::files::{
     MAX_BINARY, lines, open_regular, read_file, read_lines, read_stdin, read_text,
 };
 pub use onnx_conformance_subject::{CaseId, CaseOpset, FolderData, Named, OPSET, Variant, folders, type_in_id};
+pub use question::question_about;
 pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;

@@ -13,6 +13,9 @@ use onnx_conformance_reference::spec::{AttributeType, DEFAULT_DOMAIN, Release, S
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
+use onnx_conformance_subject::Question;
+
+use crate::case::question::ask;
 use crate::case::wrapped::wrap;
 use crate::case::{Case, Named, Variant};
 
@@ -22,8 +25,12 @@ use crate::case::{Case, Named, Variant};
 /// `constants` and `initializers` move every tensor input but the first. What a runtime treats as data then stays data,
 /// while shapes, axes and the like are known when the model is loaded. `all-constants` moves the first, too: the shape
 /// of `ConstantOfShape` and the start of `Range` are then known, and the runtime may compute everything before it runs.
-/// `wrapped` puts exact no-ops around inputs and outputs, which the runtime may remove.
+/// `wrapped` puts exact no-ops around inputs and outputs, which the runtime may remove. The other variants are questions about the
+/// model.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
+    if variant.question() != Question::Run {
+        return ask(case, variant);
+    }
     let [data] = case.data.as_slice() else { return None };
     if case.refusal.is_some() || case.is_hostile {
         return None;
@@ -31,7 +38,13 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let mut model = decode::model(case.model.clone()).ok()?;
     let mut data = data.clone();
     match variant {
-        Variant::Runtime => return None,
+        Variant::Runtime
+        | Variant::Optimize
+        | Variant::Infer
+        | Variant::Check
+        | Variant::Upgrade
+        | Variant::Downgrade
+        | Variant::Float16 => return None,
         Variant::DynamicShapes => {
             let graph = model.graph.as_mut()?;
             let infos = graph.input.iter_mut().chain(&mut graph.output);

@@ -33,7 +33,7 @@ mod tests;
 mod tree_tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
-pub use declare::missing_declarations;
+pub use declare::{declare_values, missing_declarations};
 pub use draft::Names;
 pub use file_edits::{EditedFile, FileEdits, InlineError, Strip, dimension_names, inline_external};
 pub use fix::{Fixed, fix, left_to_the_user};

@@ -58,6 +58,8 @@ pub fn convert_node(facts: &NodeFacts, target: i64, onnx_opset: i64, names: &mut
             let next = specs.versions(&domain, &name).find(|next| i64::from(*next) > at);
             let Some(next) = next.filter(|next| i64::from(*next) <= target) else {
                 if from.deprecated && target > at && rules::modernize(&mut draft)? {
+                    // The successor computes the same in the opset that deprecates the operator; later versions may not.
+                    at = since;
                     fit(&mut draft, at)?;
                     continue;
                 }

@@ -1,5 +1,8 @@
 //! Expectation files: the cases that a runtime does not pass, their outcome, and the reason.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use miette::Diagnostic;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, FilterError};
@@ -10,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::promises::{Renames, suite_version};
-use crate::run::{Header, PatternNames, ProcessorFeatures, feature_list};
+use crate::questions::Completeness;
+use crate::run::{Header, Outcome, PatternNames, ProcessorFeatures, Shard, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +58,15 @@ pub struct Expectations {
     /// Patterns of graphs whose good form the runtime's optimizer rewrites, by topic; `None` if the runtime was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrites: Option<PatternNames>,
+    /// The part of the suite that a tool was asked about; `None` for the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// Answers of a tool to each question, by outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
+    /// Number of models about whose outputs this much was inferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<BTreeMap<Completeness, usize>>,
     /// The cases that it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -61,6 +74,9 @@ pub struct Expectations {
     #[serde(skip)]
     origin: Origin,
 }
+
+/// Numbers of answers by outcome, for each question. Those about models that must be refused are apart, as `check-refusals`.
+pub type Answers = BTreeMap<String, BTreeMap<Outcome, usize>>;
 
 /// Source of the expectations.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -225,12 +241,24 @@ impl Expectations {
         }
         text.push_str(&self.accepts.as_ref().map(accepts_line).unwrap_or_default());
         text.extend(self.rewrites.iter().flat_map(rewrites_lines).map(|line| line + "\n"));
+        text.extend(self.shard.iter().map(|shard| head_line("shard", &shard.to_string())));
+        if let Some(answers) = &self.answers {
+            text.push_str("answers:\n");
+            text.extend(answers.iter().map(|(question, counts)| format!("  {question}: {}\n", counts_value(counts))));
+        }
+        text.extend(self.complete.iter().map(|counts| head_line("complete", &counts_value(counts))));
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);
         }
         text
     }
+}
+
+/// Formats numbers by name: `{pass: 3, error: 1}`.
+fn counts_value(counts: &BTreeMap<impl fmt::Display, usize>) -> String {
+    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+    format!("{{{}}}", counts.join(", "))
 }
 
 /// Provenance of a measurement: version, date, platform, processor and suite.

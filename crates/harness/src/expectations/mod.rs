@@ -15,10 +15,10 @@ pub use condition::{Condition, ConditionError, Processors, Versions, version_key
 pub use doubts::Doubts;
 pub use entry::{Entry, EntryFault};
 pub use file::{
-    ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_adapter, with_provenance,
+    Answers, ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_adapter, with_provenance,
     with_rewrites, with_strict, with_suite,
 };
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};
-pub use update::{WholeRun, first_expectations, first_measurement, updated_expectations};
+pub use update::{WholeRun, first_expectations, first_measurement, tool_measurement, updated_expectations};

@@ -6,7 +6,7 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, is_glob};
 
 use crate::expectations::entry::Entry;
-use crate::expectations::file::{ExpectationError, Expectations, Provenance};
+use crate::expectations::file::{Answers, ExpectationError, Expectations, Provenance};
 use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
@@ -49,6 +49,24 @@ pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) 
     expectations.expect = first_entries(strict, results, true);
     expectations.rewrites = Rewrites::of(results).rewritten();
     expectations
+}
+
+/// Returns the measurement of a tool: its answers to one or more questions about every case.
+pub fn tool_measurement(header: &Header, results: &[CaseResult]) -> Expectations {
+    let (mut answers, mut complete) = (Answers::new(), BTreeMap::new());
+    for result in results.iter().filter(|result| result.counts_when_strict()) {
+        let (_, question) = Variant::split_id(&result.id);
+        let of_refusals = if result.class.is_some() { "-refusals" } else { "" };
+        *answers.entry(format!("{question}{of_refusals}")).or_default().entry(result.outcome).or_default() += 1;
+        if let Some(completeness) = result.completeness {
+            *complete.entry(completeness).or_default() += 1;
+        }
+    }
+    let complete = Some(complete).filter(|complete| !complete.is_empty());
+    let mut measurement = first_measurement(header, true, results);
+    (measurement.answers, measurement.complete) = (Some(answers), complete);
+    measurement.shard = header.selected.shard;
+    measurement
 }
 
 /// Returns entries for all failures among these results.

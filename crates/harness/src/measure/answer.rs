@@ -327,7 +327,13 @@ fn verdict_for(measured: Measured) -> NodeVerdict {
         Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
         Outcome::Unsupported => NodeVerdict::NotHere,
         Outcome::Error => NodeVerdict::Fails,
-        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => NodeVerdict::Wrong,
+        Outcome::Mismatch
+        | Outcome::WrongShape
+        | Outcome::WrongType
+        | Outcome::InvalidModel
+        | Outcome::WrongOpset
+        | Outcome::WrongInterface
+        | Outcome::Accepted => NodeVerdict::Wrong,
         Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
     }
 }

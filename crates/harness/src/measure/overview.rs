@@ -108,7 +108,13 @@ impl Overview {
                 Outcome::NotApplicable | Outcome::NotDeclared => &mut self.not_taken,
                 Outcome::Unsupported => &mut self.declined,
                 Outcome::Error => &mut self.failed,
-                Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => &mut self.wrong,
+                Outcome::Mismatch
+                | Outcome::WrongShape
+                | Outcome::WrongType
+                | Outcome::InvalidModel
+                | Outcome::WrongOpset
+                | Outcome::WrongInterface
+                | Outcome::Accepted => &mut self.wrong,
                 Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => &mut self.crashed,
             },
         };

@@ -44,9 +44,13 @@ impl Severity {
             Outcome::Pass => Severity::Right,
             Outcome::Unsupported => Severity::Declined,
             Outcome::Accepted => Severity::TakesInvalid,
-            Outcome::Error => Severity::RefusesValid,
+            Outcome::Error | Outcome::WrongOpset => Severity::RefusesValid,
             Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType if is_edge => Severity::WrongSpecial,
-            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType => Severity::Wrong,
+            Outcome::Mismatch
+            | Outcome::WrongShape
+            | Outcome::WrongType
+            | Outcome::InvalidModel
+            | Outcome::WrongInterface => Severity::Wrong,
             Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => Severity::Crash,
         })
     }

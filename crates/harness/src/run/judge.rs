@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
+use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, Variant, named_cells};
 use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, all_of};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::message::MAX_MESSAGE;
-use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response, has_external_data};
+use onnx_conformance_subject::{Ask, Declaration, Ended, Host, Question, Ran, Request, Response, has_external_data};
 
+use crate::questions;
 use crate::run::{CaseResult, Outcome, undeclared_feature};
 
 /// Number of elements of an input that a failure shows.
@@ -22,7 +23,9 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
         return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::for_case(case) };
     }
     let started = Instant::now();
+    let (_, variant) = Variant::split_id(&case.id);
     let mut result = match &case.refusal {
+        _ if variant.question() != Question::Run => questions::judge(case, runtime),
         Some(refusal) => judge_refusal(case, refusal, runtime, declaration),
         None => judge_outputs(case, runtime),
     };
@@ -122,7 +125,7 @@ fn declared_cells(case: &Case) -> Vec<String> {
 }
 
 /// Judges the outputs of every data set, up to the first that differs.
-fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
+pub(crate) fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
     let mut result = CaseResult::for_case(case);
     for (number, data) in case.data.iter().enumerate() {
         let Ran { ended, flaky } = send(case, data, runtime);
@@ -168,6 +171,7 @@ fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
         folder: case.folder.as_deref().filter(|_| has_external_data(&case.model)),
         inputs: &data.inputs,
         outputs: &data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>(),
+        ask: Ask::RUN,
     })
 }
 
@@ -196,7 +200,7 @@ fn is_refusal(ended: &Ended, runtime: &dyn Host) -> bool {
 }
 
 /// Returns the outcome of a request that ended without outputs.
-fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
+pub(crate) fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
     match ended {
         Ended::Answered(Response::Outputs { .. }) => (Outcome::Pass, String::new()),
         Ended::Answered(Response::Unsupported { what, message }) => {

@@ -10,6 +10,7 @@ mod runner;
 mod support;
 pub mod test_results;
 
+pub(crate) use judge::{failure, judge_outputs};
 pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};
 pub use plan::{Confirm, Plan, Shard, plan};

@@ -13,6 +13,7 @@ use onnx_conformance_cases::case::{
 use onnx_conformance_cases::compare::Distance;
 
 use crate::escape;
+use crate::questions::Completeness;
 
 /// Outcome of a case on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,6 +35,12 @@ pub enum Outcome {
     WrongShape,
     /// An output has the wrong type.
     WrongType,
+    /// The resulting model of a tool is invalid or does not run.
+    InvalidModel,
+    /// The resulting model of a tool is at another opset than requested.
+    WrongOpset,
+    /// The inputs or outputs of the resulting model have other names or another order.
+    WrongInterface,
     /// The runtime accepted a model that it must refuse.
     Accepted,
     /// No answer within the time limit.
@@ -58,7 +65,7 @@ struct Definition {
 
 impl Outcome {
     /// Every outcome, best first.
-    pub const ALL: [Outcome; 13] = [
+    pub const ALL: [Outcome; 16] = [
         Outcome::Pass,
         Outcome::NotApplicable,
         Outcome::NotDeclared,
@@ -67,6 +74,9 @@ impl Outcome {
         Outcome::Mismatch,
         Outcome::WrongShape,
         Outcome::WrongType,
+        Outcome::InvalidModel,
+        Outcome::WrongOpset,
+        Outcome::WrongInterface,
         Outcome::Accepted,
         Outcome::Timeout,
         Outcome::OutOfMemory,
@@ -148,6 +158,30 @@ impl Outcome {
                 meaning: "an output has the wrong type",
                 next_step: "Compare with `show`. Some runtimes compute in a wider type and do not convert back.",
             },
+            Outcome::InvalidModel => Definition {
+                name: "invalid-model",
+                letter: 'I',
+                rank: 3,
+                words: "invalid model",
+                meaning: "the model that a tool returns is invalid, or does not run",
+                next_step: "The message names the broken rule. `check` explains it.",
+            },
+            Outcome::WrongOpset => Definition {
+                name: "wrong-opset",
+                letter: 'V',
+                rank: 2,
+                words: "wrong opset",
+                meaning: "the model that a tool returns is at another opset than requested",
+                next_step: "A tool that does not convert a model must say so.",
+            },
+            Outcome::WrongInterface => Definition {
+                name: "wrong-interface",
+                letter: 'F',
+                rank: 3,
+                words: "other inputs or outputs",
+                meaning: "the model that a tool returns has other inputs or outputs, or another order of them",
+                next_step: "Compare the names in the message. Callers of the model depend on them.",
+            },
             Outcome::Accepted => Definition {
                 name: "accepted",
                 letter: 'A',
@@ -226,7 +260,16 @@ impl Outcome {
 
     /// Returns true for failures of positive cases. The same behavior passes a case that must be refused.
     pub const fn is_of_positive_cases(self) -> bool {
-        matches!(self, Outcome::Error | Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType)
+        matches!(
+            self,
+            Outcome::Error
+                | Outcome::Mismatch
+                | Outcome::WrongShape
+                | Outcome::WrongType
+                | Outcome::InvalidModel
+                | Outcome::WrongOpset
+                | Outcome::WrongInterface
+        )
     }
 
     /// Returns true if a limit of the run ended the case. Time and memory may run out in either order.
@@ -319,6 +362,9 @@ pub struct CaseResult {
     /// The operators of a graph after optimization, if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimized: Option<OperatorCounts>,
+    /// What shape inference found about every output, if it was asked and contradicts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completeness: Option<Completeness>,
     /// Duration in milliseconds.
     pub ms: f64,
 }
@@ -336,7 +382,7 @@ impl CaseResult {
     }
 
     /// Creates a pass of a case, to be completed.
-    pub(super) fn for_case(case: &Case) -> CaseResult {
+    pub(crate) fn for_case(case: &Case) -> CaseResult {
         CaseResult {
             judged: case.judged,
             rule: case.rule.clone(),
@@ -366,6 +412,7 @@ impl CaseResult {
             declared_cells: Vec::new(),
             rewritten: None,
             optimized: None,
+            completeness: None,
             ms: 0.0,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{LazyLock, OnceLock};
 
+use foldhash::HashMap;
 use miette::Diagnostic;
 use thiserror::Error;
 
@@ -22,7 +23,8 @@ use super::yaml::{self, YamlError};
 pub struct Specs {
     root: String,
     files: BTreeMap<Text, Text>,
-    domains: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Entry>>>,
+    /// The versions of each operator by domain. Every node of a model is looked up here.
+    domains: BTreeMap<String, HashMap<String, BTreeMap<u32, Entry>>>,
     releases: OnceLock<Result<Releases, Box<YamlError>>>,
     /// The newest opset of each domain.
     newest: OnceLock<Result<BTreeMap<String, u32>, LookupError>>,
@@ -127,6 +129,13 @@ pub enum LookupError {
     File(Box<SpecError>),
 }
 
+/// Returns operators with their versions, sorted by name.
+fn sorted<'a, T>(operators: impl IntoIterator<Item = (&'a String, &'a T)>) -> Vec<(&'a str, &'a T)> {
+    let mut sorted: Vec<(&str, &T)> = operators.into_iter().map(|(name, versions)| (name.as_str(), versions)).collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    sorted
+}
+
 impl Specs {
     /// The specs that were embedded when this crate was built.
     pub fn embedded() -> &'static Specs {
@@ -227,16 +236,13 @@ impl Specs {
 
     /// The operators of a domain by name.
     pub fn operators(&self, domain: &str) -> impl Iterator<Item = &str> {
-        self.domains
-            .get(canonical_domain(domain))
-            .into_iter()
-            .flat_map(|operators| operators.keys().map(String::as_str))
+        sorted(self.domains.get(canonical_domain(domain)).into_iter().flatten()).into_iter().map(|(name, _)| name)
     }
 
     /// Every operator version, by domain, name and since.
     pub fn all(&self) -> impl Iterator<Item = OperatorVersion> {
         self.domains.iter().flat_map(|(domain, operators)| {
-            operators.iter().flat_map(move |(name, versions)| {
+            sorted(operators).into_iter().flat_map(move |(name, versions)| {
                 versions.keys().map(move |since| OperatorVersion::new(domain, name, *since))
             })
         })
@@ -341,7 +347,11 @@ impl Specs {
 
     /// Suggests an operator that differs only in case, or one of the same name in another domain.
     fn hint(&self, domain: &str, name: &str) -> String {
-        let all = || self.domains.iter().flat_map(|(d, operators)| operators.keys().map(move |operator| (d, operator)));
+        let all = || {
+            self.domains.iter().flat_map(|(d, operators)| {
+                sorted(operators).into_iter().map(move |(operator, _)| (d.as_str(), operator))
+            })
+        };
         let similar = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
         match similar.max_by_key(|(d, _)| *d == domain) {
             Some((d, operator)) if d == domain => format!("; it has '{operator}'"),

@@ -10,7 +10,7 @@ use onnx_conformance_check::Limits;
 use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
 use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Request, Response};
 
 use crate::models::comparison::{Steps, difference, differs_in_kind, draws, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan};
@@ -66,7 +66,14 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     };
     let outputs: Vec<Output> =
         graph.output.iter().zip(&expected).map(|(info, value)| requested_output(info.name(), value)).collect();
-    let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
+    let ran = host.run(&Request {
+        id: "probe",
+        model: &bytes,
+        folder: None,
+        inputs: &inputs,
+        outputs: &outputs,
+        ask: Ask::RUN,
+    });
     if let Some(message) = ran.flaky {
         return Probed::Verdict(NodeVerdict::Crashes, Some(format!("in one of two runs: {message}")));
     }
@@ -88,7 +95,7 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
     let mut message = None;
     for way in 0..plan.ways() {
         let inputs = plan.inputs(way, 0, &Limits::default())?;
-        let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
+        let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[], ask: Ask::RUN };
         match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
             Ok(values) => return Ok((inputs, values)),
             // The first way is the most likely one.

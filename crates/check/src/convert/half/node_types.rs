@@ -44,6 +44,12 @@ pub(super) fn is_float(fact: &ValueFact) -> bool {
     fact.value_type.as_ref() == Some(&FLOAT)
 }
 
+/// True if the fact is that of a sequence or an optional with float tensors in it.
+fn contains_floats(fact: &ValueFact) -> bool {
+    let contained = fact.value_type.as_ref().filter(|value_type| !matches!(value_type, ValueType::Tensor(_)));
+    contained.is_some_and(|value_type| value_type.element_type() == ElementType::Float)
+}
+
 /// True if a version of Cast selects the type by number, and takes it.
 pub(super) fn is_cast_to(cast: &OpSpec, element: ElementType) -> bool {
     let is_number = cast.attributes.get("to").is_some_and(|to| to.kind == AttributeType::Int);
@@ -68,6 +74,11 @@ pub(super) fn half_types(
         }),
         fact => fact.clone(),
     };
+    // A sequence keeps its items in float, and so does a node that puts a value into one.
+    let has_sequence = facts.inputs.iter().chain(&facts.outputs).flatten().any(contains_floats);
+    if has_sequence && inputs.contains(&true) {
+        return Err(excluded(facts, spec, half));
+    }
     let given: Vec<Option<ValueFact>> = facts.inputs.iter().zip(&inputs).map(as_half).collect();
     let types = |node: &NodeProto| output_types(node, spec, facts.opset, &given);
     let is_half = |types: &[Option<ValueType>]| types.first() == Some(&Some(ValueType::Tensor(half)));

@@ -7,7 +7,7 @@ use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::convert::half::{HalfModel, HalfNode};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::Message as _;
-use onnx_conformance_subject::Request;
+use onnx_conformance_subject::{Ask, Request};
 
 use super::alone::{Alone, bound, main_node};
 use super::compared::{Compared, HalfReference};
@@ -105,7 +105,8 @@ impl<'a> Runs<'a> {
         inner: &mut dyn Iterator<Item = &String>,
     ) -> Result<Ran, RunFailure> {
         let limits = self.question.limits;
-        let request = Request { id: "", model: bytes, folder: self.question.folder, inputs, outputs: &[] };
+        let request =
+            Request { id: "", model: bytes, folder: self.question.folder, inputs, outputs: &[], ask: Ask::RUN };
         let inner = inner.map(|name| (name.clone(), Vec::new())).collect();
         let mut seen =
             Seen { values: Some(BTreeMap::new()), inner: Some(inner), bytes: limits.bytes, ..Seen::default() };

@@ -11,7 +11,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::Request;
+use onnx_conformance_subject::{Ask, Request};
 
 use super::difference::rounded;
 use crate::models::single_node::names_read;
@@ -63,7 +63,7 @@ impl SingleNode<'_> {
             ..ModelProto::default()
         };
         let bytes = model.encode_to_vec().into();
-        let request = Request { id: "", model: &bytes, folder: None, inputs: &inputs, outputs: &[] };
+        let request = Request { id: "", model: &bytes, folder: None, inputs: &inputs, outputs: &[], ask: Ask::RUN };
         let ran = Reference::Builtin(limits.bytes).run(&request, &limits.deadline, &mut Seen::default()).ok()?;
         Some(named.writes.iter().map(|write| write.name.clone()).zip(ran).collect())
     }

@@ -8,7 +8,7 @@ use onnx_conformance_cases::case::Named;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Ended, Host, Output, Phase, Ran, Request, Response};
+use onnx_conformance_subject::{Ask, Ended, Host, Output, Phase, Ran, Request, Response};
 
 use crate::models::comparison::{Steps, difference, differs_in_kind, requested_output};
 use crate::models::trace::accuracy::{OwnBound, SingleRun};
@@ -43,7 +43,7 @@ impl<'a> TraceQuestion<'a> {
     {
         // A host copies the files of a folder.
         let folder = self.folder.filter(|_| model.has_external_data);
-        Request { id: "trace", model: &model.bytes, folder, inputs: &model.inputs, outputs }
+        Request { id: "trace", model: &model.bytes, folder, inputs: &model.inputs, outputs, ask: Ask::RUN }
     }
 }
 

@@ -18,7 +18,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_subject::{Builtin, Declaration, Ended, Host, Ran, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Declaration, Ended, Host, Ran, Request, Response};
 
 use super::reference::Seen;
 use super::*;
@@ -139,7 +139,14 @@ fn sample(path: &Path) -> Option<Sample> {
     let plan = InputPlan::new(model.graph.as_ref().unwrap());
     (0..plan.ways()).find_map(|way| {
         let inputs = plan.inputs(way, 0, &Limits::default()).ok()?;
-        let request = Request { id: "sample", model: &bytes, folder: path.parent(), inputs: &inputs, outputs: &[] };
+        let request = Request {
+            id: "sample",
+            model: &bytes,
+            folder: path.parent(),
+            inputs: &inputs,
+            outputs: &[],
+            ask: Ask::RUN,
+        };
         let mut seen = Seen::default();
         Reference::Builtin(BYTES).run(&request, &Deadline::never(), &mut seen).ok()?;
         let types = seen.types;

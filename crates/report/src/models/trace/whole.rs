@@ -8,7 +8,7 @@ use onnx_conformance_cases::case::{Named, external_locations};
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
 
 use crate::models::comparison::{Steps, difference, requested_output};
@@ -219,7 +219,7 @@ impl Whole<'_> {
     }
 
     fn request<'b>(&'b self, inputs: &'b [Named], outputs: &'b [Output]) -> Request<'b> {
-        Request { id: "check", model: self.bytes, folder: self.folder, inputs, outputs }
+        Request { id: "check", model: self.bytes, folder: self.folder, inputs, outputs, ask: Ask::RUN }
     }
 }
 

@@ -1,0 +1,91 @@
+//! Questions about the model of a case, which a tool answers without running it.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_subject::{Ask, Question};
+
+use crate::case::{Case, CaseId, RefusalClass, Variant};
+
+/// Returns the case in the form in which a question about its model is asked; `None` if the question has no answer that is known.
+///
+/// A tool that infers gets the model without the types of its outputs, and a checker also gets the models that must be refused for
+/// what they contain. No tool gets hostile models.
+pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
+    if case.is_hostile {
+        return None;
+    }
+    let mut asked = Case { id: variant.id(&case.id), ..case.clone() };
+    let question = variant.question();
+    if let Some(refusal) = &mut asked.refusal {
+        refusal.control.id = variant.id(&refusal.control.id);
+        let is_judged = question == Question::Check && case.refusal_class() == Some(RefusalClass::Static);
+        return is_judged.then_some(asked);
+    }
+    let model = decode::model(case.model.clone()).ok()?;
+    match question {
+        Question::Run => return None,
+        Question::Optimize => {}
+        // The texts leave open whether a model may still use a deprecated operator.
+        Question::Check if uses_deprecated(&case.id) => return None,
+        Question::Check => {}
+        Question::Infer => asked.model = without_inferred_types(model)?.encode_to_vec().into(),
+        Question::Convert => drop(target_opset(&asked, &model)?),
+        Question::Float16 => drop(in_single_precision(case).then_some(())?),
+    }
+    Some(asked)
+}
+
+/// Returns the question about a case in the form of a variant.
+pub fn question_about(case: &Case) -> Ask {
+    let (_, variant) = Variant::split_id(&case.id);
+    let question = variant.question();
+    let opset = || target_opset(case, &decode::model(case.model.clone()).ok()?);
+    Ask { question, opset: if question == Question::Convert { opset() } else { None } }
+}
+
+/// Returns true if the version of a case's operator is deprecated.
+fn uses_deprecated(id: &str) -> bool {
+    let version = CaseId::parse(id).version();
+    version.is_some_and(|version| Specs::embedded().get(&version).is_ok_and(|spec| spec.deprecated))
+}
+
+/// Removes the types of outputs and the declarations of other values.
+fn without_inferred_types(mut model: ModelProto) -> Option<ModelProto> {
+    let graph = model.graph.as_mut()?;
+    graph.value_info.clear();
+    graph.output.iter_mut().for_each(|output| output.r#type = None);
+    Some(model)
+}
+
+/// Returns the opset to which a case is converted: up to the next version of its operator, or the newest opset if there is none or
+/// the case is of no single operator; down to the last opset of the previous version.
+fn target_opset(case: &Case, model: &ModelProto) -> Option<u32> {
+    let (id, variant) = Variant::split_id(&case.id);
+    let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN)?;
+    let current = u32::try_from(import.version()).ok()?;
+    let specs = Specs::embedded();
+    let version = CaseId::parse(id).version().filter(|version| version.domain == DEFAULT_DOMAIN);
+    let since: Vec<u32> = version.iter().flat_map(|version| specs.versions(DEFAULT_DOMAIN, &version.name)).collect();
+    if variant == Variant::Upgrade {
+        let next = since.into_iter().find(|since| *since > current);
+        return next.or_else(|| specs.newest_released_opset("").ok()).filter(|target| *target > current);
+    }
+    let own = version?.since;
+    let has_previous = since.iter().any(|since| *since < own);
+    (has_previous && own <= current).then(|| own - 1)
+}
+
+/// Returns true if a case has floats and no other floating-point type, so that its values are known in half precision.
+fn in_single_precision(case: &Case) -> bool {
+    let [data] = case.data.as_slice() else { return false };
+    let inputs = data.inputs.iter().map(|input| input.value.value_type());
+    let types: Vec<ValueType> = inputs.chain(data.outputs.iter().map(|output| output.expected.declared().0)).collect();
+    let is = |value_type: &ValueType, wanted: fn(ElementType) -> bool| match value_type {
+        ValueType::Tensor(element) => wanted(*element),
+        _ => false,
+    };
+    types.iter().any(|each| is(each, |element| element == ElementType::Float))
+        && types.iter().all(|each| is(each, |element| element == ElementType::Float || !element.is_float()))
+}

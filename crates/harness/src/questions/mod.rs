@@ -1,0 +1,12 @@
+//! Questions about the model of a case, each judged in a file of its own, and the answers of this project.
+
+mod builtin;
+mod check;
+mod float16;
+mod infer;
+mod judge;
+mod rewrite;
+
+pub use builtin::BuiltinTools;
+pub use infer::Completeness;
+pub(crate) use judge::judge;

@@ -1,0 +1,120 @@
+//! The outcome of a tool that rewrites models: the new model is valid, and computes what the case expects.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_check::{Level, Limits, check};
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, decode};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
+use onnx_conformance_subject::{Ask, Builtin, Question};
+
+use crate::questions::float16;
+use crate::run::{CaseResult, Outcome, judge_outputs};
+
+/// Time limit of the built-in executor for a rewritten model.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Judges the model that a tool made of the model of a case.
+pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResult) {
+    if let Err((outcome, message)) = examine(case, ask, model) {
+        (result.outcome, result.message) = (outcome, message);
+        return;
+    }
+    let host = Builtin::new(TIMEOUT);
+    let ran = if ask.question == Question::Float16 {
+        float16::judge(case, model, &host)
+    } else {
+        judge_outputs(&Case { model: model.clone(), ..case.clone() }, &host)
+    };
+    result.ulps = ran.ulps;
+    result.distance = ran.distance;
+    (result.outcome, result.message) = match ran.outcome {
+        Outcome::Error | Outcome::Unsupported => {
+            (Outcome::InvalidModel, format!("the resulting model does not run: {}", ran.message))
+        }
+        outcome => (outcome, ran.message),
+    };
+}
+
+/// Checks everything about a rewritten model but its outputs.
+fn examine(case: &Case, ask: Ask, bytes: &Bytes) -> Result<(), (Outcome, String)> {
+    let invalid = |message: String| (Outcome::InvalidModel, message);
+    let model = decode::model(bytes.clone()).map_err(|error| invalid(format!("the result is not a model: {error}")))?;
+    let before = decode::model(case.model.clone()).unwrap_or_default();
+    if let Some(opset) = ask.opset {
+        let is = imported(&model);
+        if is != Some(i64::from(opset)) {
+            let is = is.map_or_else(|| "no opset".to_owned(), |is| format!("opset {is}"));
+            return Err((Outcome::WrongOpset, format!("the resulting model imports {is} of ai.onnx, not {opset}")));
+        }
+    }
+    check_interface(&before, &model).map_err(|message| (Outcome::WrongInterface, message))?;
+    if let Some(operator) = foreign_operator(&model) {
+        let message =
+            format!("the resulting model contains {operator}, which is no operator of ONNX, and is not judged");
+        return Err((Outcome::NotApplicable, message));
+    }
+    let limits = Limits { deadline: Deadline::never(), ..Limits::default() };
+    let report = check(bytes.as_ref(), None, &limits);
+    match report.findings.iter().find(|finding| finding.level == Level::Error) {
+        Some(finding) => Err(invalid(format!("the resulting model is invalid: {finding}"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the opset of ONNX's default domain that a model imports.
+fn imported(model: &ModelProto) -> Option<i64> {
+    let mut imports = model.opset_import.iter();
+    imports.find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN).map(|import| import.version())
+}
+
+/// Returns an error if the inputs or outputs of a model have other names or another order than before.
+fn check_interface(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
+    let (Some(before), Some(after)) = (&before.graph, &after.graph) else { return Ok(()) };
+    // An input with a default may become an initializer or go.
+    let defaults: BTreeSet<&str> = [before, after].into_iter().flat_map(initializers).collect();
+    let inputs = |graph: &GraphProto| -> Vec<String> {
+        let names = graph.input.iter().map(|input| input.name());
+        names.filter(|name| !defaults.contains(name)).map(str::to_owned).collect()
+    };
+    let outputs = |graph: &GraphProto| -> Vec<String> { graph.output.iter().map(|it| it.name().to_owned()).collect() };
+    for (kind, old, new) in [("inputs", inputs(before), inputs(after)), ("outputs", outputs(before), outputs(after))] {
+        if old != new {
+            return Err(format!(
+                "the {kind} of the resulting model are [{}], not [{}]",
+                new.join(", "),
+                old.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn initializers(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let sparse = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    graph.initializer.iter().chain(sparse).map(|tensor| tensor.name())
+}
+
+/// Returns an operator of a domain that is neither ONNX's nor that of a function of the model.
+fn foreign_operator(model: &ModelProto) -> Option<String> {
+    let functions: BTreeSet<(&str, &str)> =
+        model.functions.iter().map(|function| (canonical_domain(function.domain()), function.name())).collect();
+    let is_known = |node: &NodeProto| {
+        let domain = canonical_domain(node.domain());
+        Specs::embedded().domains().any(|known| known == domain) || functions.contains(&(domain, node.op_type()))
+    };
+    let bodies = model.functions.iter().map(|function| function.node.as_slice());
+    let mut pending: Vec<&[NodeProto]> = model.graph.iter().map(|graph| graph.node.as_slice()).chain(bodies).collect();
+    while let Some(nodes) = pending.pop() {
+        for node in nodes {
+            if !is_known(node) {
+                return Some(format!("{}/{}", canonical_domain(node.domain()), node.op_type()));
+            }
+            pending.extend(node.attribute.iter().flat_map(|it| it.all_graphs()).map(|graph| graph.node.as_slice()));
+        }
+    }
+    None
+}
