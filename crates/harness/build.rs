@@ -102,6 +102,10 @@ fn write_findings(root: &Path) -> Result<(), Box<dyn Error>> {
     let mut rows = Vec::new();
     for file in fs::read_dir(root)? {
         let path = file?.path();
+        // The folder of the faults of tools is none.
+        if path.is_dir() {
+            continue;
+        }
         let text = path.to_str().ok_or("the path of the project is not UTF-8")?;
         rows.push(format!("    ({:?}, include_str!({text:?})),\n", own_name(&path)?));
     }

@@ -24,6 +24,7 @@ mod operators;
 mod outputs;
 mod probe;
 mod program;
+mod questions;
 mod reports;
 mod results;
 mod rewrites;

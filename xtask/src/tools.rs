@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use onnx_conformance_harness::expectations::{Expectations, version_key};
+use onnx_conformance_harness::findings::{ToolFault, ToolFaults};
 use onnx_conformance_harness::questions::Completeness;
 use onnx_conformance_harness::run::Outcome;
 use walkdir::WalkDir;
@@ -134,20 +135,106 @@ pub(crate) fn page() -> Result<String> {
         let rows: String = files.iter().filter_map(row).collect();
         page = format!("{before}{}{rows}{rest}", table.head);
     }
-    Ok(page)
+    let (before, rest) = page.split_once(FAULTS_HEAD).with_context(|| format!("{PAGE}: no table of faults"))?;
+    let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
+    Ok(format!("{before}{FAULTS_HEAD}{}{rest}", fault_rows()?))
+}
+
+/// First lines of the table of faults.
+const FAULTS_HEAD: &str = "| tool | fault | sample | outcome | older version |\n|---|---|---|---|---|\n";
+
+/// Folder of the faults of tools.
+const FAULTS: &str = "findings/tools";
+
+/// Returns the rows of the table of faults.
+fn fault_rows() -> Result<String> {
+    let row = |tool: &str, fault: &ToolFault| {
+        let ToolFault { title, sample, outcome, older, .. } = fault;
+        let older = match older {
+            Some(true) => "fails",
+            Some(false) => "passes",
+            None => "",
+        };
+        format!("| {tool} | {title} | `{sample}` | {outcome} | {older} |\n")
+    };
+    let files = faults(&workspace::root().join(FAULTS))?;
+    Ok(files.iter().flat_map(|file| file.faults.iter().map(|fault| row(&file.tool, fault))).collect())
+}
+
+/// Reads the faults of tools, sorted by tool.
+fn faults(folder: &Path) -> Result<Vec<ToolFaults>> {
+    let mut files: Vec<ToolFaults> = Vec::new();
+    for (path, text) in yaml_files(folder)? {
+        files.push(serde_yaml::from_str(&text).with_context(|| path.clone())?);
+    }
+    files.sort_by(|a, b| a.tool.cmp(&b.tool));
+    Ok(files)
+}
+
+/// Returns the YAML files below a folder, with their paths.
+fn yaml_files(folder: &Path) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let path = entry?.into_path();
+        if path.extension().is_some_and(|end| end == "yaml") {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            files.push((path.display().to_string(), text));
+        }
+    }
+    Ok(files)
 }
 
 /// Reads the measurements of tools, sorted by tool, then by version.
 fn measurements(folder: &Path) -> Result<Vec<Expectations>> {
-    let mut files = Vec::new();
-    for entry in WalkDir::new(folder) {
-        let path = entry?.into_path();
-        if path.extension().is_some_and(|end| end == "yaml") {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            files.push(Expectations::parse(&path.display().to_string(), &text)?);
-        }
-    }
+    let parse = |(path, text): (String, String)| Expectations::parse(&path, &text);
+    let mut files: Vec<Expectations> = yaml_files(folder)?.into_iter().map(parse).collect::<Result<_, _>>()?;
     let key = |file: &Expectations| (file.runtime.clone(), version_key(file.version.as_deref().unwrap_or_default()));
     files.sort_by_key(key);
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use onnx_conformance_harness::expectations::{Entry, ExpectationMatcher};
+    use onnx_conformance_subject::Declaration;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_measurement_of_a_tool_shows_each_fault() {
+        let measured = measurements(&workspace::root().join(FOLDER)).unwrap();
+        for file in faults(&workspace::root().join(FAULTS)).unwrap() {
+            let mut seen = BTreeSet::new();
+            for fault in &file.faults {
+                let place = format!("{}/{}", file.tool, fault.id);
+                assert!(seen.insert(&fault.id), "{place}: the id is used twice");
+                let mode = if fault.mode.is_empty() { String::new() } else { format!("-{}", fault.mode) };
+                let subject = format!("{}{mode}", file.tool);
+                let newest = measured.iter().rfind(|measured| measured.runtime == subject).cloned();
+                let newest = newest.unwrap_or_else(|| panic!("{place}: {subject} has no measurement"));
+                let declaration = Declaration::named(&subject, newest.version.clone().unwrap());
+                let matcher = ExpectationMatcher::new(newest, &declaration, true).unwrap();
+                let entry = matcher.entry_about(&fault.sample).map(Entry::outcome);
+                assert_eq!(entry, Some(fault.outcome), "{place}: {}", fault.sample);
+            }
+        }
+    }
+
+    #[test]
+    fn no_answer_of_this_project_is_wrong() {
+        let measured = measurements(&workspace::root().join(FOLDER)).unwrap();
+        let own = measured.iter().find(|measured| measured.runtime == "builtin").unwrap();
+        let answers = own.answers.as_ref().unwrap();
+        assert_eq!(answers.len(), 6, "{answers:?}");
+        for (question, counts) in answers {
+            let allowed: &[Outcome] = if question == "check-refusals" {
+                &[Outcome::Pass, Outcome::Accepted]
+            } else {
+                &[Outcome::Pass, Outcome::Unsupported]
+            };
+            assert!(counts.keys().all(|outcome| allowed.contains(outcome)), "{question}: {counts:?}");
+        }
+    }
 }

@@ -1,9 +1,14 @@
 //! Questions about the model of a case, which a tool answers without running it.
 
+use std::collections::BTreeMap;
+
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{Message as _, ModelProto, TypeProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Question};
 
 use crate::case::{Case, CaseId, RefusalClass, Variant};
@@ -21,15 +26,14 @@ pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
     if let Some(refusal) = &mut asked.refusal {
         refusal.control.id = variant.id(&refusal.control.id);
         let is_judged = question == Question::Check && case.refusal_class() == Some(RefusalClass::Static);
-        return is_judged.then_some(asked);
+        return (is_judged && inputs_fit(case)).then_some(asked);
     }
     let model = decode::model(case.model.clone()).ok()?;
     match question {
         Question::Run => return None,
-        Question::Optimize => {}
         // The texts leave open whether a model may still use a deprecated operator.
         Question::Check if uses_deprecated(&case.id) => return None,
-        Question::Check => {}
+        Question::Check | Question::Optimize => {}
         Question::Infer => asked.model = without_inferred_types(model)?.encode_to_vec().into(),
         Question::Convert => drop(target_opset(&asked, &model)?),
         Question::Float16 => drop(in_single_precision(case).then_some(())?),
@@ -43,6 +47,32 @@ pub fn question_about(case: &Case) -> Ask {
     let question = variant.question();
     let opset = || target_opset(case, &decode::model(case.model.clone()).ok()?);
     Ask { question, opset: if question == Question::Convert { opset() } else { None } }
+}
+
+/// Returns true if the inputs of a case have the types and sizes that its model declares, where a name stands for one size. If they
+/// do not, the inputs break a rule, and not the model. Bytes that are no model have no declarations.
+fn inputs_fit(case: &Case) -> bool {
+    let model = decode::model(case.model.clone()).unwrap_or_default();
+    let mut sizes = BTreeMap::new();
+    let mut fits = |declared: &TypeProto, value: &Value| {
+        if decode::value_type(declared).is_ok_and(|value_type| value_type != value.value_type()) {
+            return false;
+        }
+        let (Some(type_proto::Value::TensorType(tensor)), Some(value)) = (&declared.value, value.as_tensor()) else {
+            return true;
+        };
+        let Some(shape) = &tensor.shape else { return true };
+        let mut is_size = |(dim, size): (&Dimension, &usize)| match &dim.value {
+            Some(dimension::Value::DimValue(declared)) => usize::try_from(*declared).is_ok_and(|it| it == *size),
+            Some(dimension::Value::DimParam(name)) => *sizes.entry(name.clone()).or_insert(*size) == *size,
+            None => true,
+        };
+        shape.dim.len() == value.shape().len() && shape.dim.iter().zip(value.shape()).all(&mut is_size)
+    };
+    let given = |name: &str| case.data.iter().flat_map(|data| &data.inputs).find(|input| input.name == name);
+    let inputs = model.graph.iter().flat_map(|graph| &graph.input);
+    let pairs = inputs.filter_map(|info| Some((info.r#type.as_ref()?, &given(info.name())?.value)));
+    pairs.into_iter().all(|(declared, value)| fits(declared, value))
 }
 
 /// Returns true if the version of a case's operator is deprecated.

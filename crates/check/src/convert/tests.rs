@@ -533,15 +533,21 @@ fn branches_return_equal_shapes_before_opset_11() {
     refused(&text("N, M", "A, B", transposed), &target(9), &unknown);
 }
 
+/// The meaning of Upsample-10 is that of Resize-10, whatever later opset a model imports.
 #[test]
 fn deprecated_upsample_becomes_resize() {
-    let text = r#"<ir_version: 5, opset_import: ["" : 10]> g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y)
-        { s = Constant <value = float[4] {1, 1, 2, 2}> () y = Upsample (x, s) }"#;
-    let model = parse_model(text).unwrap();
-    let conversion = convert(&model, &target(13)).unwrap();
-    let names: Vec<&str> = conversion.model.graph.iter().flat_map(|it| &it.node).map(NodeProto::op_type).collect();
-    assert!(names.contains(&"Resize") && !names.contains(&"Upsample"), "{names:?}");
-    let corner = |values: &[Value]| values[0].as_tensor().unwrap().floats();
-    let rows = [[-3.0, -3.0, -2.0, -2.0], [-3.0, -3.0, -2.0, -2.0], [-1.0, -1.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0]];
-    assert_eq!(corner(&outputs(&conversion.model, &[1, 1, 2, 2])), rows.concat());
+    for (opset, to) in [(10, 13), (12, 13), (17, 19), (18, 19), (10, 19)] {
+        let text = format!(
+            r#"<ir_version: 8, opset_import: ["" : {opset}]> g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y)
+               {{ s = Constant <value = float[4] {{1, 1, 2, 2}}> () y = Upsample (x, s) }}"#
+        );
+        let model = parse_model(&text).unwrap();
+        let conversion = convert(&model, &target(to)).unwrap();
+        let names: Vec<&str> = conversion.model.graph.iter().flat_map(|it| &it.node).map(NodeProto::op_type).collect();
+        assert!(names.contains(&"Resize") && !names.contains(&"Upsample"), "{names:?}");
+        let corner = |values: &[Value]| values[0].as_tensor().unwrap().floats();
+        let (upper, lower) = ([-3.0, -3.0, -2.0, -2.0], [-1.0, -1.0, 0.0, 0.0]);
+        let rows = [upper, upper, lower, lower].concat();
+        assert_eq!(corner(&outputs(&conversion.model, &[1, 1, 2, 2])), rows, "{opset} to {to}");
+    }
 }

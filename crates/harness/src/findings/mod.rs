@@ -4,8 +4,10 @@ mod file;
 mod proof;
 #[cfg(test)]
 mod tests;
+mod tool_faults;
 mod versions;
 
 pub use file::{Finding, FindingError, Findings};
 pub use proof::{Proof, Quote};
+pub use tool_faults::{ToolFault, ToolFaults};
 pub use versions::MeasuredVersions;

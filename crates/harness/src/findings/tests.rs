@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_reference::spec::yaml;
 use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, OperatorVersion, Specs};
 
-use crate::findings::{Finding, Findings, Proof, Quote};
+use crate::findings::{Finding, Findings, Proof, Quote, ToolFault, ToolFaults};
 use crate::measure::{Measurement, Measurements};
 use crate::run::Outcome;
 use crate::run::test_results::result;
@@ -145,6 +146,21 @@ fn assert_none(fault: impl Fn(&Finding) -> Option<String>) {
 fn every_quote_is_in_the_text_of_its_version() {
     let texts = StandardTexts::read();
     assert_none(|finding| fault_of_proof(finding, &texts));
+}
+
+/// The samples are compared with the measurements of tools by `cargo xtask gen`'s own tests.
+#[test]
+fn every_quote_about_a_tool_is_in_a_text() {
+    let texts = StandardTexts::read();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("findings/tools");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let file: ToolFaults = yaml::read("findings/tools", &text).unwrap();
+        for ToolFault { id, quote, .. } in &file.faults {
+            let holds = |quote: &String| texts.0.values().any(|text| has_pieces(text, quote));
+            assert!(quote.as_ref().is_none_or(holds), "{}/{id}: {quote:?} is in no text", file.tool);
+        }
+    }
 }
 
 #[test]

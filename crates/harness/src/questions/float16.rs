@@ -44,13 +44,10 @@ pub(super) fn judge(case: &Case, converted: &Bytes, host: &Builtin) -> CaseResul
         .zip(&back)
         .map(|(half, wide)| if takes_half(&model, &half.name) { half } else { wide }.clone())
         .collect();
-    let expected = match run(&case.model, &back) {
-        Ended::Answered(Response::Outputs { values, .. }) => values,
-        _ => {
-            result.outcome = Outcome::NotApplicable;
-            "the original model does not run on inputs in half precision".clone_into(&mut result.message);
-            return result;
-        }
+    let Ended::Answered(Response::Outputs { values: expected, .. }) = run(&case.model, &back) else {
+        result.outcome = Outcome::NotApplicable;
+        "the original model does not run on inputs in half precision".clone_into(&mut result.message);
+        return result;
     };
     if let Some(rounded) = with_rounded_values(&case.model) {
         let holds =
@@ -96,7 +93,7 @@ fn with_rounded_values(bytes: &Bytes) -> Option<Bytes> {
         let declared = info.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
         declared == Some(ValueType::Tensor(ElementType::Float))
     };
-    let floats: BTreeSet<&str> = infos.filter(is_float).map(|info| info.name()).collect();
+    let floats: BTreeSet<&str> = infos.filter(is_float).map(ValueInfoProto::name).collect();
     let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN)?;
     // Before version 6, Cast names the type.
     let is_named = import.version() < 6;

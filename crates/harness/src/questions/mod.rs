@@ -6,6 +6,8 @@ mod float16;
 mod infer;
 mod judge;
 mod rewrite;
+#[cfg(test)]
+mod tests;
 
 pub use builtin::BuiltinTools;
 pub use infer::Completeness;

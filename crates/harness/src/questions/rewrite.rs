@@ -7,7 +7,9 @@ use bytes::Bytes;
 use onnx_conformance_cases::case::Case;
 use onnx_conformance_check::{Level, Limits, check};
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, decode};
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, decode,
+};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
 use onnx_conformance_subject::{Ask, Builtin, Question};
 
@@ -68,7 +70,7 @@ fn examine(case: &Case, ask: Ask, bytes: &Bytes) -> Result<(), (Outcome, String)
 /// Returns the opset of ONNX's default domain that a model imports.
 fn imported(model: &ModelProto) -> Option<i64> {
     let mut imports = model.opset_import.iter();
-    imports.find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN).map(|import| import.version())
+    imports.find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN).map(OperatorSetIdProto::version)
 }
 
 /// Returns an error if the inputs or outputs of a model have other names or another order than before.
@@ -77,7 +79,7 @@ fn check_interface(before: &ModelProto, after: &ModelProto) -> Result<(), String
     // An input with a default may become an initializer or go.
     let defaults: BTreeSet<&str> = [before, after].into_iter().flat_map(initializers).collect();
     let inputs = |graph: &GraphProto| -> Vec<String> {
-        let names = graph.input.iter().map(|input| input.name());
+        let names = graph.input.iter().map(ValueInfoProto::name);
         names.filter(|name| !defaults.contains(name)).map(str::to_owned).collect()
     };
     let outputs = |graph: &GraphProto| -> Vec<String> { graph.output.iter().map(|it| it.name().to_owned()).collect() };
@@ -95,7 +97,7 @@ fn check_interface(before: &ModelProto, after: &ModelProto) -> Result<(), String
 
 fn initializers(graph: &GraphProto) -> impl Iterator<Item = &str> {
     let sparse = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
-    graph.initializer.iter().chain(sparse).map(|tensor| tensor.name())
+    graph.initializer.iter().chain(sparse).map(TensorProto::name)
 }
 
 /// Returns an operator of a domain that is neither ONNX's nor that of a function of the model.
@@ -113,7 +115,8 @@ fn foreign_operator(model: &ModelProto) -> Option<String> {
             if !is_known(node) {
                 return Some(format!("{}/{}", canonical_domain(node.domain()), node.op_type()));
             }
-            pending.extend(node.attribute.iter().flat_map(|it| it.all_graphs()).map(|graph| graph.node.as_slice()));
+            pending
+                .extend(node.attribute.iter().flat_map(AttributeProto::all_graphs).map(|graph| graph.node.as_slice()));
         }
     }
     None

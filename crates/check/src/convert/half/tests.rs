@@ -459,6 +459,21 @@ fn foreign_operators_functions_and_sequences_stay_in_float() {
 }
 
 #[test]
+fn a_value_that_is_put_into_a_sequence_stays_in_float() {
+    let loops = model(
+        13,
+        "g (float[2] x) => (float[2] y) {
+            m = Constant <value = int64 {2}> () c = Constant <value = bool {1}> () e = SequenceEmpty ()
+            s = Loop (m, c, e) <body = b (int64 i, bool k, seq(float) had) => (bool k2, seq(float) has) {
+              k2 = Identity (k) t = Neg (x) has = SequenceInsert (had, t) }>
+            p = Constant <value = int64 {0}> () y = SequenceAt (s, p) }",
+    );
+    let half = to_half(&loops, &request(), &Limits::default()).unwrap();
+    assert_eq!(errors(&half.model), []);
+    assert_eq!(floats(&outputs(&half.model, &[1.0, -2.0])[0]), [-1.0, 2.0]);
+}
+
+#[test]
 fn a_type_that_the_opset_lacks_names_the_opset_that_has_it() {
     let bfloat16 = HalfRequest::new(ElementType::Bfloat16);
     let old = model(11, "g (float[2] x) => (float[2] y) { y = Neg (x) }");

@@ -1,0 +1,52 @@
+//! Faults of tools: `findings/tools/<tool>.yaml`.
+
+use serde::Deserialize;
+
+use crate::run::Outcome;
+
+/// The faults of a tool, argued.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolFaults {
+    /// The tool, without its mode.
+    pub tool: String,
+    /// Each cause once.
+    pub faults: Vec<ToolFault>,
+}
+
+/// A cause of wrong answers of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolFault {
+    /// Id, unique for its tool: `axes-of-reductions`.
+    pub id: String,
+    /// The fault in one line.
+    pub title: String,
+    /// A case that shows it, with the question: `ai.onnx/ReduceMin-13/axes/T=float@upgrade`.
+    pub sample: String,
+    /// The mode of the tool in which the sample shows it; empty for the default.
+    #[serde(default)]
+    pub mode: String,
+    /// The outcome of the sample.
+    pub outcome: Outcome,
+    /// Other operators with the same cause.
+    #[serde(default)]
+    pub also: Vec<String>,
+    /// What the tool does, and why that is a fault.
+    pub says: String,
+    /// The sentence of the standard that decides, if one does.
+    #[serde(default)]
+    pub quote: Option<String>,
+    /// True if the older measured version has the fault; `None` if it was not tried.
+    #[serde(default, deserialize_with = "older")]
+    pub older: Option<bool>,
+}
+
+fn older<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "fails" => Ok(Some(true)),
+        "passes" => Ok(Some(false)),
+        "unknown" => Ok(None),
+        other => Err(serde::de::Error::custom(format!("'{other}': expected fails, passes or unknown"))),
+    }
+}
