@@ -31,6 +31,9 @@ const BASE_LIMIT: u64 = 16 << 20;
 /// need more space than others.
 const LIMIT_FACTOR: u64 = 16;
 
+/// Addition to the size limit of a resulting model: a tool may compute large weights of a small model.
+const RESULT_LIMIT: u64 = 1 << 30;
+
 /// Memory limit for a decoded output in bytes. A file of many small messages takes many times its size.
 const MAX_DECODED: usize = 256 << 20;
 
@@ -74,7 +77,7 @@ impl RequestFiles {
         let outputs = outputs(&home, request.outputs);
         let result = request.ask.question.is_answered_by_a_model().then(|| ResultFile {
             path: home.join("out").join("model.onnx"),
-            limit: size_limit(request.model.len() as u64),
+            limit: size_limit(request.model.len() as u64).saturating_add(RESULT_LIMIT),
         });
         let (exchange, given) = (Arc::clone(exchange), Contents::default());
         let mut files =
