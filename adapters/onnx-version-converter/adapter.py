@@ -14,7 +14,8 @@ from onnx_conformance_tool import Unsupported, blamed_node, serve_tool
 DECLINES = re.compile(
     r"No Adapter |No Previous Version|is unallowed for Opset|not supported|unsupported|cannot be downgraded|cannot be performed"
     r"|does not have broadcastable inputs|can only broadcast|cannot include Indices|no registered schema"
-    r"|Dimension is a param|Shape of input \d+ is not available|only supports",
+    r"|Dimension is a param|Shape of input \d+ is not available|only supports|No initializer or constant input|must have value"
+    r"|must be 'stretch'|must be -1 \(disabled\)|must be a constant",
     re.IGNORECASE,
 )
 

@@ -5,6 +5,7 @@
 
 import argparse
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 
@@ -12,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import onnx
 import onnxoptimizer
-from onnx_conformance_tool import serve_tool
+from onnx import TensorProto
+from onnx_conformance_tool import Unsupported, serve_tool
 
 
 def main():
@@ -22,7 +24,15 @@ def main():
     passes = [single] if single else onnxoptimizer.get_fuse_and_elimination_passes()
 
     def optimize(path):
-        return onnxoptimizer.optimize(onnx.load(path), passes)
+        try:
+            return onnxoptimizer.optimize(onnx.load(path), passes)
+        except Exception as error:
+            said = str(error)
+            if "Sparse tensors not supported" in said:
+                raise Unsupported("sparse tensors", said) from error
+            if unknown := re.search(r"no supported data type: (\d+)", said):
+                raise Unsupported(f"tensor({TensorProto.DataType.Name(int(unknown[1])).lower()})", said) from error
+            raise
 
     serve_tool(
         {

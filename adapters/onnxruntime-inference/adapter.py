@@ -17,8 +17,15 @@ OLDEST = 7
 def infer(path):
     model = onnx.load(path)
     # The arguments are the defaults of the command line.
-    inferred = SymbolicShapeInference.infer_shapes(model, int_max=2**31 - 1, auto_merge=False, guess_output_rank=False, verbose=0)
+    try:
+        inferred = SymbolicShapeInference.infer_shapes(model, int_max=2**31 - 1, auto_merge=False, guess_output_rank=False, verbose=0)
+    except Exception as error:
+        if "Incomplete symbolic shape inference" in str(error):
+            raise Unsupported("complete inference", str(error)) from error
+        raise
     opset = get_opset(model)
+    if inferred is None and not opset:
+        raise Unsupported("models without ai.onnx", "the tool returns no model")
     if inferred is None and opset and opset < OLDEST:
         raise Unsupported(f"opset {opset} of ai.onnx", f"Only support models of onnx opset {OLDEST} and above.")
     return inferred

@@ -28,6 +28,8 @@ def convert(path, opset):
             raise Unsupported("conversion of attribute references", said) from error
         if "Map types are not supported" in said:
             raise Unsupported("map types", said) from error
+        if "Sparse tensors are not supported" in said:
+            raise Unsupported("sparse tensors", said) from error
         raise cause from None
     return ir.to_proto(model)
 

@@ -19,6 +19,8 @@ def optimize(path):
         cause = root_cause(error)
         if "Map types are not supported" in str(cause):
             raise Unsupported("map types", str(cause)) from error
+        if "Sparse tensors are not supported" in str(cause):
+            raise Unsupported("sparse tensors", str(cause)) from error
         raise cause from None
 
 

@@ -37,7 +37,7 @@ fn a_tool_is_asked_about_the_model_of_each_case() {
     let copy = format!(r#"cp "$model" "$result"; {ok}"#);
     run(r#""optimize""#, &copy, "optimize").expect(0, " pass in ");
     run(r#""convert""#, &copy, "upgrade").expect(1, "imports opset 13 of ai.onnx, not 14");
-    run(r#""optimize""#, &format!(r#"echo x > "$result"; {ok}"#), "optimize").expect(1, "the result is not a model");
+    run(r#""optimize""#, &format!(r#"echo x > "$result"; {ok}"#), "optimize").expect(1, "not an ONNX model");
     run(r#""optimize""#, ok, "optimize").expect(1, "the resulting model was not written");
     let more = format!(r#"cp "$model" "$result"; cp "$model" "$result.2"; {ok}"#);
     run(r#""optimize""#, &more, "optimize").expect(1, "model.onnx.2 was written but not requested");
@@ -62,9 +62,14 @@ fn a_tool_runs_no_models_and_answers_only_its_questions() {
 
 #[test]
 fn the_answers_of_this_project_are_right() {
-    for question in ["check", "infer", "upgrade", "float16"] {
-        let called = call(&["run", "ai.onnx/{Relu,Upsample}-*/**", "--variant", question]);
-        called.expect(0, " pass");
+    for (question, cases) in [
+        ("check", "ai.onnx/{Relu,Upsample}-*/**"),
+        ("infer", "ai.onnx/{Relu,Upsample}-*/**"),
+        ("upgrade", "ai.onnx/{Relu,Upsample}-*/**"),
+        // Below opset 6, Cast does not take a type by number.
+        ("float16", "ai.onnx/Relu-{6,13,14}/**"),
+    ] {
+        call(&["run", cases, "--variant", question]).expect(0, " pass");
     }
     call(&["run", "ai.onnx/Relu-13/ranks/**", "--variant", "optimize"]).expect(3, "not-declared");
 }
