@@ -102,7 +102,7 @@ impl Counts<'_> {
         self.count(&[Outcome::Timeout, Outcome::OutOfMemory, Outcome::Crash, Outcome::ProtocolError])
     }
 
-    fn wrong(&self) -> usize {
+    fn mismatches(&self) -> usize {
         self.count(&[Outcome::Mismatch, Outcome::WrongShape, Outcome::WrongType])
     }
 
@@ -110,13 +110,13 @@ impl Counts<'_> {
         let (declined, error) = (self.count(&[Outcome::Unsupported]), self.count(&[Outcome::Error]));
         let invalid = self.count(&[Outcome::InvalidModel, Outcome::WrongInterface]);
         let opset = self.count(&[Outcome::WrongOpset]);
-        vec![self.total(), self.right(), declined, self.wrong(), invalid, opset, error, self.no_answer()]
+        vec![self.total(), self.right(), declined, self.mismatches(), invalid, opset, error, self.no_answer()]
     }
 
     fn of_rewriter(&self) -> Vec<usize> {
         let (declined, error) = (self.count(&[Outcome::Unsupported]), self.count(&[Outcome::Error]));
         let (invalid, interface) = (self.count(&[Outcome::InvalidModel]), self.count(&[Outcome::WrongInterface]));
-        vec![self.total(), self.right(), declined, self.wrong(), invalid, interface, error, self.no_answer()]
+        vec![self.total(), self.right(), declined, self.mismatches(), invalid, interface, error, self.no_answer()]
     }
 }
 

@@ -32,7 +32,7 @@ pub struct ToolFault {
     /// Other operators with the same cause.
     #[serde(default)]
     pub also: Vec<String>,
-    /// What the tool does, and why that is a fault.
+    /// The behaviour of the tool, and the reason why that is a fault.
     pub says: String,
     /// The sentence of the standard that decides, if one does.
     #[serde(default)]

@@ -1,7 +1,6 @@
 //! The outcome of shape inference: what is inferred does not contradict what execution gives.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,37 +10,12 @@ use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, TypeProto, ValueInfoProto, decode};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host as _, Request, Response};
-use serde::{Deserialize, Serialize};
 
+use crate::questions::completeness::Completeness;
 use crate::run::{CaseResult, Outcome};
 
 /// Time limit of the built-in executor for the values inside a model.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// What is inferred about every output of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Completeness {
-    /// Nothing is known about an output.
-    Nothing,
-    /// The types are known.
-    Type,
-    /// The types and ranks are known.
-    Rank,
-    /// The types and all sizes are known.
-    Shape,
-}
-
-impl fmt::Display for Completeness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Completeness::Nothing => "nothing",
-            Completeness::Type => "type",
-            Completeness::Rank => "rank",
-            Completeness::Shape => "shape",
-        })
-    }
-}
 
 /// A value of a run: its name, its type and, for a tensor, its shape.
 struct Actual {
@@ -185,20 +159,20 @@ fn contradiction(
         return Err((Outcome::WrongType, message));
     }
     let (Some(dims), Some(shape)) = (dims(inferred), &actual.shape) else { return Ok(()) };
-    let wrong =
+    let wrong_shape =
         |inferred: String| (Outcome::WrongShape, format!("'{name}' is inferred as {inferred}, and is {shape:?}"));
     if dims.len() != shape.len() {
-        return Err(wrong(format!("of rank {}", dims.len())));
+        return Err(wrong_shape(format!("of rank {}", dims.len())));
     }
     for (axis, (dim, size)) in dims.into_iter().zip(shape).enumerate() {
         match dim {
             Some(dimension::Value::DimValue(value)) if usize::try_from(value) != Ok(*size) => {
-                return Err(wrong(format!("of size {value} along axis {axis}")));
+                return Err(wrong_shape(format!("of size {value} along axis {axis}")));
             }
             Some(dimension::Value::DimParam(parameter)) if !parameter.is_empty() => {
                 let known = *sizes.entry(parameter.clone()).or_insert(*size);
                 if known != *size {
-                    return Err(wrong(format!("of size {parameter}, which is {known}, along axis {axis}")));
+                    return Err(wrong_shape(format!("of size {parameter}, which is {known}, along axis {axis}")));
                 }
             }
             _ => {}

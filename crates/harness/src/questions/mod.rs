@@ -2,6 +2,7 @@
 
 mod builtin;
 mod check;
+mod completeness;
 mod float16;
 mod infer;
 mod judge;
@@ -10,5 +11,5 @@ mod rewrite;
 mod tests;
 
 pub use builtin::BuiltinTools;
-pub use infer::Completeness;
+pub use completeness::Completeness;
 pub(crate) use judge::judge;

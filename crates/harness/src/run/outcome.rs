@@ -160,7 +160,7 @@ impl Outcome {
             },
             Outcome::InvalidModel => Definition {
                 name: "invalid-model",
-                letter: 'I',
+                letter: 'B',
                 rank: 3,
                 words: "invalid model",
                 meaning: "the model that a tool returns is invalid, or does not run",
@@ -362,7 +362,7 @@ pub struct CaseResult {
     /// The operators of a graph after optimization, if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimized: Option<OperatorCounts>,
-    /// What shape inference found about every output, if it was asked and contradicts nothing.
+    /// Knowledge of shape inference about every output, if it was asked and contradicts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
     /// Duration in milliseconds.
