@@ -158,6 +158,7 @@ fn of_answers_to_start() {
         with("types", json!("float")),
         with("variants", json!(["constant"])),
         with("optimize", json!("yes")),
+        with("does", json!(["explain"])),
     ];
     check::<Started>("started", &valid, &invalid);
 }
@@ -169,6 +170,8 @@ fn of_commands() {
         json!({"cmd": "start", "protocol": 1}),
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [file], "outputs": []}),
         json!({"cmd": "optimize", "seq": 7, "model": "/m"}),
+        json!({"cmd": "ask", "seq": 7, "ask": "check", "model": "/m"}),
+        json!({"cmd": "ask", "seq": 7, "ask": "convert", "model": "/m", "result": "/r", "opset": 13}),
         json!({"cmd": "stop"}),
     ];
     let invalid = [
@@ -179,6 +182,8 @@ fn of_commands() {
         json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [], "outputs": [{"name": "y", "path": "/y"}]}),
         json!({"protocol": 1}),
         json!({"cmd": "optimize", "seq": 7}),
+        json!({"cmd": "ask", "seq": 7, "model": "/m"}),
+        json!({"cmd": "ask", "seq": 7, "ask": "explain", "model": "/m"}),
     ];
     check::<Command>("command", &valid, &invalid);
 }
@@ -193,5 +198,5 @@ fn the_examples_of_the_document_are_messages() {
         assert_eq!(schemas.iter().filter(|schema| schema.is_valid(&message)).count(), 1, "{block}");
         seen += 1;
     }
-    assert_eq!(seen, 11, "messages are shown");
+    assert_eq!(seen, 14, "messages are shown");
 }
