@@ -56,10 +56,12 @@ pub enum Command {
         /// The file of the model. External data is next to it.
         model: String,
         /// The file to write the resulting model to, if the answer is a model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         result: Option<String>,
         /// The opset of ONNX's default domain to convert to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "deserialize_present", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "u32"))]
         opset: Option<u32>,
     },
     /// A request to end the process.
