@@ -58,7 +58,11 @@ fn examine(case: &Case, ask: Ask, bytes: &Bytes) -> Result<(), (Outcome, String)
         }
     }
     check_interface(&before, &model).map_err(|message| (Outcome::WrongInterface, message))?;
-    if let Some(operator) = foreign_operator(&model) {
+    if let Some((domain, name)) = foreign_operator(&model) {
+        let operator = format!("{domain}/{name}");
+        if before.functions.iter().any(|it| canonical_domain(it.domain()) == domain && it.name() == name) {
+            return Err(invalid(format!("the resulting model calls {operator}, but has lost this function")));
+        }
         let message =
             format!("the resulting model contains {operator}, which is no operator of ONNX, and is not judged");
         return Err((Outcome::NotApplicable, message));
@@ -105,7 +109,7 @@ fn initializers(graph: &GraphProto) -> impl Iterator<Item = &str> {
 }
 
 /// Returns an operator of a domain that is neither ONNX's nor that of a function of the model.
-fn foreign_operator(model: &ModelProto) -> Option<String> {
+fn foreign_operator(model: &ModelProto) -> Option<(&str, &str)> {
     let functions: BTreeSet<(&str, &str)> =
         model.functions.iter().map(|function| (canonical_domain(function.domain()), function.name())).collect();
     let is_known = |node: &NodeProto| {
@@ -117,7 +121,7 @@ fn foreign_operator(model: &ModelProto) -> Option<String> {
     while let Some(nodes) = pending.pop() {
         for node in nodes {
             if !is_known(node) {
-                return Some(format!("{}/{}", canonical_domain(node.domain()), node.op_type()));
+                return Some((canonical_domain(node.domain()), node.op_type()));
             }
             pending
                 .extend(node.attribute.iter().flat_map(AttributeProto::all_graphs).map(|graph| graph.node.as_slice()));

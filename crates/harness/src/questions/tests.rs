@@ -71,6 +71,21 @@ fn a_rewritten_model_is_valid_and_computes_the_same() {
 }
 
 #[test]
+fn a_function_that_is_lost_is_a_fault() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "own" : 1]> g (float[2] a, float[2] b) => (float[2] y) { y = own.f (a, b) }
+        <domain: "own", opset_import: ["" : 13]> f (v, w) => (z) { z = Sub (v, w) }"#;
+    let whole = parse_model(text).unwrap();
+    let mut lost = whole.clone();
+    lost.functions.clear();
+    let asked = Case { model: whole.encode_to_vec().into(), ..case(Variant::Optimize) };
+    let judged = |model: &onnx_conformance_reference::proto::ModelProto| {
+        let answer: Bytes = model.encode_to_vec().into();
+        judge(&asked, &Tool(|_: &Request<'_>| Ended::Answered(Response::Model(answer.clone())))).outcome
+    };
+    assert_eq!((judged(&whole), judged(&lost)), (Outcome::Pass, Outcome::InvalidModel));
+}
+
+#[test]
 fn a_tool_that_gives_no_model_has_an_outcome() {
     let is = |ended: Ended| answered(Variant::Optimize, &ended).outcome;
     assert_eq!(is(Ended::Answered(Response::unsupported("conversion", "no"))), Outcome::Unsupported);
