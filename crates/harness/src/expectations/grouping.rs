@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
+use onnx_conformance_cases::suite::WrappedCases;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{MissingFeature, OperatorName};
@@ -145,7 +146,7 @@ impl Group {
             }
             // Vendored folders with fewer than three parts hold tests of several operators, and so do those of a domain between
             // no-ops: `graph/wrapped/ai.onnx`.
-            None if id.path.starts_with("graph/wrapped/") => 4,
+            None if WrappedCases::plain_id(id.path).is_some() => 4,
             None => 3,
         };
         let folders = id.folders().enumerate().map(|(index, folder)| (index + 1, folder));
