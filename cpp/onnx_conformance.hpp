@@ -2487,6 +2487,8 @@ struct Verdict {
     std::string message;
     // The largest distance from an expected element, in representable values; of a mismatch only if its outputs are inexact.
     std::optional<std::uint64_t> ulps;
+    // The feature that the runtime does not have, of Unsupported.
+    std::string missing;
 };
 
 // Answer of a runtime to a model and inputs.
@@ -2496,15 +2498,20 @@ struct Answer {
     Kind kind = Kind::Outputs;
     std::vector<Value> outputs;
     std::string message;
+    // The missing feature, of Unsupported: the same text for all cases that need it, such as `operator ai.onnx/Abs`, `tensor(bfloat16)` or
+    // `tensor(bfloat16) in ai.onnx/Abs-13`. So one entry for expected failures covers them all.
+    std::string missing;
 
     // The values of all outputs of the data set, in order.
-    static Answer of_outputs(std::vector<Value> outputs) { return Answer{Kind::Outputs, std::move(outputs), {}}; }
+    static Answer of_outputs(std::vector<Value> outputs) { return Answer{Kind::Outputs, std::move(outputs), {}, {}}; }
     // The runtime failed to load or to run the model.
-    static Answer of_error(std::string message) { return Answer{Kind::Error, {}, std::move(message)}; }
+    static Answer of_error(std::string message) { return Answer{Kind::Error, {}, std::move(message), {}}; }
     // The runtime does not have a feature, and said so before it ran.
-    static Answer of_unsupported(std::string message) { return Answer{Kind::Unsupported, {}, std::move(message)}; }
+    static Answer of_unsupported(std::string missing, std::string message = std::string()) {
+        return Answer{Kind::Unsupported, {}, std::move(message), std::move(missing)};
+    }
     // The runtime gave no answer: Timeout, OutOfMemory or Crash.
-    static Answer of_end(Kind kind, std::string message) { return Answer{kind, {}, std::move(message)}; }
+    static Answer of_end(Kind kind, std::string message) { return Answer{kind, {}, std::move(message), {}}; }
 };
 
 // Runs a data set of a case on a runtime.
@@ -2514,14 +2521,14 @@ using Runner = std::function<Answer(const Case&, const DataSet&)>;
 inline Verdict judge_outputs(const DataSet& data, const std::vector<Value>& outputs) {
     if (data.outputs.size() != outputs.size()) {
         return Verdict{Outcome::WrongShape,
-                       "expected " + std::to_string(data.outputs.size()) + " outputs, got " + std::to_string(outputs.size()), std::nullopt};
+                       "expected " + std::to_string(data.outputs.size()) + " outputs, got " + std::to_string(outputs.size()), std::nullopt, {}};
     }
     detail::AllOf all;
     for (std::size_t at = 0; at < outputs.size(); ++at) {
         const Output& output = data.outputs[at];
         if (!all.add(detail::at_place("output '" + output.name + "'", detail::check(output.expected, outputs[at])))) break;
     }
-    return Verdict{all.sum().outcome, all.sum().message, all.sum().ulps};
+    return Verdict{all.sum().outcome, all.sum().message, all.sum().ulps, {}};
 }
 
 namespace detail {
@@ -2531,11 +2538,11 @@ inline bool is_refusal(const Answer& answer) { return answer.kind == Answer::Kin
 inline Verdict failure(const Answer& answer) {
     switch (answer.kind) {
         case Answer::Kind::Outputs: return Verdict();
-        case Answer::Kind::Error: return Verdict{Outcome::Error, answer.message, std::nullopt};
-        case Answer::Kind::Unsupported: return Verdict{Outcome::Unsupported, answer.message, std::nullopt};
-        case Answer::Kind::Timeout: return Verdict{Outcome::Timeout, answer.message, std::nullopt};
-        case Answer::Kind::OutOfMemory: return Verdict{Outcome::OutOfMemory, answer.message, std::nullopt};
-        default: return Verdict{Outcome::Crash, answer.message, std::nullopt};
+        case Answer::Kind::Error: return Verdict{Outcome::Error, answer.message, std::nullopt, {}};
+        case Answer::Kind::Unsupported: return Verdict{Outcome::Unsupported, answer.message.empty() ? answer.missing : answer.message, std::nullopt, answer.missing};
+        case Answer::Kind::Timeout: return Verdict{Outcome::Timeout, answer.message, std::nullopt, {}};
+        case Answer::Kind::OutOfMemory: return Verdict{Outcome::OutOfMemory, answer.message, std::nullopt, {}};
+        default: return Verdict{Outcome::Crash, answer.message, std::nullopt, {}};
     }
 }
 
@@ -2549,7 +2556,7 @@ inline Verdict judge(const Case& test, const Runner& run) {
         const Answer answer = run(test, test.data.empty() ? none : test.data.front());
         Verdict verdict;
         if (answer.kind == Answer::Kind::Outputs) {
-            verdict = Verdict{Outcome::Accepted, "accepted a model that must be refused: " + test.refusal->rule, std::nullopt};
+            verdict = Verdict{Outcome::Accepted, "accepted a model that must be refused: " + test.refusal->rule, std::nullopt, {}};
         } else if (!detail::is_refusal(answer)) {
             verdict = detail::failure(answer);
         }
@@ -2559,7 +2566,7 @@ inline Verdict judge(const Case& test, const Runner& run) {
         if (control.outcome != Outcome::Pass && !has_died) {
             verdict = Verdict{Outcome::NotApplicable,
                               "the control " + test.refusal->control->id + " ends with " + name(control.outcome) + ": " + control.message,
-                              std::nullopt};
+                              std::nullopt, {}};
         }
         return verdict;
     }
@@ -2593,7 +2600,7 @@ inline Verdict judge(const Case& test, const Runner& run) {
 // Judges the outputs of a case with one data set, which a runtime has already computed. If the case must be refused, outputs mean that it
 // was accepted, and its control counts as passed.
 inline Verdict judge(const Case& test, const std::vector<Value>& outputs) {
-    if (test.refusal) return Verdict{Outcome::Accepted, "accepted a model that must be refused: " + test.refusal->rule, std::nullopt};
+    if (test.refusal) return Verdict{Outcome::Accepted, "accepted a model that must be refused: " + test.refusal->rule, std::nullopt, {}};
     if (test.data.size() != 1) {
         throw Error(test.id + ": has " + std::to_string(test.data.size()) + " data sets; use judge with a runner");
     }
@@ -2607,9 +2614,11 @@ inline Verdict judge(const Case& test, const std::vector<Value>& outputs) {
 //     # Lines that begin with # are comments.
 //     error ai.onnx/Acos-22/**                      # not implemented
 //     mismatch ai.onnx/Mod-13/by_zero/T=int32       # issue 123
+//     unsupported feature tensor(bfloat16)*         # cases that are declined because of it; * is any text
 //
-// A line has an outcome, an id or a glob over ids, and optionally a reason. An id is stronger than a glob; among globs, one with the outcome
-// of the case is stronger. Every case that an entry matches must end in its outcome, and an entry must match a case.
+// A line has an outcome, an id or a glob over ids, and optionally a reason. An id is stronger than a feature, and a feature than a glob; among
+// globs, one with the outcome of the case is stronger. Every case that an entry matches must end in its outcome, and an entry must match a
+// case.
 class Expectations {
 public:
     // Result of a case compared with the file.
@@ -2647,14 +2656,14 @@ public:
     bool strict = false;
 
     // Returns the expected outcome of a case, given how it ended.
-    Outcome expected(const std::string& id, Outcome ended) const {
+    Outcome expected(const std::string& id, const Verdict& ended) const {
         const Line* line = match(id, ended);
         return line == nullptr ? Outcome::Pass : line->outcome;
     }
 
     // Compares a result with the file and records it for `problems` and `updated`.
     Status add(const std::string& id, Level level, const Verdict& verdict) {
-        const Line* line = match(id, verdict.outcome);
+        const Line* line = match(id, verdict);
         Status status = Status::AsExpected;
         const Outcome wanted = line == nullptr ? Outcome::Pass : line->outcome;
         const bool is_judged = counts(verdict.outcome, level, strict) && verdict.outcome != Outcome::NotApplicable;
@@ -2669,7 +2678,6 @@ public:
         }
         if (line != nullptr) {
             Line& used = lines_[static_cast<std::size_t>(line - lines_.data())];
-            used.is_seen = true;
             used.is_used = used.is_used || is_judged;
             used.is_wrong = used.is_wrong || (status != Status::AsExpected && status != Status::NotJudged);
         }
@@ -2705,16 +2713,23 @@ public:
     std::string updated(bool ran_everything = true) const {
         std::string out;
         std::map<std::string, Outcome> missing;
+        std::set<std::string> features;
         for (const auto& one : results_) {
             const Result& result = one.second;
             if (!result.is_judged || result.verdict.outcome == Outcome::Pass) continue;
-            const Line* line = match(one.first, result.verdict.outcome);
-            if (line == nullptr || line->is_wrong) missing.emplace(one.first, result.verdict.outcome);
+            const Line* line = match(one.first, result.verdict);
+            if (line != nullptr && !line->is_wrong) continue;
+            if (result.verdict.missing.empty()) {
+                missing.emplace(one.first, result.verdict.outcome);
+            } else {
+                features.insert(result.verdict.missing);
+            }
         }
         for (const Line& line : lines_) {
             const bool stays = !line.is_entry() || (!line.is_wrong && (line.is_used || !ran_everything));
             if (stays) out += line.raw + "\n";
         }
+        for (const std::string& feature : features) out += "unsupported feature " + feature + "\n";
         return out + grouped(missing);
     }
 
@@ -2737,11 +2752,13 @@ private:
         std::string raw, text, place;
         Outcome outcome = Outcome::Pass;
         std::optional<Glob> glob;
+        // Parts of the text of a feature, between which any text may be; empty for an id or a glob.
+        std::vector<std::string> feature;
         bool is_id = false;
-        // Any case matched; a judged case matched; a case ended otherwise.
-        bool is_seen = false, is_used = false, is_wrong = false;
+        // A judged case matched; a case ended otherwise.
+        bool is_used = false, is_wrong = false;
 
-        bool is_entry() const { return glob.has_value(); }
+        bool is_entry() const { return glob.has_value() || !feature.empty(); }
     };
 
     struct Result {
@@ -2769,6 +2786,16 @@ private:
             const std::string id = text.substr(from);
             line.text = text;
             line.outcome = *wanted;
+            if (*wanted == Outcome::Unsupported && id.compare(0, 8, "feature ") == 0) {
+                const std::string feature = id.substr(8);
+                for (std::size_t at = 0; at <= feature.size();) {
+                    const std::size_t star = std::min(feature.find('*', at), feature.size());
+                    line.feature.push_back(feature.substr(at, star - at));
+                    at = star + 1;
+                }
+                lines_.push_back(std::move(line));
+                return;
+            }
             line.is_id = !Glob::is_glob(id);
             line.glob.emplace(id);
             if (line.is_id && !by_id_.emplace(id, lines_.size()).second) throw Error(place + ": duplicate entry for " + id + "; remove one");
@@ -2776,13 +2803,32 @@ private:
         lines_.push_back(std::move(line));
     }
 
-    const Line* match(const std::string& id, Outcome ended) const {
+    // Returns true if a text consists of parts with any text between them.
+    static bool has_parts(const std::string& text, const std::vector<std::string>& parts) {
+        if (parts.size() == 1) return text == parts.front();
+        if (text.compare(0, parts.front().size(), parts.front()) != 0) return false;
+        std::size_t from = parts.front().size();
+        for (std::size_t at = 1; at + 1 < parts.size(); ++at) {
+            const std::size_t found = text.find(parts[at], from);
+            if (found == std::string::npos) return false;
+            from = found + parts[at].size();
+        }
+        const std::string& last = parts.back();
+        return text.size() >= from + last.size() && text.compare(text.size() - last.size(), last.size(), last) == 0;
+    }
+
+    const Line* match(const std::string& id, const Verdict& ended) const {
         const auto exact = by_id_.find(id);
         if (exact != by_id_.end()) return &lines_[exact->second];
+        if (!ended.missing.empty()) {
+            for (const Line& line : lines_) {
+                if (!line.feature.empty() && has_parts(ended.missing, line.feature)) return &line;
+            }
+        }
         const Line* other = nullptr;
         for (const Line& line : lines_) {
-            if (!line.is_entry() || !line.glob->matches(id)) continue;
-            if (line.outcome == ended) return &line;
+            if (!line.glob || !line.glob->matches(id)) continue;
+            if (line.outcome == ended.outcome) return &line;
             if (other == nullptr) other = &line;
         }
         return other;
@@ -2790,8 +2836,8 @@ private:
 
     // Returns entries for failures: a group within an operator whose judged cases all end alike is one entry.
     std::string grouped(const std::map<std::string, Outcome>& missing) const {
-        // For each group, its judged cases' outcome, or nothing if they differ.
-        std::map<std::string, std::pair<std::optional<Outcome>, std::size_t>> groups;
+        // For each group, the outcome of its judged cases, or a pass if they differ or have an entry, and their number.
+        std::map<std::string, std::pair<Outcome, std::size_t>> groups;
         const auto each_group = [](const std::string& id, const auto& visit) {
             std::size_t parts = 0;
             for (std::size_t at = id.find('/'); at != std::string::npos; at = id.find('/', at + 1)) {
@@ -2801,10 +2847,10 @@ private:
         for (const auto& one : results_) {
             if (!one.second.is_judged) continue;
             const auto found = missing.find(one.first);
-            const std::optional<Outcome> ended = found == missing.end() ? std::nullopt : std::optional<Outcome>(found->second);
+            const Outcome ended = found == missing.end() ? Outcome::Pass : found->second;
             each_group(one.first, [&](const std::string& group) {
                 auto& all = groups.emplace(group, std::make_pair(ended, std::size_t{0})).first->second;
-                if (all.first != ended) all.first = std::nullopt;
+                if (all.first != ended) all.first = Outcome::Pass;
                 ++all.second;
             });
         }
@@ -2814,7 +2860,7 @@ private:
             bool is_found = false;
             each_group(one.first, [&](const std::string& group) {
                 const auto& all = groups.at(group);
-                if (!is_found && all.first && all.second > 1) {
+                if (!is_found && all.first != Outcome::Pass && all.second > 1) {
                     entry = group + "/**";
                     is_found = true;
                 }

@@ -37,7 +37,7 @@ public:
             return oc::run_isolated([&] { return run(one, data); }, 20);
         });
         const std::string ended = std::string(oc::name(verdict.outcome)) + ": " + verdict.message;
-        const oc::Outcome wanted = expected.expected(test.id, verdict.outcome);
+        const oc::Outcome wanted = expected.expected(test.id, verdict);
         switch (expected.add(test.id, test.level, verdict)) {
             case oc::Expectations::Status::AsExpected:
                 if (verdict.outcome != oc::Outcome::Pass) RecordProperty("expected", ended);

@@ -35,11 +35,12 @@ inline Answer run_in_process(const std::function<Answer()>& run) {
 
 namespace detail {
 
-// Answer as bytes: kind, message, then type and message of each output.
+// Answer as bytes: kind, message, missing feature, then type and message of each output.
 inline Bytes packed(const Answer& answer) {
     MessageWriter out;
     out.number(1, static_cast<std::uint64_t>(answer.kind));
     out.bytes(2, answer.message);
+    out.bytes(5, answer.missing);
     for (const Value& value : answer.outputs) {
         out.bytes(3, value.type.text());
         out.bytes(4, value.serialize());
@@ -52,6 +53,7 @@ inline Answer unpacked(const Bytes& bytes) {
     Answer answer;
     answer.kind = static_cast<Answer::Kind>(message.number(1));
     if (const auto text = message.last(2)) answer.message = text->rest_as_text();
+    if (const auto text = message.last(5)) answer.missing = text->rest_as_text();
     const std::vector<Cursor> types = message.all(3), values = message.all(4);
     for (std::size_t at = 0; at < types.size() && at < values.size(); ++at) {
         answer.outputs.push_back(Value::parse(values[at].rest_as_bytes(), Type::parse(types[at].rest_as_text())));

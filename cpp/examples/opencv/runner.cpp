@@ -9,16 +9,6 @@ namespace oc = onnx_conformance;
 
 namespace {
 
-// Types of cv::Mat that the importer accepts as inputs.
-int depth_of(oc::ElementType type) {
-    switch (type) {
-        case oc::ElementType::Float: return CV_32F;
-        case oc::ElementType::Int8: return CV_8S;
-        case oc::ElementType::Uint8: return CV_8U;
-        default: return -1;
-    }
-}
-
 oc::ElementType type_of(int depth) {
     switch (depth) {
         case CV_32F: return oc::ElementType::Float;
@@ -47,25 +37,28 @@ oc::Answer run(const oc::Case& test, const oc::DataSet& data) {
     for (const oc::Input& input : data.inputs) {
         if (input.value.type.kind != oc::Type::Kind::Tensor) return oc::Answer::of_unsupported(input.value.type.text());
         const oc::Tensor& tensor = input.value.tensor;
-        const int depth = depth_of(tensor.type);
-        if (depth < 0) return oc::Answer::of_unsupported(input.value.type.text());
+        // The module computes in float, whatever the type of the inputs is.
+        if (tensor.type != oc::ElementType::Float) return oc::Answer::of_unsupported(input.value.type.text());
         if (tensor.shape.size() < 2) return oc::Answer::of_unsupported("inputs of rank 0 and 1");
         if (tensor.size() == 0) return oc::Answer::of_unsupported("empty inputs");
         const std::vector<int> sizes(tensor.shape.begin(), tensor.shape.end());
-        cv::Mat matrix(sizes, depth);
+        cv::Mat matrix(sizes, CV_32F);
         std::memcpy(matrix.data, tensor.bytes.data(), tensor.bytes.size());
         matrices.push_back(matrix);
     }
     for (const oc::Output& output : data.outputs) {
-        if (output.expected.type.kind != oc::Type::Kind::Tensor) return oc::Answer::of_unsupported(output.expected.type.text());
-        if (depth_of(output.expected.type.element) < 0) return oc::Answer::of_unsupported(output.expected.type.text());
+        if (output.expected.type != oc::Type::tensor(oc::ElementType::Float)) return oc::Answer::of_unsupported(output.expected.type.text());
     }
     cv::dnn::Net net;
     try {
         net = cv::dnn::readNetFromONNX(reinterpret_cast<const char*>(test.model.data()), test.model.size());
     } catch (const cv::Exception& error) {
         const std::string text = error.what();
-        return text.find("Can't create layer") != std::string::npos ? oc::Answer::of_unsupported(text) : oc::Answer::of_error(text);
+        // Can't create layer "onnx_node!..." of type "Acos"
+        const std::size_t type = text.find("Can't create layer") == std::string::npos ? std::string::npos : text.find("of type \"");
+        if (type == std::string::npos) return oc::Answer::of_error(text);
+        const std::size_t from = type + 9;
+        return oc::Answer::of_unsupported("operator ai.onnx/" + text.substr(from, text.find('"', from) - from), text);
     }
     for (std::size_t at = 0; at < matrices.size(); ++at) net.setInput(matrices[at], data.inputs[at].name);
     std::vector<std::vector<cv::Mat>> results;

@@ -53,7 +53,7 @@ struct Writer {
         if (change == Change::Error || (test.is_refusal && (change == Change::Same || change == Change::Edge))) {
             answer = oc::Answer::of_error("changed");
         } else if (change == Change::Unsupported || (test.is_refusal && change == Change::Next)) {
-            answer = oc::Answer::of_unsupported("changed");
+            answer = oc::Answer::of_unsupported("operator ai.onnx/Changed", "changed");
         } else {
             answer = oc::Answer::of_outputs(oc::tests::changed_outputs(data, is_kept ? Change::Same : change));
         }
