@@ -115,6 +115,7 @@ inline Answer run_isolated(const std::function<Answer()>& run, double seconds) {
     if (is_late) return Answer::of_end(Answer::Kind::Timeout, "no answer within " + detail::text_of(seconds) + " s");
     if (WIFSIGNALED(status)) return Answer::of_end(Answer::Kind::Crash, "ended by signal " + std::to_string(WTERMSIG(status)));
     if (WEXITSTATUS(status) != 0) return Answer::of_end(Answer::Kind::Crash, "ended with exit code " + std::to_string(WEXITSTATUS(status)));
+    if (bytes.empty()) return Answer::of_end(Answer::Kind::Crash, "ended without an answer");
     return detail::unpacked(bytes);
 }
 

@@ -273,9 +273,12 @@ TEST_F(WholeArchive, every_case_passes_with_its_own_outputs_and_fails_with_other
                               oc::kind(expected->type.element) != oc::NumberKind::Complex && expected->values[0].tensor.size() > 0;
         if (is_float && expected->accuracy.kind != oc::Accuracy::Kind::Bounded) {
             const oc::Tensor& tensor = expected->values[0].tensor;
-            const bool is_infinite = std::isinf(tensor.number(tensor.size() - 1)), is_nan = oc::kind(tensor.type) == oc::NumberKind::Float &&
-                                     std::isnan(tensor.number(tensor.size() - 1));
-            if (!is_infinite && !is_nan) {
+            const std::size_t last = tensor.size() - 1;
+            const bool is_number = oc::kind(tensor.type) == oc::NumberKind::Float;
+            const bool has_next = !is_number || (std::isfinite(tensor.number(last)) && has_beyond(tensor, last, expected->accuracy));
+            if (!has_next) {
+                ++counts["cases whose last value has none beyond it"];
+            } else {
                 ++counts["cases with a value beyond the bound"];
                 EXPECT_EQ(ends(Change::BeyondLast).outcome, oc::Outcome::Mismatch) << test.id << " " << expected->accuracy.text();
             }

@@ -193,6 +193,13 @@ inline std::uint64_t allowed_distance(const Tensor& expected, std::size_t at, co
     return low;
 }
 
+// Returns true if the type has a value beyond what an accuracy allows at an element: not for the largest number of a type without infinity.
+inline bool has_beyond(const Tensor& expected, std::size_t at, const Accuracy& accuracy) {
+    const FloatFormat format = *FloatFormat::of(expected.type);
+    const std::uint64_t magnitude = expected.pattern(at) & format.magnitude_mask();
+    return allowed_distance(expected, at, accuracy) < format.magnitude_mask() - magnitude;
+}
+
 inline void change_tensor(Tensor& tensor, const Accuracy& accuracy, Change change) {
     const std::size_t count = tensor.size();
     if (count == 0) return;

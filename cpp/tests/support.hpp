@@ -57,7 +57,7 @@ inline Expected value_within(Value value, Accuracy accuracy) {
 inline Accuracy accuracy(Accuracy::Kind kind, double number = 0) {
     Accuracy out;
     out.kind = kind;
-    out.ulps = static_cast<std::uint64_t>(number);
+    if (kind == Accuracy::Kind::Ulp) out.ulps = static_cast<std::uint64_t>(number);
     out.absolute = out.multiple = number;
     return out;
 }
