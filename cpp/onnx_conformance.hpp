@@ -2451,6 +2451,9 @@ inline Comparison check_declared(const Expected& expected, const Value& actual) 
 }
 
 inline Comparison check(const Expected& expected, const Value& actual) {
+    if (actual.type.kind == Type::Kind::Tensor && element_count(actual.tensor.shape) != std::uint64_t{actual.tensor.size()}) {
+        return different(Outcome::WrongShape, "got " + std::to_string(actual.tensor.size()) + " elements of shape " + text(actual.tensor.shape));
+    }
     if (expected.kind == Expected::Kind::Value) return compare(expected.values.front(), actual, expected.accuracy);
     if (expected.kind == Expected::Kind::AnyOf) {
         Comparison last = far_off("no value is allowed");

@@ -211,6 +211,9 @@ TEST(Rules, sets_of_allowed_values_and_any_order) {
     EXPECT_EQ(outcome_of(case_with(set), {floats({3, 4, 1, 2}, {2, 2})}), "pass");
     EXPECT_EQ(outcome_of(case_with(set), {floats({3, 2, 1, 4}, {2, 2})}), "mismatch");
     EXPECT_EQ(outcome_of(case_with(set), {floats({3, 4, 1, 2}, {4})}), "wrong-shape");
+    oc::Value cut(floats({1, 2, 3, 4}, {2, 2}));
+    cut.tensor.bytes.resize(4);
+    EXPECT_EQ(outcome_of(case_with(set), {cut}), "wrong-shape");
     oc::Expected lanes = set;
     lanes.kind = oc::Expected::Kind::Permuted;
     lanes.axis = -1;
