@@ -108,15 +108,15 @@ struct ElementRow {
 
 inline const ElementRow& row(ElementType type) {
     static const ElementRow rows[] = {
-        {"float", NumberKind::Float, 32},          {"uint8", NumberKind::Unsigned, 8},       {"int8", NumberKind::Signed, 8},
-        {"uint16", NumberKind::Unsigned, 16},      {"int16", NumberKind::Signed, 16},        {"int32", NumberKind::Signed, 32},
-        {"int64", NumberKind::Signed, 64},         {"string", NumberKind::String, 0},        {"bool", NumberKind::Bool, 8},
-        {"float16", NumberKind::Float, 16},        {"double", NumberKind::Float, 64},        {"uint32", NumberKind::Unsigned, 32},
-        {"uint64", NumberKind::Unsigned, 64},      {"complex64", NumberKind::Complex, 64},   {"complex128", NumberKind::Complex, 128},
-        {"bfloat16", NumberKind::Float, 16},       {"float8e4m3fn", NumberKind::Float, 8},   {"float8e4m3fnuz", NumberKind::Float, 8},
-        {"float8e5m2", NumberKind::Float, 8},      {"float8e5m2fnuz", NumberKind::Float, 8}, {"uint4", NumberKind::Unsigned, 4},
-        {"int4", NumberKind::Signed, 4},           {"float4e2m1", NumberKind::Float, 4},     {"float8e8m0", NumberKind::Float, 8},
-        {"uint2", NumberKind::Unsigned, 2},        {"int2", NumberKind::Signed, 2},          {"float6e2m3", NumberKind::Float, 6},
+        {"float", NumberKind::Float, 32},     {"uint8", NumberKind::Unsigned, 8},       {"int8", NumberKind::Signed, 8},
+        {"uint16", NumberKind::Unsigned, 16}, {"int16", NumberKind::Signed, 16},        {"int32", NumberKind::Signed, 32},
+        {"int64", NumberKind::Signed, 64},    {"string", NumberKind::String, 0},        {"bool", NumberKind::Bool, 8},
+        {"float16", NumberKind::Float, 16},   {"double", NumberKind::Float, 64},        {"uint32", NumberKind::Unsigned, 32},
+        {"uint64", NumberKind::Unsigned, 64}, {"complex64", NumberKind::Complex, 64},   {"complex128", NumberKind::Complex, 128},
+        {"bfloat16", NumberKind::Float, 16},  {"float8e4m3fn", NumberKind::Float, 8},   {"float8e4m3fnuz", NumberKind::Float, 8},
+        {"float8e5m2", NumberKind::Float, 8}, {"float8e5m2fnuz", NumberKind::Float, 8}, {"uint4", NumberKind::Unsigned, 4},
+        {"int4", NumberKind::Signed, 4},      {"float4e2m1", NumberKind::Float, 4},     {"float8e8m0", NumberKind::Float, 8},
+        {"uint2", NumberKind::Unsigned, 2},   {"int2", NumberKind::Signed, 2},          {"float6e2m3", NumberKind::Float, 6},
         {"float6e3m2", NumberKind::Float, 6},
     };
     return rows[static_cast<unsigned>(type) - 1];
@@ -869,9 +869,15 @@ inline Tensor Value::read_tensor(const detail::Message& message) {
     unsigned width = 0;
     switch (*element) {
         case ElementType::Float:
-        case ElementType::Complex64: field = 4; width = 4; break;
+        case ElementType::Complex64:
+            field = 4;
+            width = 4;
+            break;
         case ElementType::Double:
-        case ElementType::Complex128: field = 10; width = 8; break;
+        case ElementType::Complex128:
+            field = 10;
+            width = 8;
+            break;
         case ElementType::Int64: field = 7; break;
         case ElementType::Uint32:
         case ElementType::Uint64: field = 11; break;
@@ -1200,9 +1206,7 @@ struct Accuracy {
             case Kind::Roundoffs:
                 std::snprintf(out, sizeof out, "|actual - expected| <= %g unit roundoffs of 1 + |expected|", multiple);
                 return out;
-            case Kind::Close:
-                std::snprintf(out, sizeof out, "|actual - expected| <= %g + %g * |expected|", absolute, relative);
-                return out;
+            case Kind::Close: std::snprintf(out, sizeof out, "|actual - expected| <= %g + %g * |expected|", absolute, relative); return out;
             default: return "the bound of each element";
         }
     }
@@ -1210,10 +1214,10 @@ struct Accuracy {
 
 // Expectation for an output: the rule by which it is judged, with its values.
 struct Expected {
-    // Value: `values[0]` within `accuracy`. AnyOf: one of `values`. Set: the slices along the first axis or the items of `values[0]`, in any
-    // order. Permuted: the elements of each lane along `axis` of `values[0]`, in any order. Sampled: a draw from a law. Unspecified: any value
-    // of `type` and `shape`. SameMean: a draw like `values[0]`. Dropout: 0, or the element of `values[0]` / (1 - ratio). Mask: false with the
-    // probability `ratio`.
+    // Value: `values[0]` within `accuracy`. AnyOf: one of `values`. Set: the slices along the first axis or the items of `values[0]`, in
+    // any order. Permuted: the elements of each lane along `axis` of `values[0]`, in any order. Sampled: a draw from a law. Unspecified:
+    // any value of `type` and `shape`. SameMean: a draw like `values[0]`. Dropout: 0, or the element of `values[0]` / (1 - ratio). Mask:
+    // false with the probability `ratio`.
     enum class Kind : std::uint8_t { Value, AnyOf, Set, Permuted, Sampled, Unspecified, SameMean, Dropout, Mask };
     enum class Law : std::uint8_t { Normal, Uniform, Bernoulli, Multinomial };
 
@@ -1613,7 +1617,8 @@ private:
     std::shared_ptr<const Bytes> block_bytes(std::size_t number) {
         for (std::size_t at = 0; at < cache_.size(); ++at) {
             if (cache_[at].block == number) {
-                std::rotate(cache_.begin(), cache_.begin() + static_cast<std::ptrdiff_t>(at), cache_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+                std::rotate(cache_.begin(), cache_.begin() + static_cast<std::ptrdiff_t>(at),
+                            cache_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
                 return cache_.front().bytes;
             }
         }
@@ -1644,7 +1649,8 @@ private:
         const std::size_t block = static_cast<std::size_t>(after - blocks_.begin()) - 1;
         const std::size_t next = after == blocks_.end() ? blob_offsets_.size() : after->first_blob;
         const std::size_t from = blob_offsets_[static_cast<std::size_t>(number)];
-        const std::size_t to = number + 1 < next ? blob_offsets_[static_cast<std::size_t>(number) + 1] : static_cast<std::size_t>(blocks_[block].size);
+        const std::size_t to =
+            number + 1 < next ? blob_offsets_[static_cast<std::size_t>(number) + 1] : static_cast<std::size_t>(blocks_[block].size);
         const auto bytes = block_bytes(block);
         return Bytes(bytes->begin() + static_cast<std::ptrdiff_t>(from), bytes->begin() + static_cast<std::ptrdiff_t>(to));
     }
@@ -1888,7 +1894,7 @@ enum class Outcome : std::uint8_t {
 constexpr unsigned outcome_count = 11;
 
 inline const char* name(Outcome outcome) {
-    static const char* const names[] = {"pass",       "not-applicable", "unsupported", "error",   "mismatch",     "wrong-shape",
+    static const char* const names[] = {"pass",       "not-applicable", "unsupported", "error",         "mismatch", "wrong-shape",
                                         "wrong-type", "accepted",       "timeout",     "out-of-memory", "crash"};
     return names[static_cast<unsigned>(outcome)];
 }
@@ -1983,7 +1989,8 @@ public:
     double distance(std::size_t at, double expected) const {
         switch (accuracy_.kind) {
             case Accuracy::Kind::Absolute: return accuracy_.absolute;
-            case Accuracy::Kind::Roundoffs: return accuracy_.multiple * FloatFormat::of(element_)->unit_roundoff() * (1.0 + std::fabs(expected));
+            case Accuracy::Kind::Roundoffs:
+                return accuracy_.multiple * FloatFormat::of(element_)->unit_roundoff() * (1.0 + std::fabs(expected));
             case Accuracy::Kind::Close: {
                 const bool is_bfloat16 = element_ == ElementType::Bfloat16;
                 const double relative = is_bfloat16 ? std::max(accuracy_.relative, 0.015625) : accuracy_.relative;
@@ -2039,9 +2046,9 @@ inline std::string place_text(const Shape& shape, std::size_t at) {
 
 inline Comparison mismatch(const Tensor& expected, const Tensor& actual, std::size_t count, std::size_t at, const std::string& rule,
                            const std::string& detail, std::optional<std::uint64_t> ulps) {
-    Comparison out = far_off(std::to_string(count) + " of " + std::to_string(expected.size()) + " elements differ (" + rule + "); at " +
-                             place_text(expected.shape, at) + " expected " + expected.element_text(at) + ", got " +
-                             actual.element_text(at) + detail);
+    Comparison out =
+        far_off(std::to_string(count) + " of " + std::to_string(expected.size()) + " elements differ (" + rule + "); at " +
+                place_text(expected.shape, at) + " expected " + expected.element_text(at) + ", got " + actual.element_text(at) + detail);
     out.ulps = ulps;
     return out;
 }
@@ -2081,13 +2088,15 @@ inline Comparison compare_reals(const Tensor& expected, const Tensor& actual, co
 
 inline Comparison compare_tensors(const Tensor& expected, const Tensor& actual, const Accuracy& accuracy) {
     if (expected.type != actual.type) {
-        return different(Outcome::WrongType, std::string("expected tensor(") + name(expected.type) + "), got tensor(" + name(actual.type) + ")");
+        return different(Outcome::WrongType,
+                         std::string("expected tensor(") + name(expected.type) + "), got tensor(" + name(actual.type) + ")");
     }
     if (expected.shape != actual.shape) {
         return different(Outcome::WrongShape, "expected shape " + text(expected.shape) + ", got " + text(actual.shape));
     }
     if (expected.size() != actual.size()) {
-        return different(Outcome::WrongShape, "expected " + std::to_string(expected.size()) + " elements, got " + std::to_string(actual.size()));
+        return different(Outcome::WrongShape,
+                         "expected " + std::to_string(expected.size()) + " elements, got " + std::to_string(actual.size()));
     }
     const NumberKind number = kind(expected.type);
     const bool has_bounds = accuracy.kind == Accuracy::Kind::Bounded && (number == NumberKind::Signed || number == NumberKind::Unsigned);
@@ -2152,8 +2161,8 @@ inline Comparison compare(const Value& expected, const Value& actual, const Accu
         default: break;
     }
     if (expected.items.size() != actual.items.size()) {
-        return different(Outcome::WrongShape, "expected " + std::to_string(expected.items.size()) + " items, got " +
-                                                  std::to_string(actual.items.size()));
+        return different(Outcome::WrongShape,
+                         "expected " + std::to_string(expected.items.size()) + " items, got " + std::to_string(actual.items.size()));
     }
     AllOf all;
     for (std::size_t at = 0; at < expected.items.size(); ++at) {
@@ -2181,7 +2190,8 @@ inline std::string exact_element(const Tensor& tensor, std::size_t at) {
 }
 
 // Compares two lists of things in any order.
-inline Comparison same_counts(std::vector<std::vector<std::string>> expected, std::vector<std::vector<std::string>> actual, const char* what) {
+inline Comparison same_counts(std::vector<std::vector<std::string>> expected, std::vector<std::vector<std::string>> actual,
+                              const char* what) {
     std::map<std::vector<std::string>, std::size_t> counts;
     for (auto& one : actual) ++counts[std::move(one)];
     for (std::size_t at = 0; at < expected.size(); ++at) {
@@ -2208,8 +2218,8 @@ inline Comparison same_set(const Value& expected, const Value& actual) {
     }
     if (expected.type.kind == Type::Kind::Sequence && actual.type.kind == Type::Kind::Sequence) {
         if (expected.items.size() != actual.items.size()) {
-            return different(Outcome::WrongShape, "expected " + std::to_string(expected.items.size()) + " items, got " +
-                                                      std::to_string(actual.items.size()));
+            return different(Outcome::WrongShape,
+                             "expected " + std::to_string(expected.items.size()) + " items, got " + std::to_string(actual.items.size()));
         }
         std::vector<bool> used(actual.items.size(), false);
         for (std::size_t at = 0; at < expected.items.size(); ++at) {
@@ -2228,7 +2238,8 @@ inline Comparison same_lanes(const Tensor& expected, std::int64_t axis, const Te
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return different(Outcome::WrongShape, "shape " + text(expected.shape) + " has no such axis");
     std::size_t inner = 1;
-    for (std::size_t at = static_cast<std::size_t>(axis) + 1; at < expected.shape.size(); ++at) inner *= static_cast<std::size_t>(expected.shape[at]);
+    for (std::size_t at = static_cast<std::size_t>(axis) + 1; at < expected.shape.size(); ++at)
+        inner *= static_cast<std::size_t>(expected.shape[at]);
     const std::size_t size = static_cast<std::size_t>(expected.shape[static_cast<std::size_t>(axis)]);
     const auto lanes = [&](const Tensor& tensor) {
         std::map<std::size_t, std::vector<std::vector<std::string>>> out;
@@ -2287,8 +2298,8 @@ inline Comparison same_mean(const Tensor& sample, const Tensor& actual) {
     // Few elements may all be equal by chance, and their variance is then 0: an eighth is added.
     const double allowed = deviations * std::sqrt((variances + 0.125) / count_of(expected));
     if (std::fabs(want - got) <= allowed) return Comparison();
-    return far_off("the mean of the stored sample is " + text_of(want) + ", that of the output " + text_of(got) + "; chance allows a difference of " +
-                   text_of(allowed));
+    return far_off("the mean of the stored sample is " + text_of(want) + ", that of the output " + text_of(got) +
+                   "; chance allows a difference of " + text_of(allowed));
 }
 
 inline Comparison check_dropped(std::size_t dropped, std::size_t all, double ratio) {
@@ -2312,7 +2323,8 @@ inline Comparison check_dropout(const Tensor& source, double ratio, const Tensor
             if (to == 0 && !kept) ++dropped;
         }
         if (!kept && to != 0) {
-            return far_off("element " + std::to_string(at) + " is " + text_of(to) + ", neither 0 nor " + text_of(from) + " / (1 - " + text_of(ratio) + ")");
+            return far_off("element " + std::to_string(at) + " is " + text_of(to) + ", neither 0 nor " + text_of(from) + " / (1 - " +
+                           text_of(ratio) + ")");
         }
     }
     return check_dropped(dropped, all, ratio);
@@ -2320,7 +2332,7 @@ inline Comparison check_dropout(const Tensor& source, double ratio, const Tensor
 
 inline Comparison check_mask(double ratio, const Tensor& actual) {
     std::size_t dropped = 0;
-    for (std::size_t at = 0; at < actual.size(); ++at) dropped += actual.pattern(at) == 0 ? 1 : 0;
+    for (std::size_t at = 0; at < actual.size(); ++at) dropped += actual.pattern(at) == 0 ? 1u : 0u;
     return check_dropped(dropped, actual.size(), ratio);
 }
 
@@ -2330,7 +2342,8 @@ inline Comparison check_moments(const std::vector<double>& values, double mean, 
     const double count = count_of(values), got = mean_of(values);
     double allowed = deviations * std::sqrt(variance / count) + rounding * (std::fabs(mean) + std::sqrt(variance));
     if (std::fabs(got - mean) > allowed) {
-        return far_off("the mean is " + text_of(got) + ", expected " + text_of(mean) + "; chance allows a difference of " + text_of(allowed));
+        return far_off("the mean is " + text_of(got) + ", expected " + text_of(mean) + "; chance allows a difference of " +
+                       text_of(allowed));
     }
     const double squares = variance_around(values, mean);
     allowed = variance * (deviations * std::sqrt(spread / count) + rounding);
@@ -2373,7 +2386,8 @@ inline Comparison check_bernoulli(const std::vector<double>& probabilities, cons
     std::size_t ones = 0, all = 0;
     double expected = 0;
     for (std::size_t at = 0; at < probabilities.size() && at < values.size(); ++at) {
-        if (values[at] != 0 && values[at] != 1) return far_off("element " + std::to_string(at) + " is " + text_of(values[at]) + ", neither 0 nor 1");
+        if (values[at] != 0 && values[at] != 1)
+            return far_off("element " + std::to_string(at) + " is " + text_of(values[at]) + ", neither 0 nor 1");
         auto& group = groups[probabilities[at]];
         const std::size_t one = values[at] == 1 ? 1 : 0;
         group.first += one;
@@ -2406,7 +2420,8 @@ inline Comparison check_multinomial(const Tensor& weights, const std::vector<dou
         double total = 0;
         for (std::size_t at = 0; at < classes; ++at) total += exponentials[at] = std::exp(weights.number(row * classes + at));
         for (std::size_t at = 0; at < classes; ++at) {
-            Comparison count = check_count(exponentials[at] / total, counts[at], draws, std::to_string(at) + " in row " + std::to_string(row));
+            Comparison count =
+                check_count(exponentials[at] / total, counts[at], draws, std::to_string(at) + " in row " + std::to_string(row));
             if (!count.is_pass()) return count;
         }
     }
@@ -2452,7 +2467,8 @@ inline Comparison check_declared(const Expected& expected, const Value& actual) 
 
 inline Comparison check(const Expected& expected, const Value& actual) {
     if (actual.type.kind == Type::Kind::Tensor && element_count(actual.tensor.shape) != std::uint64_t{actual.tensor.size()}) {
-        return different(Outcome::WrongShape, "got " + std::to_string(actual.tensor.size()) + " elements of shape " + text(actual.tensor.shape));
+        return different(Outcome::WrongShape,
+                         "got " + std::to_string(actual.tensor.size()) + " elements of shape " + text(actual.tensor.shape));
     }
     if (expected.kind == Expected::Kind::Value) return compare(expected.values.front(), actual, expected.accuracy);
     if (expected.kind == Expected::Kind::AnyOf) {
@@ -2524,7 +2540,9 @@ using Runner = std::function<Answer(const Case&, const DataSet&)>;
 inline Verdict judge_outputs(const DataSet& data, const std::vector<Value>& outputs) {
     if (data.outputs.size() != outputs.size()) {
         return Verdict{Outcome::WrongShape,
-                       "expected " + std::to_string(data.outputs.size()) + " outputs, got " + std::to_string(outputs.size()), std::nullopt, {}};
+                       "expected " + std::to_string(data.outputs.size()) + " outputs, got " + std::to_string(outputs.size()),
+                       std::nullopt,
+                       {}};
     }
     detail::AllOf all;
     for (std::size_t at = 0; at < outputs.size(); ++at) {
@@ -2542,7 +2560,8 @@ inline Verdict failure(const Answer& answer) {
     switch (answer.kind) {
         case Answer::Kind::Outputs: return Verdict();
         case Answer::Kind::Error: return Verdict{Outcome::Error, answer.message, std::nullopt, {}};
-        case Answer::Kind::Unsupported: return Verdict{Outcome::Unsupported, answer.message.empty() ? answer.missing : answer.message, std::nullopt, answer.missing};
+        case Answer::Kind::Unsupported:
+            return Verdict{Outcome::Unsupported, answer.message.empty() ? answer.missing : answer.message, std::nullopt, answer.missing};
         case Answer::Kind::Timeout: return Verdict{Outcome::Timeout, answer.message, std::nullopt, {}};
         case Answer::Kind::OutOfMemory: return Verdict{Outcome::OutOfMemory, answer.message, std::nullopt, {}};
         default: return Verdict{Outcome::Crash, answer.message, std::nullopt, {}};
@@ -2569,7 +2588,8 @@ inline Verdict judge(const Case& test, const Runner& run) {
         if (control.outcome != Outcome::Pass && !has_died) {
             verdict = Verdict{Outcome::NotApplicable,
                               "the control " + test.refusal->control->id + " ends with " + name(control.outcome) + ": " + control.message,
-                              std::nullopt, {}};
+                              std::nullopt,
+                              {}};
         }
         return verdict;
     }
@@ -2619,9 +2639,9 @@ inline Verdict judge(const Case& test, const std::vector<Value>& outputs) {
 //     mismatch ai.onnx/Mod-13/by_zero/T=int32       # issue 123
 //     unsupported feature tensor(bfloat16)*         # cases that are declined because of it; * is any text
 //
-// A line has an outcome, an id or a glob over ids, and optionally a reason. An id is stronger than a feature, and a feature than a glob; among
-// globs, one with the outcome of the case is stronger. Every case that an entry matches must end in its outcome, and an entry must match a
-// case.
+// A line has an outcome, an id or a glob over ids, and optionally a reason. An id is stronger than a feature, and a feature than a glob;
+// among globs, one with the outcome of the case is stronger. Every case that an entry matches must end in its outcome, and an entry must
+// match a case.
 class Expectations {
 public:
     // Result of a case compared with the file.
@@ -2711,8 +2731,8 @@ public:
         return out;
     }
 
-    // Returns the text of a file that expects the recorded results. Correct entries and comments stay. A glob that does not hold for all its
-    // cases is replaced. After a run of a part of the cases, entries without a case stay, too: pass false.
+    // Returns the text of a file that expects the recorded results. Correct entries and comments stay. A glob that does not hold for all
+    // its cases is replaced. After a run of a part of the cases, entries without a case stay, too: pass false.
     std::string updated(bool ran_everything = true) const {
         std::string out;
         std::map<std::string, Outcome> missing;
@@ -2784,7 +2804,8 @@ private:
             const std::size_t from = space == std::string::npos ? space : text.find_first_not_of(" \t", space);
             const auto wanted = onnx_conformance::outcome(text.substr(0, space));
             if (!wanted || from == std::string::npos || *wanted == Outcome::Pass || *wanted == Outcome::NotApplicable) {
-                throw Error(place + ": '" + text + "' is no entry; write an outcome such as error or mismatch, a space, and an id or a glob");
+                throw Error(place + ": '" + text +
+                            "' is no entry; write an outcome such as error or mismatch, a space, and an id or a glob");
             }
             const std::string id = text.substr(from);
             line.text = text;
@@ -2801,7 +2822,8 @@ private:
             }
             line.is_id = !Glob::is_glob(id);
             line.glob.emplace(id);
-            if (line.is_id && !by_id_.emplace(id, lines_.size()).second) throw Error(place + ": duplicate entry for " + id + "; remove one");
+            if (line.is_id && !by_id_.emplace(id, lines_.size()).second)
+                throw Error(place + ": duplicate entry for " + id + "; remove one");
         }
         lines_.push_back(std::move(line));
     }

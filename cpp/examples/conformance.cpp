@@ -45,7 +45,8 @@ Options parse(const std::vector<std::string>& arguments) {
 // Reads the file of expected failures. A file that an update will write may be missing.
 oc::Expectations expectations(const Options& options) {
     const bool exists = std::ifstream(options.expected).good();
-    oc::Expectations expected = options.expected.empty() || (options.update && !exists) ? oc::Expectations() : oc::Expectations::read(options.expected);
+    oc::Expectations expected =
+        options.expected.empty() || (options.update && !exists) ? oc::Expectations() : oc::Expectations::read(options.expected);
     expected.strict = options.strict;
     return expected;
 }

@@ -2,8 +2,8 @@
 //
 //     ONNX_CONFORMANCE_ARCHIVE=suite.onnxcases ONNX_CONFORMANCE_EXPECTED=opencv/expected.txt ./conformance_gtest --gtest_filter='*Relu-14*'
 //
-// ONNX_CONFORMANCE_CASES has globs, separated by spaces; without it all cases are tests. With ONNX_CONFORMANCE_UPDATE=1 the file of expected
-// failures is rewritten.
+// ONNX_CONFORMANCE_CASES has globs, separated by spaces; without it all cases are tests. With ONNX_CONFORMANCE_UPDATE=1 the file of
+// expected failures is rewritten.
 
 #include <cstdlib>
 #include <iostream>
@@ -33,9 +33,8 @@ public:
 
     void TestBody() override {
         const oc::Case test = archive->read(at_);
-        const oc::Verdict verdict = oc::judge(test, [](const oc::Case& one, const oc::DataSet& data) {
-            return oc::run_isolated([&] { return run(one, data); }, 20);
-        });
+        const oc::Verdict verdict = oc::judge(
+            test, [](const oc::Case& one, const oc::DataSet& data) { return oc::run_isolated([&] { return run(one, data); }, 20); });
         const std::string ended = std::string(oc::name(verdict.outcome)) + ": " + verdict.message;
         const oc::Outcome wanted = expected.expected(test.id, verdict);
         switch (expected.add(test.id, test.level, verdict)) {

@@ -269,7 +269,8 @@ TEST_F(WholeArchive, every_case_passes_with_its_own_outputs_and_fails_with_other
             EXPECT_EQ(oc::judge_outputs(test.data[0], {}).outcome, oc::Outcome::WrongShape) << test.id;
         }
         const oc::Expected* expected = has_outputs ? &test.data.back().outputs.back().expected : nullptr;
-        const bool is_float = expected != nullptr && expected->kind == oc::Expected::Kind::Value && expected->type.kind == oc::Type::Kind::Tensor &&
+        const bool is_float = expected != nullptr && expected->kind == oc::Expected::Kind::Value &&
+                              expected->type.kind == oc::Type::Kind::Tensor &&
                               oc::kind(expected->type.element) != oc::NumberKind::Complex && expected->values[0].tensor.size() > 0;
         if (is_float && expected->accuracy.kind != oc::Accuracy::Kind::Bounded) {
             const oc::Tensor& tensor = expected->values[0].tensor;

@@ -14,7 +14,11 @@ using Kind = oc::Answer::Kind;
 
 TEST(Isolated, an_answer_comes_back) {
     const std::vector<float> many(1000000, 0.5f);
-    const oc::Answer answer = oc::run_isolated([&] { return oc::Answer::of_outputs({floats(many), oc::Value::absent(oc::Type::parse("seq(tensor(float))"))}); }, 20);
+    const oc::Answer answer = oc::run_isolated(
+        [&] {
+            return oc::Answer::of_outputs({floats(many), oc::Value::absent(oc::Type::parse("seq(tensor(float))"))});
+        },
+        20);
     ASSERT_EQ(answer.kind, Kind::Outputs);
     EXPECT_EQ(answer.outputs.at(0).tensor.to_vector<float>(), many);
     EXPECT_EQ(answer.outputs.at(1).type.text(), "optional(seq(tensor(float)))");
@@ -37,9 +41,11 @@ TEST(Isolated, a_crash_ends_one_case) {
 }
 
 TEST(Isolated, a_hang_ends_one_case) {
-    const oc::Answer answer = oc::run_isolated([]() -> oc::Answer {
-        for (;;) pause();
-    }, 0.3);
+    const oc::Answer answer = oc::run_isolated(
+        []() -> oc::Answer {
+            for (;;) pause();
+        },
+        0.3);
     EXPECT_EQ(answer.kind, Kind::Timeout);
 }
 

@@ -222,7 +222,8 @@ TEST(Rules, sets_of_allowed_values_and_any_order) {
 }
 
 TEST(Rules, chance) {
-    for (const auto law : {oc::Expected::Law::Normal, oc::Expected::Law::Uniform, oc::Expected::Law::Bernoulli, oc::Expected::Law::Multinomial}) {
+    for (const auto law :
+         {oc::Expected::Law::Normal, oc::Expected::Law::Uniform, oc::Expected::Law::Bernoulli, oc::Expected::Law::Multinomial}) {
         oc::Expected expected;
         expected.kind = oc::Expected::Kind::Sampled;
         expected.law = law;
@@ -248,7 +249,8 @@ TEST(Verdicts, a_refusal_counts_only_if_its_control_passes) {
     test.is_refusal = true;
     test.refusal = oc::Refusal{"a rule", false, std::make_shared<const oc::Case>(case_with(value_within(floats({1}), oc::Accuracy())))};
     const auto judged_with = [&](const oc::Answer& answer, const oc::Answer& control) {
-        return std::string(oc::name(oc::judge(test, [&](const oc::Case& one, const oc::DataSet&) { return one.refusal ? answer : control; }).outcome));
+        return std::string(
+            oc::name(oc::judge(test, [&](const oc::Case& one, const oc::DataSet&) { return one.refusal ? answer : control; }).outcome));
     };
     const oc::Answer right = oc::Answer::of_outputs({floats({1})}), wrong = oc::Answer::of_outputs({floats({2})});
     const oc::Answer crash = oc::Answer::of_end(oc::Answer::Kind::Crash, "signal");
@@ -272,7 +274,8 @@ TEST(Verdicts, a_hostile_model_may_be_refused) {
     EXPECT_EQ(judged_with(oc::Answer::of_end(oc::Answer::Kind::Timeout, "")), "timeout");
 }
 
-const oc::Verdict pass, error{oc::Outcome::Error, "message", std::nullopt, {}}, mismatch{oc::Outcome::Mismatch, "message", std::nullopt, {}};
+const oc::Verdict pass, error{oc::Outcome::Error, "message", std::nullopt, {}},
+    mismatch{oc::Outcome::Mismatch, "message", std::nullopt, {}};
 
 TEST(Expected, a_file_explains_its_failures) {
     using Status = oc::Expectations::Status;

@@ -31,8 +31,9 @@ enum class Change {
     Unsupported,
 };
 
-constexpr const char* change_names[] = {"same",   "other",     "next",     "edge",    "beyond", "beyond-last", "near",   "nan",     "infinity",
-                                        "zero-sign", "negated", "least",   "type",    "rank",   "length",      "missing", "error", "unsupported"};
+constexpr const char* change_names[] = {"same", "other", "next",     "edge",      "beyond",  "beyond-last",
+                                        "near", "nan",   "infinity", "zero-sign", "negated", "least",
+                                        "type", "rank",  "length",   "missing",   "error",   "unsupported"};
 constexpr unsigned change_count = 18;
 
 // Numbers from SplitMix64.
@@ -56,7 +57,8 @@ private:
 
 inline void set_pattern(Tensor& tensor, std::size_t at, std::uint64_t pattern) {
     const std::size_t width = size_of(tensor.type);
-    for (std::size_t byte = 0; byte < width && byte < 8; ++byte) tensor.bytes[at * width + byte] = static_cast<std::uint8_t>(pattern >> (8 * byte));
+    for (std::size_t byte = 0; byte < width && byte < 8; ++byte)
+        tensor.bytes[at * width + byte] = static_cast<std::uint8_t>(pattern >> (8 * byte));
 }
 
 // Stores a number, rounded to the type.
@@ -106,8 +108,10 @@ inline Value correct_output(const Expected& expected, bool other, std::uint64_t 
                 const std::size_t width = value.tensor.bytes.size() / rows, texts = value.tensor.strings.size() / rows;
                 const Tensor from = value.tensor;
                 for (std::size_t row = 0; row < rows; ++row) {
-                    for (std::size_t at = 0; at < width; ++at) value.tensor.bytes[row * width + at] = from.bytes[(rows - 1 - row) * width + at];
-                    for (std::size_t at = 0; at < texts; ++at) value.tensor.strings[row * texts + at] = from.strings[(rows - 1 - row) * texts + at];
+                    for (std::size_t at = 0; at < width; ++at)
+                        value.tensor.bytes[row * width + at] = from.bytes[(rows - 1 - row) * width + at];
+                    for (std::size_t at = 0; at < texts; ++at)
+                        value.tensor.strings[row * texts + at] = from.strings[(rows - 1 - row) * texts + at];
                 }
             }
             return value;

@@ -47,7 +47,8 @@ oc::Answer run(const oc::Case& test, const oc::DataSet& data) {
         matrices.push_back(matrix);
     }
     for (const oc::Output& output : data.outputs) {
-        if (output.expected.type != oc::Type::tensor(oc::ElementType::Float)) return oc::Answer::of_unsupported(output.expected.type.text());
+        if (output.expected.type != oc::Type::tensor(oc::ElementType::Float))
+            return oc::Answer::of_unsupported(output.expected.type.text());
     }
     cv::dnn::Net net;
     try {

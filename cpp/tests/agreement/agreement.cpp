@@ -2,8 +2,8 @@
 //
 //     agreement ARCHIVE OUT CHANGE [GLOB...]
 //
-// OUT/answers.jsonl has a line for each model and inputs: a key, and the bytes of the outputs in OUT/answers.bin. OUT/verdicts.tsv has the id,
-// outcome, ULP and message of each case. README.md says how adapter.py and compare.py use them.
+// OUT/answers.jsonl has a line for each model and inputs: a key, and the bytes of the outputs in OUT/answers.bin. OUT/verdicts.tsv has the
+// id, outcome, ULP and message of each case. README.md says how adapter.py and compare.py use them.
 
 #include <iostream>
 
@@ -57,8 +57,11 @@ struct Writer {
         } else {
             answer = oc::Answer::of_outputs(oc::tests::changed_outputs(data, is_kept ? Change::Same : change));
         }
-        lines << "{\"key\":\"" << key << "\",\"kind\":\"" << (answer.kind == oc::Answer::Kind::Outputs ? "outputs" :
-                 answer.kind == oc::Answer::Kind::Error ? "error" : "unsupported") << "\",\"outputs\":[";
+        lines << "{\"key\":\"" << key << "\",\"kind\":\""
+              << (answer.kind == oc::Answer::Kind::Outputs ? "outputs"
+                  : answer.kind == oc::Answer::Kind::Error ? "error"
+                                                           : "unsupported")
+              << "\",\"outputs\":[";
         for (std::size_t at = 0; at < answer.outputs.size(); ++at) {
             const oc::Bytes file = answer.outputs[at].serialize(data.outputs[at].name);
             bytes.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
@@ -91,10 +94,13 @@ int main(int count, char** arguments) {
         std::ofstream verdicts(out + "/verdicts.tsv");
         for (const std::size_t at : cases) {
             const oc::Case test = archive.read(at);
-            const oc::Verdict verdict = oc::judge(test, [&](const oc::Case& one, const oc::DataSet& data) { return writer.answers.at(key_of(one, data)); });
+            const oc::Verdict verdict =
+                oc::judge(test, [&](const oc::Case& one, const oc::DataSet& data) { return writer.answers.at(key_of(one, data)); });
             std::string message = verdict.message;
-            std::replace_if(message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
-            verdicts << test.id << "\t" << oc::name(verdict.outcome) << "\t" << (verdict.ulps ? std::to_string(*verdict.ulps) : "-") << "\t" << message << "\n";
+            std::replace_if(
+                message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+            verdicts << test.id << "\t" << oc::name(verdict.outcome) << "\t" << (verdict.ulps ? std::to_string(*verdict.ulps) : "-") << "\t"
+                     << message << "\n";
         }
         std::cout << cases.size() << " cases, " << writer.answers.size() << " answers\n";
     } catch (const oc::Error& error) {
