@@ -526,7 +526,12 @@ struct Tensor {
     std::string element_text(std::size_t at) const {
         char out[80];
         switch (onnx_conformance::kind(type)) {
-            case NumberKind::String: return "\"" + (strings[at].size() > 60 ? strings[at].substr(0, 60) + "..." : strings[at]) + "\"";
+            case NumberKind::String: {
+                // A long text is cut between two characters.
+                std::size_t end = std::min<std::size_t>(strings[at].size(), 60);
+                while (end > 0 && end < strings[at].size() && (static_cast<unsigned char>(strings[at][end]) & 0xc0) == 0x80) --end;
+                return "\"" + strings[at].substr(0, end) + (end < strings[at].size() ? "..." : "") + "\"";
+            }
             case NumberKind::Bool: return pattern(at) != 0 ? "true" : "false";
             case NumberKind::Signed: return std::to_string(signed_integer(at));
             case NumberKind::Unsigned: return std::to_string(pattern(at) & low_bits());

@@ -63,6 +63,12 @@ TEST(Tensors, sub_byte_elements_are_packed_from_the_lowest_bits) {
     EXPECT_THROW(oc::Tensor::from_packed(oc::ElementType::Int4, {std::uint64_t{1} << 63, 4}, {0, 0}), oc::Error);
 }
 
+TEST(Tensors, long_texts_are_cut_between_characters) {
+    const std::string text = std::string(59, 'a') + "\xe2\x82\xac" + "b";
+    EXPECT_EQ(oc::Tensor::from_strings({1}, {text}).element_text(0), "\"" + std::string(59, 'a') + "...\"");
+    EXPECT_EQ(oc::Tensor::from_strings({1}, {"ab"}).element_text(0), "\"ab\"");
+}
+
 TEST(Types, every_spelling_reads_back) {
     for (const char* text : {"tensor(float8e4m3fn)", "seq(tensor(string))", "optional(seq(tensor(int4)))", "seq(map(string, float))",
                              "sparse_tensor(double)", "map(int64, seq(tensor(float)))"}) {
