@@ -11,7 +11,9 @@ use lzma_rust2::{LzmaOptions, LzmaWriter};
 fn main() -> Result<(), Box<dyn Error>> {
     let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     write_measurements(&home.join("expectations"))?;
-    write_findings(&home.join("findings"))?;
+    write_findings(&home.join("findings"), "findings.rs")?;
+    write_findings(&home.join("findings/tools"), "tool_faults.rs")?;
+    write_tools(&home.join("expectations/tools"))?;
     write_profiles(&home.join("profiles"))?;
     write_adapters(&home.join("adapters"))
 }
@@ -97,7 +99,7 @@ fn write_profiles(root: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes a table of the files of findings, sorted by name.
-fn write_findings(root: &Path) -> Result<(), Box<dyn Error>> {
+fn write_findings(root: &Path, table: &str) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut rows = Vec::new();
     for file in fs::read_dir(root)? {
@@ -110,6 +112,29 @@ fn write_findings(root: &Path) -> Result<(), Box<dyn Error>> {
         rows.push(format!("    ({:?}, include_str!({text:?})),\n", own_name(&path)?));
     }
     rows.sort();
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("findings.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join(table), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
+}
+
+/// Embeds what the measurements of tools say before their entries, as one compressed text. Only a gate reads the entries, and it has
+/// the file.
+fn write_tools(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    for tool in fs::read_dir(root)? {
+        for file in fs::read_dir(tool?.path())? {
+            files.push(file?.path());
+        }
+    }
+    files.sort();
+    let mut text = String::new();
+    for file in files {
+        let whole = fs::read_to_string(file)?;
+        let head = whole.split_once("\nexpect:").map_or(whole.as_str(), |(head, _)| head);
+        text.extend(["---\n", head, "\n"]);
+    }
+    let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(6), None)?;
+    encoder.write_all(text.as_bytes())?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("tools.lzma"), encoder.finish()?)?;
     Ok(())
 }

@@ -1,14 +1,15 @@
-//! `finding`: findings about runtimes, a single finding, or the text of an issue for it.
+//! `finding`: findings about runtimes and faults of tools, a single one, or the text of an issue for it.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
-use onnx_conformance_cases::case::TextRelease;
+use onnx_conformance_cases::case::{TextRelease, Variant, vary};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::findings::{Finding, Findings, MeasuredVersions};
+use onnx_conformance_harness::findings::{Finding, Findings, MeasuredVersions, ToolFault, ToolFaults};
 use onnx_conformance_harness::measure::{History, Measurements};
 use onnx_conformance_report::issue::issue;
+use onnx_conformance_report::tool_fault::{tool_fault_text, tool_issue};
 
 use crate::cli::options::Sources;
 use crate::cli::print;
@@ -17,7 +18,7 @@ use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the finding, with its runtime if several runtimes have it. Without an id, all findings are listed
+    /// Id of a finding or of a fault of a tool, with the runtime or tool if several have it. Without an id, all are listed
     #[arg(value_name = "ID")]
     finding: Option<String>,
 
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "finding")]
     issue: bool,
 
-    /// List only the findings about this runtime
+    /// List only the findings about this runtime or tool
     #[arg(long, value_name = "NAME", conflicts_with = "finding")]
     runtime: Option<String>,
 
@@ -48,12 +49,17 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return unexplained(all, runtime);
     }
     let Some(id) = &arguments.finding else { return list(all, arguments.runtime.as_deref()) };
-    let finding = match &all.named(id)[..] {
-        [finding] => *finding,
-        [] => bail!(Usage(format!("there is no finding '{id}'; `onnx-conformance finding` lists them"))),
-        several => {
-            let names: Vec<String> = several.iter().map(|finding| finding.full_id()).collect();
-            bail!(Usage(format!("several runtimes have a finding '{id}'; choose one: {}", names.join(", "))))
+    let findings = all.named(id);
+    let faults = faults_named(id)?;
+    let finding = match (&findings[..], &faults[..]) {
+        ([finding], []) => *finding,
+        ([], [(tool, fault)]) => return show_fault(tool, fault, arguments.issue),
+        ([], []) => bail!(Usage(format!("there is no finding '{id}'; `onnx-conformance finding` lists them"))),
+        _ => {
+            let names = findings.iter().map(|finding| finding.full_id());
+            let names = names.chain(faults.iter().map(|(tool, fault)| tool.full_id(fault)));
+            let names = names.collect::<Vec<_>>().join(", ");
+            bail!(Usage(format!("several runtimes or tools have a finding '{id}'; choose one: {names}")))
         }
     };
     let versions = finding.measured_in()?;
@@ -70,16 +76,38 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
+/// Returns the faults of tools with an id, with or without the tool.
+fn faults_named(id: &str) -> anyhow::Result<Vec<(&'static ToolFaults, &'static ToolFault)>> {
+    let all = ToolFaults::embedded()?.iter().flat_map(|tool| tool.faults.iter().map(move |fault| (tool, fault)));
+    Ok(all.filter(|(tool, fault)| fault.id == id || tool.full_id(fault) == id).collect())
+}
+
+fn show_fault(tool: &ToolFaults, fault: &ToolFault, as_issue: bool) -> anyhow::Result<u8> {
+    if as_issue {
+        let (plain, variant) = Variant::split_id(&fault.sample);
+        let case = find(&Sources::default(), TextRelease::newest(), plain)?;
+        let asked = vary(&case, variant).with_context(|| format!("{plain} is not asked '{variant}'"))?;
+        print::line(tool_issue(&tool.tool, fault, &asked)?.trim_end())?;
+    } else {
+        print::line(&tool_fault_text(&tool.tool, fault)?)?;
+    }
+    Ok(exit::SUCCESS)
+}
+
 fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
-    let wanted: Vec<&Finding> =
-        all.all().filter(|finding| runtime.is_none_or(|name| finding.runtime == name)).collect();
+    let is_wanted = |name: &str| runtime.is_none_or(|wanted| wanted == name);
+    let findings = all.all().filter(|finding| is_wanted(finding.runtime));
+    let mut wanted: Vec<(String, &str)> = findings.map(|finding| (finding.full_id(), finding.title.as_str())).collect();
+    for tool in ToolFaults::embedded()?.iter().filter(|tool| is_wanted(&tool.tool)) {
+        wanted.extend(tool.faults.iter().map(|fault| (tool.full_id(fault), fault.title.as_str())));
+    }
     if wanted.is_empty() {
-        print::note("there are no findings about this runtime");
+        print::note("there are no findings about this runtime or tool");
         return Ok(exit::NOTHING);
     }
-    let width = wanted.iter().map(|finding| finding.full_id().len()).max().unwrap_or(0);
-    for finding in wanted {
-        print::line(&format!("{:width$}  {}", finding.full_id(), line(&finding.title)))?;
+    let width = wanted.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
+    for (id, title) in wanted {
+        print::line(&format!("{id:width$}  {}", line(title)))?;
     }
     Ok(exit::SUCCESS)
 }

@@ -19,7 +19,8 @@ const SOURCES: [&str; 6] =
     ["src", "crates/subject/src", "crates/cases/src", "crates/harness/src", "crates/report/src", "crates/browser/src"];
 
 /// Placeholders, each with sample values.
-const PLACEHOLDERS: [(&str, &[&str]); 21] = [
+const PLACEHOLDERS: [(&str, &[&str]); 22] = [
+    ("{variant}", &["constants"]),
     ("ID", &[CASE]),
     ("${id}", &[CASE]),
     ("${sample.id}", &[CASE]),

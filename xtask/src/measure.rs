@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     stale: bool,
 
     /// Ask a tool about this part of the suite, such as 1/8
-    #[arg(long, value_name = "K/N", default_value = "1/8")]
+    #[arg(long, value_name = "K/N", default_value = "1/1")]
     shard: String,
 
     /// Start afresh, even if an earlier measurement was interrupted
@@ -247,6 +247,7 @@ fn ask(
 ) -> Result<Expectations> {
     let folder = workspace::target().join("measure");
     let (mut header, mut all) = (None, Vec::new());
+    let (begun, mut is_whole) = (cpu_seconds(), true);
     for variant in variants {
         let results = folder.join(format!("{}-{variant}.jsonl", tool.key));
         let (timeout, memory) = (arguments.timeout.to_string(), arguments.memory.to_string());
@@ -255,6 +256,7 @@ fn ask(
         run.args(["--shard", &arguments.shard]);
         let is_begun = results.exists() && !arguments.afresh && is_of_this_suite(&results)?;
         run.args(if is_begun { ["--keep-failures", "--resume"].as_slice() } else { &["--results"] }).arg(&results);
+        is_whole &= !is_begun;
         if !is_begun && results.exists() {
             fs::remove_file(&results)?;
         }
@@ -268,7 +270,20 @@ fn ask(
         all.extend(read.results);
     }
     all.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(tool_measurement(&header.context("no variant asks the question")?, &all))
+    let mut measured = tool_measurement(&header.context("no variant asks the question")?, &all);
+    let spent = begun.zip(cpu_seconds()).map(|(begun, ended)| ended - begun);
+    measured.cpu_seconds = spent.filter(|_| is_whole);
+    Ok(measured)
+}
+
+/// Returns the processor time of the processes that this one has waited for, and of those that they waited for, in seconds; `None`
+/// where /proc does not tell it.
+fn cpu_seconds() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may contain spaces. The times follow it in hundredths of a second.
+    let (_, fields) = text.rsplit_once(')')?;
+    let hundredths = |at: usize| fields.split_whitespace().nth(at)?.parse::<u64>().ok();
+    Some((hundredths(13)? + hundredths(14)?) / 100)
 }
 
 /// Reads a measurement.

@@ -38,6 +38,11 @@ impl Runtimes {
         self.0.iter().filter_map(|(name, file)| Some((name.as_str(), file.asks?)))
     }
 
+    /// Returns the Python code that asks a tool its question, if there is one.
+    pub fn python_of_tool(&self, name: &str) -> Option<&PythonCall> {
+        self.0.get(name).filter(|file| file.asks.is_some())?.python.as_ref()
+    }
+
     /// Returns true if results of the runtime count as evidence.
     pub fn confirms(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|file| file.confirms)

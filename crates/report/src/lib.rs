@@ -24,6 +24,8 @@ pub mod signature;
 pub mod site;
 pub mod specification;
 pub mod terminal;
+pub mod tool_fault;
+pub mod tools;
 pub mod traps;
 pub mod version_changes;
 mod version_changes_text;

@@ -22,6 +22,9 @@ pub struct CaseId<'a> {
 /// Beginning of the opset in the id of a case that runs at a later opset than its operator version's first one.
 pub const OPSET: &str = "@opset=";
 
+/// Beginning of the id of a case between no-ops: `graph/wrapped/ai.onnx/Abs-13/x`.
+pub const WRAPPED: &str = "graph/wrapped/";
+
 /// Name of the last opset of an operator version. A new release of ONNX extends the range of its newest versions, and renames no
 /// case.
 const LAST: &str = "last";

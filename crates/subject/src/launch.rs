@@ -92,7 +92,9 @@ pub enum CiCases {
 pub struct PythonCall {
     /// The statement that imports the runtime.
     pub import: String,
-    /// Statements that set `outputs`, a list, from the file name `path` and the dictionary `inputs`.
+    /// Statements that set `outputs`, a list, from the file name `path` and the dictionary `inputs`. Those of a tool set `result`,
+    /// a model, or raise an error, from the model `model`; `{mode}` stands for the mode of the tool, and `{opset}` for the opset to
+    /// convert to.
     pub run: String,
 }
 

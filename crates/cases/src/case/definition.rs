@@ -258,6 +258,8 @@ pub struct Refusal {
     pub rule: String,
     /// The same model with the violation repaired. It must run.
     pub control: Box<Case>,
+    /// True if only a run shows the violation, and not the model. Checkers are not asked about such a case.
+    pub only_at_run_time: bool,
 }
 
 /// The part of a case from which a runtime can know that it must refuse.

@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(CaseDigest::parse(&base.to_string()), Some(base));
         assert_ne!(CaseDigest::new(&case("a", 1.0, 2.5, Accuracy::Exact)), base);
         let refused = |rule: &str, control: Case| Case {
-            refusal: Some(Refusal { rule: rule.to_owned(), control: Box::new(control) }),
+            refusal: Some(Refusal { rule: rule.to_owned(), control: Box::new(control), only_at_run_time: false }),
             ..case("r", 1.0, 2.0, Accuracy::Exact)
         };
         let refusal = CaseDigest::new(&refused("a rule", case("a", 1.0, 2.0, Accuracy::Exact)));

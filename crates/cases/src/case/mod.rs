@@ -29,7 +29,9 @@ pub use level::{Level, TextLevel};
 pub use onnx_conformance_subject::files::{
     MAX_BINARY, lines, open_regular, read_file, read_lines, read_stdin, read_text,
 };
-pub use onnx_conformance_subject::{CaseId, CaseOpset, FolderData, Named, OPSET, Variant, folders, type_in_id};
+pub use onnx_conformance_subject::{
+    CaseId, CaseOpset, FolderData, Named, OPSET, Variant, WRAPPED, folders, type_in_id,
+};
 pub use question::question_about;
 pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};

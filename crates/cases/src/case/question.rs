@@ -11,7 +11,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Question};
 
-use crate::case::{Case, CaseId, RefusalClass, Variant};
+use crate::case::{Case, CaseId, RefusalClass, Variant, WRAPPED};
 
 /// Returns the case in the form in which a question about its model is asked; `None` if the question has no answer that is known.
 ///
@@ -25,8 +25,8 @@ pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
     let question = variant.question();
     if let Some(refusal) = &mut asked.refusal {
         refusal.control.id = variant.id(&refusal.control.id);
-        let is_judged = question == Question::Check && case.refusal_class() == Some(RefusalClass::Static);
-        return (is_judged && inputs_fit(case)).then_some(asked);
+        let is_in_the_model = case.refusal_class() == Some(RefusalClass::Static) && !refusal.only_at_run_time;
+        return (question == Question::Check && is_in_the_model && inputs_fit(case)).then_some(asked);
     }
     let model = decode::model(case.model.clone()).ok()?;
     match question {
@@ -80,7 +80,7 @@ fn inputs_fit(case: &Case) -> bool {
 /// Returns true if the version of a case's operator is deprecated.
 fn uses_deprecated(id: &str) -> bool {
     // A case between no-ops has the id of the plain one behind a prefix.
-    let version = CaseId::parse(id.strip_prefix("graph/wrapped/").unwrap_or(id)).version();
+    let version = CaseId::parse(id.strip_prefix(WRAPPED).unwrap_or(id)).version();
     version.is_some_and(|version| Specs::embedded().get(&version).is_ok_and(|spec| spec.deprecated))
 }
 

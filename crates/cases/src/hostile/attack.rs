@@ -61,7 +61,7 @@ impl Attack {
         let refusal = valid.map(|valid| {
             let model = valid.model.encode_to_vec().into();
             let control = case(format!("{id}/control"), model, valid.inputs, valid.outputs);
-            Refusal { rule: self.says.to_owned(), control: Box::new(control) }
+            Refusal { rule: self.says.to_owned(), control: Box::new(control), only_at_run_time: false }
         });
         let write = files.map(|write| -> WriteFiles {
             Box::new(move |folder, model| write(folder).and_then(|()| fs::write(folder.join("model.onnx"), model)))

@@ -111,6 +111,9 @@ fn file_name(number: usize, part: Part) -> String {
 struct Refused {
     rule: String,
     control: Box<Entry>,
+    /// True if only a run shows the violation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    only_at_run_time: bool,
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SuiteError + '_ {
@@ -230,9 +233,9 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
     }
     let refuse = match &case.refusal {
         None => None,
-        Some(Refusal { rule, control }) => {
+        Some(Refusal { rule, control, only_at_run_time }) => {
             let control = write_case(root, &format!("{folder}/control"), control, &BTreeMap::new())?;
-            Some(Refused { rule: rule.clone(), control: Box::new(control) })
+            Some(Refused { rule: rule.clone(), control: Box::new(control), only_at_run_time: *only_at_run_time })
         }
     };
     let data = case.data.iter().map(|data| Set {
@@ -417,8 +420,9 @@ impl Exported {
             })
         };
         let data = entry.data.iter().enumerate().map(data_set).collect::<Result<_, _>>()?;
-        let refusal = |Refused { rule, control }: &Refused| {
-            Ok::<_, SuiteError>(Refusal { rule: rule.clone(), control: Box::new(self.read(control)?) })
+        let refusal = |Refused { rule, control, only_at_run_time }: &Refused| {
+            let control = Box::new(self.read(control)?);
+            Ok::<_, SuiteError>(Refusal { rule: rule.clone(), control, only_at_run_time: *only_at_run_time })
         };
         let refusal = entry.refuse.as_ref().map(refusal).transpose()?;
         let has_more = entry.sha256.keys().any(|name| name != "model.onnx" && !name.starts_with("test_data_set_"));

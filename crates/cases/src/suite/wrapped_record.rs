@@ -13,7 +13,7 @@ use hmac_sha256::Hash;
 use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, canonical_domain};
 
-use crate::case::{Case, CaseId, Level, Variant, vary};
+use crate::case::{Case, CaseId, Level, Variant, WRAPPED, vary};
 
 /// Number of cases of which one is selected.
 const RATE: u32 = 32;
@@ -77,7 +77,7 @@ impl WrappedRecord {
 
 /// Returns the id of the case without no-ops.
 pub(super) fn plain_id(id: &str) -> Option<&str> {
-    id.strip_prefix(GROUP)?.strip_prefix('/')
+    id.strip_prefix(WRAPPED)
 }
 
 /// Selects from all cases of an operator version. Returns their ids, sorted.

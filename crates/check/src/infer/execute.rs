@@ -121,6 +121,7 @@ impl Executor {
         }
         self.probes -= 1;
         let refusal = match self.probe(view, sizes) {
+            Some(refused) if has_unknown_parameter(view) => refused.is_for_all_values.then_some(refused.message),
             Some(refused) if refused.is_for_all_sizes || !is_assumed => Some(refused.message),
             Some(_) => self.refusal_for_all_sizes(view),
             None => None,
@@ -134,8 +135,13 @@ impl Executor {
         let mut refusal: Option<Invalid> = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
             let refused = (Probe { fill, sizes }).inputs(view).and_then(|inputs| self.run(view, &inputs).err())??;
-            let is_for_all_sizes = refusal.is_none_or(|refusal| refusal.is_for_all_sizes) && refused.is_for_all_sizes;
-            refusal = Some(Invalid { is_for_all_sizes, ..refused });
+            let (sizes, values) =
+                refusal.map_or((true, true), |first| (first.is_for_all_sizes, first.is_for_all_values));
+            refusal = Some(Invalid {
+                is_for_all_sizes: sizes && refused.is_for_all_sizes,
+                is_for_all_values: values && refused.is_for_all_values,
+                ..refused
+            });
         }
         refusal
     }
@@ -178,13 +184,14 @@ impl Executor {
                 invalid @ (KernelError::Invalid { .. }
                 | KernelError::Tensor(_)
                 | KernelError::Shape(_)
-                | KernelError::Axis { .. }) => Some(Invalid {
-                    message: invalid.to_string(),
-                    is_for_all_sizes: matches!(
-                        invalid,
-                        KernelError::Axis { .. } | KernelError::Invalid { for_all_sizes: true, .. }
-                    ),
-                }),
+                | KernelError::Axis { .. }) => {
+                    let is_for_all_values = matches!(invalid, KernelError::Invalid { for_all_sizes: true, .. });
+                    Some(Invalid {
+                        message: invalid.to_string(),
+                        is_for_all_sizes: is_for_all_values || matches!(invalid, KernelError::Axis { .. }),
+                        is_for_all_values,
+                    })
+                }
                 _ => None,
             },
             _ => None,
@@ -195,8 +202,10 @@ impl Executor {
 /// Reason why a node is invalid.
 struct Invalid {
     message: String,
-    /// True if it follows from the attributes and the ranks of the inputs alone.
+    /// True if it follows from the attributes, the ranks of the inputs, and the axes that inputs give.
     is_for_all_sizes: bool,
+    /// True if it follows from the attributes and the ranks of the inputs alone.
+    is_for_all_values: bool,
 }
 
 /// Sizes of the unknown inputs of a node to run.
@@ -217,6 +226,12 @@ impl Sizes {
         };
         Some(fact.shape.as_ref()?.iter().map(size).collect())
     }
+}
+
+/// Returns true if a node has an unknown input of which no value is known to be valid.
+fn has_unknown_parameter(view: &NodeView<'_, '_>) -> bool {
+    let is_unknown = |fact: &ValueFact, at| fact.constant.is_none() && neutral(view, at) == Some(Neutral::Unknown);
+    view.inputs.iter().zip(0..).any(|(fact, at)| fact.is_some_and(|fact| is_unknown(fact, at)))
 }
 
 fn has_unknown_sizes(fact: &ValueFact) -> bool {
@@ -240,7 +255,6 @@ fn assumed_sizes(view: &NodeView<'_, '_>) -> Option<Sizes> {
     for (fact, at) in view.inputs.iter().zip(0..) {
         let Some(fact) = fact.filter(|fact| fact.constant.is_none()) else { continue };
         let count = match (&fact.value_type, neutral(view, at)) {
-            (_, Some(Neutral::Unknown)) => return None,
             (Some(ValueType::Tensor(element)), _) if element.kind() != Kind::Complex => {
                 Sizes::Known.resolve(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
             }
@@ -289,10 +303,10 @@ impl Probe {
             ValueType::Tensor(element) => {
                 let shape = self.sizes.resolve(fact)?;
                 let tensor = match neutral(view, at) {
-                    Some(neutral) => {
+                    Some(neutral) if neutral != Neutral::Unknown => {
                         Tensor::of_integers(*element, &shape, &integers(neutral, view, self.sizes, &shape)?).ok()
                     }
-                    None => self.fill.tensor(*element, &shape),
+                    _ => self.fill.tensor(*element, &shape),
                 };
                 tensor.map(Value::Tensor)
             }

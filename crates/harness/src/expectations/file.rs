@@ -14,7 +14,7 @@ use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::promises::{Renames, suite_version};
 use crate::questions::Completeness;
-use crate::run::{Header, Outcome, PatternNames, ProcessorFeatures, Shard, feature_list};
+use crate::run::{CaseResult, Header, Outcome, PatternNames, ProcessorFeatures, Shard, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,13 @@ pub struct Expectations {
     pub answers: Option<Answers>,
     /// Number of models about whose outputs this much was inferred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub complete: Option<BTreeMap<Completeness, usize>>,
+    pub complete: Option<Complete>,
+    /// Processor time that the answers of a tool took, together with that of judging them, in seconds; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<u64>,
+    /// Answers of a tool by operator version, pattern of graphs, or topic of the format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operators: Option<BTreeMap<String, OperatorAnswers>>,
     /// The cases that it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -77,6 +83,39 @@ pub struct Expectations {
 
 /// Numbers of answers by outcome, for each question. Those about models that must be refused are apart, as `check-refusals`.
 pub type Answers = BTreeMap<String, BTreeMap<Outcome, usize>>;
+
+/// Numbers of models by what was inferred about their outputs.
+pub type Complete = BTreeMap<Completeness, usize>;
+
+/// Answers of a tool about the cases of one operator version or pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorAnswers {
+    /// Knowledge of the outputs of its models, for a tool that infers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<Complete>,
+    /// Answers to each question.
+    #[serde(flatten)]
+    pub answers: Answers,
+}
+
+impl OperatorAnswers {
+    /// Counts the answer about a case.
+    pub(super) fn count(&mut self, result: &CaseResult) {
+        let (_, question) = Variant::split_id(&result.id);
+        let of_refusals = if result.class.is_some() { "-refusals" } else { "" };
+        *self.answers.entry(format!("{question}{of_refusals}")).or_default().entry(result.outcome).or_default() += 1;
+        if let Some(completeness) = result.completeness {
+            *self.complete.get_or_insert_default().entry(completeness).or_default() += 1;
+        }
+    }
+
+    /// Formats the answers as YAML: `{infer: {pass: 3}, complete: {shape: 3}}`.
+    fn to_yaml(&self) -> String {
+        let answers = self.answers.iter().map(|(question, counts)| format!("{question}: {}", counts_value(counts)));
+        let complete = self.complete.iter().map(|counts| format!("complete: {}", counts_value(counts)));
+        format!("{{{}}}", answers.chain(complete).collect::<Vec<_>>().join(", "))
+    }
+}
 
 /// Source of the expectations.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -247,6 +286,11 @@ impl Expectations {
             text.extend(answers.iter().map(|(question, counts)| format!("  {question}: {}\n", counts_value(counts))));
         }
         text.extend(self.complete.iter().map(|counts| head_line("complete", &counts_value(counts))));
+        text.extend(self.cpu_seconds.iter().map(|seconds| head_line("cpu_seconds", &seconds.to_string())));
+        if let Some(operators) = &self.operators {
+            text.push_str("operators:\n");
+            text.extend(operators.iter().map(|(name, answers)| format!("  {}: {}\n", quoted(name), answers.to_yaml())));
+        }
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);

@@ -15,8 +15,8 @@ pub use condition::{Condition, ConditionError, Processors, Versions, version_key
 pub use doubts::Doubts;
 pub use entry::{Entry, EntryFault};
 pub use file::{
-    Answers, ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_adapter, with_provenance,
-    with_rewrites, with_strict, with_suite,
+    Answers, Complete, ExpectationError, Expectations, HeaderFault, OperatorAnswers, Provenance, with_accepted,
+    with_adapter, with_provenance, with_rewrites, with_strict, with_suite,
 };
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};

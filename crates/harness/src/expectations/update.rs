@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::{Filter, is_glob};
+use onnx_conformance_cases::suite::{Filter, WrappedCases, is_glob};
 
 use crate::expectations::entry::Entry;
-use crate::expectations::file::{Answers, ExpectationError, Expectations, Provenance};
+use crate::expectations::file::{ExpectationError, Expectations, OperatorAnswers, Provenance};
 use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
@@ -53,20 +53,27 @@ pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) 
 
 /// Returns the measurement of a tool: its answers to one or more questions about every case.
 pub fn tool_measurement(header: &Header, results: &[CaseResult]) -> Expectations {
-    let (mut answers, mut complete) = (Answers::new(), BTreeMap::new());
+    let mut total = OperatorAnswers::default();
+    let mut operators: BTreeMap<String, OperatorAnswers> = BTreeMap::new();
     for result in results.iter().filter(|result| result.counts_when_strict()) {
-        let (_, question) = Variant::split_id(&result.id);
-        let of_refusals = if result.class.is_some() { "-refusals" } else { "" };
-        *answers.entry(format!("{question}{of_refusals}")).or_default().entry(result.outcome).or_default() += 1;
-        if let Some(completeness) = result.completeness {
-            *complete.entry(completeness).or_default() += 1;
-        }
+        total.count(result);
+        operators.entry(answered_part(&result.id)).or_default().count(result);
     }
-    let complete = Some(complete).filter(|complete| !complete.is_empty());
     let mut measurement = first_measurement(header, true, results);
-    (measurement.answers, measurement.complete) = (Some(answers), complete);
-    measurement.shard = header.selected.shard;
+    (measurement.answers, measurement.complete) = (Some(total.answers), total.complete);
+    (measurement.operators, measurement.shard) =
+        (Some(operators), header.selected.shard.filter(|shard| !shard.is_whole()));
     measurement
+}
+
+/// Returns the part of the suite that a case belongs to: `ai.onnx/Add-13`, `graph/masks/where_chain`, `ir/external`, or the tests of
+/// a release.
+fn answered_part(id: &str) -> String {
+    let (plain, _) = Variant::split_id(id);
+    // A case between no-ops is counted for its operator version.
+    let plain = WrappedCases::plain_id(plain).unwrap_or(plain);
+    let parts = if plain.starts_with("graph/") { 3 } else { 2 };
+    plain.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
 /// Returns entries for all failures among these results.

@@ -1,8 +1,15 @@
 //! Faults of tools: `findings/tools/<tool>.yaml`.
 
+use std::sync::OnceLock;
+
+use onnx_conformance_reference::spec::yaml;
 use serde::Deserialize;
 
+use crate::findings::file::FindingError;
 use crate::run::Outcome;
+
+/// Name and text of each embedded file.
+static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tool_faults.rs"));
 
 /// The faults of a tool, argued.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -27,6 +34,9 @@ pub struct ToolFault {
     /// The mode of the tool in which the sample shows it; empty for the default.
     #[serde(default)]
     pub mode: String,
+    /// The pass of an optimizer that is to blame: the sample fails if it runs alone.
+    #[serde(default)]
+    pub pass: Option<String>,
     /// The outcome of the sample.
     pub outcome: Outcome,
     /// Other operators with the same cause.
@@ -40,6 +50,32 @@ pub struct ToolFault {
     /// True if the older measured version has the fault; `None` if it was not tried.
     #[serde(default, deserialize_with = "older")]
     pub older: Option<bool>,
+}
+
+impl ToolFaults {
+    /// Returns the embedded faults, sorted by tool.
+    pub fn embedded() -> Result<&'static [ToolFaults], FindingError> {
+        static ALL: OnceLock<Vec<ToolFaults>> = OnceLock::new();
+        if let Some(all) = ALL.get() {
+            return Ok(all);
+        }
+        let read = |(name, text): &(&str, &str)| yaml::read(&format!("findings/tools/{name}"), text);
+        let mut all: Vec<ToolFaults> = FILES.iter().map(read).collect::<Result<_, _>>()?;
+        all.sort_by(|a, b| a.tool.cmp(&b.tool));
+        Ok(ALL.get_or_init(|| all))
+    }
+
+    /// Returns the full id of a fault: `onnxslim/axes-of-reductions`.
+    pub fn full_id(&self, fault: &ToolFault) -> String {
+        format!("{}/{}", self.tool, fault.id)
+    }
+}
+
+impl ToolFault {
+    /// Returns the tool as `--runtime` names it: `onnx-checker:mode=full`.
+    pub fn command(&self, tool: &str) -> String {
+        if self.mode.is_empty() { tool.to_owned() } else { format!("{tool}:mode={}", self.mode) }
+    }
 }
 
 fn older<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {

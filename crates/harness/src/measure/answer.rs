@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
+use crate::measure::severity::Severity;
 use crate::measure::similar::{EndedCase, has_word, is_explained, passes, works};
-use crate::run::Outcome;
 
 /// Verdict on a node for a runtime, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -317,24 +317,14 @@ fn largest_distance<'a>(ended: impl Iterator<Item = &'a EndedCase>) -> Option<u6
 
 /// Returns the verdict for a single case.
 fn verdict_for(measured: Measured) -> NodeVerdict {
-    let outcome = match measured {
-        Measured::Ended(outcome) => outcome,
-        Measured::Inexact(_) => return NodeVerdict::Inexact,
-        Measured::NotAccepted | Measured::Unknown => return NodeVerdict::Unknown,
-    };
-    match outcome {
-        Outcome::Pass => NodeVerdict::Runs,
-        Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
-        Outcome::Unsupported => NodeVerdict::NotHere,
-        Outcome::Error => NodeVerdict::Fails,
-        Outcome::Mismatch
-        | Outcome::WrongShape
-        | Outcome::WrongType
-        | Outcome::InvalidModel
-        | Outcome::WrongOpset
-        | Outcome::WrongInterface
-        | Outcome::Accepted => NodeVerdict::Wrong,
-        Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
+    match Severity::from_measured(measured, false) {
+        None => NodeVerdict::Unknown,
+        Some(Severity::Right) => NodeVerdict::Runs,
+        Some(Severity::Inexact) => NodeVerdict::Inexact,
+        Some(Severity::Declined) => NodeVerdict::NotHere,
+        Some(Severity::RefusesValid) => NodeVerdict::Fails,
+        Some(Severity::TakesInvalid | Severity::WrongSpecial | Severity::Wrong) => NodeVerdict::Wrong,
+        Some(Severity::Crash) => NodeVerdict::Crashes,
     }
 }
 

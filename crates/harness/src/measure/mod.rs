@@ -12,6 +12,7 @@ mod node_kind;
 mod overview;
 mod severity;
 mod similar;
+mod tools;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
@@ -23,4 +24,5 @@ pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};
 pub use severity::Severity;
+pub use tools::measured_tools;
 pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

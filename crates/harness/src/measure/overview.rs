@@ -99,24 +99,15 @@ impl Overview {
     }
 
     fn count(&mut self, measured: Measured) {
-        let count = match measured {
-            Measured::Unknown => return,
-            Measured::NotAccepted => &mut self.not_taken,
-            Measured::Inexact(_) => &mut self.inexact,
-            Measured::Ended(outcome) => match outcome {
-                Outcome::Pass => &mut self.passed,
-                Outcome::NotApplicable | Outcome::NotDeclared => &mut self.not_taken,
-                Outcome::Unsupported => &mut self.declined,
-                Outcome::Error => &mut self.failed,
-                Outcome::Mismatch
-                | Outcome::WrongShape
-                | Outcome::WrongType
-                | Outcome::InvalidModel
-                | Outcome::WrongOpset
-                | Outcome::WrongInterface
-                | Outcome::Accepted => &mut self.wrong,
-                Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => &mut self.crashed,
-            },
+        let count = match Severity::from_measured(measured, false) {
+            None if measured == Measured::Unknown => return,
+            None => &mut self.not_taken,
+            Some(Severity::Right) => &mut self.passed,
+            Some(Severity::Inexact) => &mut self.inexact,
+            Some(Severity::Declined) => &mut self.declined,
+            Some(Severity::RefusesValid) => &mut self.failed,
+            Some(Severity::TakesInvalid | Severity::WrongSpecial | Severity::Wrong) => &mut self.wrong,
+            Some(Severity::Crash) => &mut self.crashed,
         };
         *count += 1;
     }

@@ -44,12 +44,13 @@ impl Severity {
             Outcome::Pass => Severity::Right,
             Outcome::Unsupported => Severity::Declined,
             Outcome::Accepted => Severity::TakesInvalid,
-            Outcome::Error | Outcome::WrongOpset => Severity::RefusesValid,
+            Outcome::Error => Severity::RefusesValid,
             Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType if is_edge => Severity::WrongSpecial,
             Outcome::Mismatch
             | Outcome::WrongShape
             | Outcome::WrongType
             | Outcome::InvalidModel
+            | Outcome::WrongOpset
             | Outcome::WrongInterface => Severity::Wrong,
             Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => Severity::Crash,
         })

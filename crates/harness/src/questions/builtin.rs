@@ -1,13 +1,14 @@
 //! The answers of this project: its checker, inference, conversions and half precision.
 
-use bytes::Bytes;
 use onnx_conformance_check::convert::half::{HalfRequest, to_half};
 use onnx_conformance_check::convert::{Target, convert_within, declare_values};
-use onnx_conformance_check::{Level, Limits, check};
+use onnx_conformance_check::{Folder, Level, Limits, check};
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_reference::proto::decode::{self, ExternalData as _};
+use onnx_conformance_reference::proto::{Message as _, ModelProto};
 use onnx_conformance_subject::{
-    Ask, Builtin, Declaration, Ended, Host, Question, Ran, Request, Response, catch_panics,
+    Builtin, Declaration, Ended, FolderData, Host, Question, Ran, Request, Response, catch_panics,
 };
 
 /// The built-in executor, with the tools of this project, which answer questions about models.
@@ -39,14 +40,16 @@ impl Host for BuiltinTools {
         if request.ask.question == Question::Run {
             return self.0.run(request);
         }
-        catch_panics(|| Ended::Answered(answer(request.model, request.ask))).unwrap_or_else(|ended| ended).into()
+        catch_panics(|| Ended::Answered(answer(request))).unwrap_or_else(|ended| ended).into()
     }
 }
 
-fn answer(bytes: &Bytes, ask: Ask) -> Response {
+fn answer(request: &Request<'_>) -> Response {
+    let (bytes, ask) = (request.model, request.ask);
     let limits = Limits::default();
     if ask.question == Question::Check {
-        let report = check(bytes.as_ref(), None, &limits);
+        let files = Files(FolderData::new(request.folder, Deadline::never()));
+        let report = check(bytes.as_ref(), Some(&files), &limits);
         let error = report.findings.iter().find(|finding| finding.level == Level::Error);
         return error.map_or(Response::Valid, |finding| Response::load_error(finding.to_string()));
     }
@@ -68,6 +71,15 @@ fn answer(bytes: &Bytes, ask: Ask) -> Response {
             Err(error) => Response::unsupported("conversion to float16", error.to_string()),
         },
         (question, _) => Response::load_error(format!("no answer to `{question}`")),
+    }
+}
+
+/// The files beside a model.
+struct Files(FolderData);
+
+impl Folder for Files {
+    fn size_of(&self, location: &str) -> Option<u64> {
+        self.0.size(location).ok()
     }
 }
 

@@ -131,6 +131,13 @@ impl FromStr for Shard {
     }
 }
 
+impl Shard {
+    /// Returns true if the part is the whole.
+    pub const fn is_whole(self) -> bool {
+        self.of == 1
+    }
+}
+
 impl TryFrom<String> for Shard {
     type Error = ShardError;
 

@@ -17,6 +17,7 @@ mod playground;
 mod sample;
 mod severity;
 mod table;
+mod tools;
 mod write;
 
 pub(crate) use case_name::CaseName;

@@ -29,6 +29,7 @@ use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::sample::samples;
 use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
+use crate::site::tools::{self, ToolsError};
 
 /// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
@@ -41,6 +42,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),
     ("graphs.js", include_str!("assets/graphs.js")),
+    ("tools.js", include_str!("assets/tools.js")),
     ("runtime.js", include_str!("assets/runtime.js")),
     ("module.js", include_str!("assets/module.js")),
     ("model.js", include_str!("assets/model.js")),
@@ -91,6 +93,15 @@ pub enum SiteError {
     /// The graphs cannot be collected.
     #[error(transparent)]
     Graphs(#[from] GraphsError),
+}
+
+impl From<ToolsError> for SiteError {
+    fn from(error: ToolsError) -> SiteError {
+        match error {
+            ToolsError::Expectations(error) => SiteError::Expectations(error),
+            ToolsError::Findings(error) => SiteError::Findings(error),
+        }
+    }
 }
 
 /// Information about the suite itself on the front page.
@@ -186,6 +197,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         out.json(&path, pattern)?;
     }
     out.json("data/graphs.js", &graphs::data(&topics))?;
+    out.json("data/tools.js", &tools::data()?)?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
         builder.add(&pages.domain, &pages.name, &pages.summary, pages.versions);

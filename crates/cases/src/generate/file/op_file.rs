@@ -485,6 +485,9 @@ pub struct RefusalFile {
     pub why: String,
     /// The case that differs from this one only in the violation, and runs.
     pub control: String,
+    /// True if only a run shows the violation, and not the model. Checkers are not asked about such a case.
+    #[serde(default)]
+    pub only_at_run_time: bool,
     /// The first version it applies to, or ranges of versions.
     pub since: Option<Since>,
     /// The last version it applies to, by its since.

@@ -125,7 +125,11 @@ fn refused(
     };
     let (level, text) = version.level(refusal.level, refusal.text);
     Ok(Case {
-        refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
+        refusal: Some(Refusal {
+            rule: refusal.rule.clone(),
+            control: Box::new(control.clone()),
+            only_at_run_time: refusal.only_at_run_time,
+        }),
         rule: version.rule(refusal.constraint.as_deref()),
         level,
         text,

@@ -23,6 +23,8 @@ pub(crate) struct PlannedRefusal {
     pub(crate) text: Option<TextRange>,
     pub(crate) why: String,
     pub(crate) note: String,
+    /// True if only a run shows the violation, and not the model. Checkers are not asked about such a case.
+    pub(crate) only_at_run_time: bool,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
     /// The node that breaks the rule.
@@ -65,7 +67,19 @@ fn broken_signature(
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
     let (why, note) = (violation.why().to_owned(), String::new());
-    Some(PlannedRefusal { id, rule, constraint: None, level, text: None, why, note, control, node, name: None })
+    Some(PlannedRefusal {
+        id,
+        rule,
+        constraint: None,
+        level,
+        text: None,
+        why,
+        note,
+        only_at_run_time: false,
+        control,
+        node,
+        name: None,
+    })
 }
 
 /// Adds the refusals of op.yaml.
@@ -93,6 +107,7 @@ fn add_refusals_of_file(
                 text: file.text,
                 why: file.why.clone(),
                 note: file.note.clone(),
+                only_at_run_time: file.only_at_run_time,
                 control,
                 node: node.ok_or_else(|| error(PlanError::OutOfRange))?,
                 name: Some(file.name.clone()),

@@ -19,6 +19,9 @@ use crate::infer::output_types;
 /// Nodes whose subgraphs get their types from the node.
 const CONTROL: [&str; 3] = ["If", "Loop", "Scan"];
 
+/// The operator that takes the bits of a value for another type of the same width.
+const BIT_CAST: &str = "BitCast";
+
 /// The type of float values before the conversion.
 const FLOAT: ValueType = ValueType::Tensor(ElementType::Float);
 
@@ -64,6 +67,9 @@ pub(super) fn half_types(
 ) -> Result<NodeTypes, FloatReason> {
     if facts.node.attribute.iter().any(|attribute| graphs_of(attribute) > 0) {
         return control_types(facts, spec, half);
+    }
+    if spec.version.domain == DEFAULT_DOMAIN && spec.version.name == BIT_CAST {
+        return Err(FloatReason::Bits);
     }
     let inputs = half_inputs(facts, spec, half)?;
     let as_half = |(fact, is_half): (&Option<ValueFact>, &bool)| match fact {

@@ -27,6 +27,9 @@ pub enum FloatReason {
     /// The node is not of the kinds whose subgraphs are converted.
     #[error("subgraphs of {0} are not converted")]
     Subgraph(String),
+    /// The node reads or writes the bits of a value.
+    #[error("it depends on the bits of a float")]
+    Bits,
     /// The node computes a size, which must be exact.
     #[error("it computes a size from sizes")]
     Size,

@@ -84,6 +84,14 @@ fn inputs_and_outputs_are_cast() {
 }
 
 #[test]
+fn bits_are_those_of_a_float() {
+    let graph = "g (float[2] x) => (float[2] y) { t = Exp (x) i = BitCast <to = 6> (t) y = BitCast <to = 1> (i) }";
+    let half = to_half(&model(26, graph), &request(), &Limits::default()).unwrap();
+    assert_eq!((half.half_nodes, half.float_nodes.len()), (1, 2));
+    assert_eq!(floats(&outputs(&half.model, &[0.0, 1.0])[0]), [1.0, 1392.0 / 512.0]);
+}
+
+#[test]
 fn inputs_and_outputs_become_half_on_request() {
     let before = model(13, "g (float[2] x) => (float[2] y) { t = Exp (x) y = Neg (t) }");
     let wanted = HalfRequest { half_io: true, ..request() };

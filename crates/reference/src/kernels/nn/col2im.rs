@@ -9,7 +9,7 @@ use crate::dtype::Kind;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::arguments::{dimensions, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
+use crate::kernels::framework::error::{KernelError, broken, broken_for_all_sizes, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::shapes;
 use crate::tensor::Tensor;
@@ -82,7 +82,10 @@ impl Fold {
         let list = |name: &str, count: usize, default: i64| {
             let list =
                 call.optional_ints(name).map_or_else(|| std::iter::repeat_n(default, count).collect(), <[_]>::to_vec);
-            let list = dimensions(&list, name).rule((name == "pads").then_some("C3"))?;
+            if name == "pads" && list.iter().any(|pad| *pad < 0) {
+                return Err(broken_for_all_sizes("C3", format!("pads is {list:?}, but a pad must not be negative")));
+            }
+            let list = dimensions(&list, name)?;
             let is_valid = list.len() == count && (default == 0 || !list.contains(&0));
             if is_valid {
                 Ok(list)

@@ -55,8 +55,12 @@ pub(super) fn transformed(view: &NodeView<'_, '_>) -> Option<Shape> {
 /// `STFT`: `[batch, frames, bins, 2]`.
 pub(super) fn frames(view: &NodeView<'_, '_>) -> Option<Shape> {
     let samples = view.dim(0, 1)?;
-    let default = if view.is_given(2) { view.dim(2, 0)? } else { samples.clone() };
-    let length = length(view, 3, default);
+    // A window is as long as the frames, so that its length is known where that of the frames is not.
+    let window = if view.is_given(2) { view.dim(2, 0)? } else { samples.clone() };
+    let length = match length(view, 3, window.clone()) {
+        Dim::Unknown if view.is_given(2) => window,
+        length => length,
+    };
     let step = view.scalar(1).and_then(|step| usize::try_from(step).ok()).filter(|step| *step > 0);
     let frames = match (samples.size(), length.size(), step) {
         (Some(samples), Some(length), Some(step)) => {

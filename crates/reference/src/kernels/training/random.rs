@@ -202,13 +202,13 @@ fn dropout(call: &Call<'_>) -> Result {
         Some(mode) => mode.single_integer().ok_or_else(|| not_a_scalar("training_mode", mode))? != 0,
         None => false,
     };
-    if !training {
-        return copy_unchanged(call, ElementType::Bool);
-    }
     let ratio = match call.optional_tensor(1)? {
         Some(ratio) => ratio.single_float().ok_or_else(|| not_a_scalar("ratio", ratio))?,
         None => 0.5,
     };
+    if !training {
+        return copy_unchanged(call, ElementType::Bool);
+    }
     drop_elements(call, ratio, ElementType::Bool)
 }
 

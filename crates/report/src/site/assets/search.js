@@ -61,6 +61,8 @@ site.find = (front, text) => {
   }
   const graphs = site.fit("Graphs", query);
   if (graphs > 0) add(graphs, "Graphs", site.href(["graphs"]), "patterns that optimizers rewrite");
+  const tools = site.fit("Tools", query);
+  if (tools > 0) add(tools, "Tools", site.href(["tools"]), "converters, optimizers, shape inference, checkers");
   if (/^([a-z.]+\/[^/]+-\d+|graph\/[^/]+\/[^/]+)\/./i.test(text.trim())) add(99, text.trim(), site.caseHref(text.trim()), "case");
   found.sort((a, b) => b.rank - a.rank || a.title.localeCompare(b.title));
   return found.slice(0, 12);

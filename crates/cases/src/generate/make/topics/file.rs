@@ -111,6 +111,9 @@ pub struct RefusedFile {
     /// Level of the refusal: required, recommended or open.
     #[serde(default)]
     pub level: Level,
+    /// True if only a run shows the violation, and not the model. Checkers are not asked about such a case.
+    #[serde(default)]
+    pub only_at_run_time: bool,
     /// Replacements in the text of the good form. Each key must occur exactly once.
     #[serde(default)]
     pub replace: Ordered<String>,

@@ -48,7 +48,11 @@ pub(crate) fn refusal(topic: &Topic, planned: &PlannedRefusal<'_>, folder: &Path
     }
     Ok(Case {
         folder: form.is_outside().then(|| folder.to_owned()),
-        refusal: Some(Refusal { rule: file.why.clone(), control: Box::new(control_case) }),
+        refusal: Some(Refusal {
+            rule: file.why.clone(),
+            control: Box::new(control_case),
+            only_at_run_time: file.only_at_run_time,
+        }),
         level: file.level,
         ..Case::new(id.clone(), bytes, vec![DataSet { inputs: draft.supplied(), outputs: Vec::new() }])
     })
