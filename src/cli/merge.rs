@@ -14,7 +14,7 @@ use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
 use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
-use onnx_conformance_report::terminal::Show;
+use onnx_conformance_report::terminal::{By, Show};
 
 use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -49,6 +49,11 @@ pub(crate) struct Arguments {
     /// Print at most this many failing cases; 0 for all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
+
+    /// Group failures by cause or by operator version [default: by operator version, or by cause if there are more groups than
+    /// --show]
+    #[arg(long, value_enum)]
+    by: Option<By>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
@@ -93,7 +98,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 impl Arguments {
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let terminal = Box::new(TerminalReporter::new(Show::at_most(self.show))) as Box<dyn Reporter>;
+        let terminal =
+            Box::new(TerminalReporter::new(Show { by: self.by, ..Show::at_most(self.show) })) as Box<dyn Reporter>;
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 

@@ -21,7 +21,7 @@ use onnx_conformance_harness::shell::word;
 use onnx_conformance_harness::{escape, exit};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
-use onnx_conformance_report::terminal::Show;
+use onnx_conformance_report::terminal::{By, Show};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Question, Stop, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
@@ -104,6 +104,11 @@ pub(crate) struct Arguments {
     /// Print at most this many failing cases; 0 for all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
+
+    /// Group failures by cause or by operator version [default: by operator version, or by cause if there are more groups than
+    /// --show]
+    #[arg(long, value_enum)]
+    by: Option<By>,
 }
 
 /// Runs the selected cases, and reports their results or updates the expectation file to them. Returns the exit code.
@@ -453,7 +458,7 @@ impl Arguments {
 
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let show = Show { most: self.show, command: self.command() };
+        let show = Show { by: self.by, most: self.show, command: self.command() };
         let terminal: Box<dyn Reporter> = match self.format {
             Form::Text => Box::new(TerminalReporter::new(show)),
             Form::Json => Box::new(JsonReporter),

@@ -27,7 +27,7 @@ fn a_truncated_model_is_an_error() {
     for length in 0..whole.len() {
         folder.add(&format!("{length:03}"), &whole[..length]);
     }
-    let called = call(&["run", "--suite", &folder.argument()]).expect(1, "unexpected: error");
+    let called = call(&["run", "--by", "operator", "--suite", &folder.argument()]).expect(1, "unexpected: error");
     assert!(!called.out.contains(" pass"), "{}", called.out);
 }
 

@@ -54,7 +54,7 @@ pub fn sort_by_gravity(results: &mut Vec<CaseResult>) {
 }
 
 /// Returns the operator version of a case, or its folder, or its own path if it has neither.
-fn group_of(id: &str) -> String {
+pub(crate) fn group_of(id: &str) -> String {
     let id = CaseId::parse(id);
     match id.version() {
         Some(version) => version.qualified(),

@@ -12,12 +12,30 @@ use onnx_conformance_harness::run::{CaseResult, OfRelease, Outcome, Summary};
 use onnx_conformance_harness::shell::word;
 use onnx_conformance_subject::Declaration;
 
+use crate::causes::{Cause, causes};
 use crate::colours::{BAD, BOLD, DIM, GOOD};
 use crate::groups::failure_groups;
+
+/// Grouping of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// By what failing cases of several operators have in common
+    Cause,
+    /// By operator version and message
+    Operator,
+}
+
+/// Maximum number of operators to name for a cause.
+const MAX_NAMES: usize = 6;
+
+/// Maximum number of causes to show, with three lines each.
+const MAX_CAUSES: usize = 20;
 
 /// Display settings for unexpected results.
 #[derive(Clone, Debug)]
 pub struct Show {
+    /// The grouping of failures; `None` for operators, or for causes if there are more groups than are shown.
+    pub by: Option<By>,
     /// Maximum number per kind.
     pub most: usize,
     /// Command that re-runs cases, without their ids.
@@ -27,7 +45,41 @@ pub struct Show {
 impl Show {
     /// Shows at most `most` cases of each kind, with the plain command.
     pub fn at_most(most: usize) -> Show {
-        Show { most, command: "onnx-conformance run".to_owned() }
+        Show { by: None, most, command: "onnx-conformance run".to_owned() }
+    }
+
+    /// Returns the maximum number of causes.
+    fn causes(&self) -> usize {
+        if self.most == usize::MAX { usize::MAX } else { self.most.min(MAX_CAUSES) }
+    }
+
+    /// Formats a cause: what its cases have in common, its extent, and its smallest case.
+    fn cause(&self, cause: &Cause<'_>) -> String {
+        let mut extent = plural(cause.cases.len(), "case");
+        if let [_, _, ..] = cause.operators.iter().collect::<Vec<_>>().as_slice() {
+            let named: Vec<&str> = cause.operators.iter().take(MAX_NAMES).map(String::as_str).collect();
+            let more = if cause.operators.len() > named.len() { ", ..." } else { "" };
+            let places = if cause.has_operators_only { "operators" } else { "operators and folders" };
+            let names = escape::line(&named.join(", ")).into_owned();
+            let _ = write!(extent, " of {} {places} ({names}{more})", cause.operators.len());
+        }
+        match cause.mended {
+            0 => {}
+            1 => extent.push_str("; without it 1 operator is right"),
+            mended => {
+                let _ = write!(extent, "; without it {mended} operators are right");
+            }
+        }
+        let mut text = format!("{BOLD}{}{BOLD:#}: {}\n    {extent}", cause.outcome, escape::message(&cause.title));
+        if let Some(example) = cause.cases.first() {
+            if cause.operators.len() == 1
+                && let Some(line) = escape::message(&example.message).lines().next()
+            {
+                let _ = write!(text, "\n    {line}");
+            }
+            let _ = write!(text, "\n    {DIM}{}{DIM:#}", command(&self.command, &example.id));
+        }
+        text
     }
 
     /// Formats an unexpected result with the command that re-runs it.
@@ -111,6 +163,10 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
 /// Formats unexpected results in groups: the worst case of each, or every case if all are shown.
 fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     let (groups, mut lines) = (failure_groups(results), Vec::new());
+    let by = show.by.unwrap_or(if groups.len() > show.most { By::Cause } else { By::Operator });
+    if by == By::Cause && !results.is_empty() {
+        return by_cause(what, results, show);
+    }
     for group in groups.iter().take(show.most) {
         lines.push(show.failure(what, group.worst));
         if show.most == usize::MAX {
@@ -130,6 +186,45 @@ fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
         lines.push(format!("... and {left} more; --show 0 prints all"));
     }
     lines
+}
+
+/// Formats unexpected results by cause, each with its smallest case. Missing features are listed apart.
+fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let (missing, causes): (Vec<Cause<'_>>, Vec<Cause<'_>>) =
+        causes(results).into_iter().partition(|cause| cause.outcome == Outcome::Unsupported);
+    let cases = |causes: &[Cause<'_>]| causes.iter().map(|cause| cause.cases.len()).sum::<usize>();
+    let mut lines = Vec::new();
+    if !causes.is_empty() {
+        let shown = causes.len().min(show.causes());
+        let explained = 100 * cases(causes.get(..shown).unwrap_or_default()) / cases(&causes).max(1);
+        lines.push(format!(
+            "{what}: {} with {}; {shown} of them explain {explained} %. `--by operator` groups by operator version",
+            plural(cases(&causes), "failure"),
+            plural(causes.len(), "cause")
+        ));
+        lines.extend(causes.iter().take(shown).map(|cause| show.cause(cause)));
+        if causes.len() > shown {
+            lines.push(format!("... and {} more; --show 0 prints all", plural(causes.len() - shown, "cause")));
+        }
+    }
+    if !missing.is_empty() {
+        let (all, features) = (plural(cases(&missing), "case"), plural(missing.len(), "feature"));
+        lines.push(format!("{what}: {all} unsupported, for {features}, such as"));
+        let most = show.causes();
+        lines.extend(
+            missing
+                .iter()
+                .take(most)
+                .map(|cause| format!("    {}: {}", escape::message(&cause.title), plural(cause.cases.len(), "case"))),
+        );
+    }
+    lines
+}
+
+/// Formats a number with its noun.
+fn plural(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
 }
 
 /// Formats the summary line of a run.

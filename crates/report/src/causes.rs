@@ -1,0 +1,206 @@
+//! Causes of failures: what failing cases of different operators and versions have in common.
+//!
+//! An error, a death or a wrong type is the same cause wherever the message is the same but for names and numbers, and a missing feature
+//! wherever it has the same name. Wrong values and shapes have the kernel of their operator as their cause, in all versions, or the pattern
+//! of their graph.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::WrappedCases;
+use onnx_conformance_harness::measure::Severity;
+use onnx_conformance_harness::run::{CaseResult, Outcome};
+
+use crate::groups::group_of;
+
+/// Failures of one cause.
+#[derive(Debug)]
+pub struct Cause<'a> {
+    /// The outcome of the cases.
+    pub outcome: Outcome,
+    /// The common message, with `...` for what differs; the operator for a cause without one.
+    pub title: String,
+    /// The operators of the cases; patterns or folders of cases of several operators.
+    pub operators: BTreeSet<String>,
+    /// The failing cases, the one with the smallest inputs first.
+    pub cases: Vec<&'a CaseResult>,
+    /// True if each of these is an operator.
+    pub has_operators_only: bool,
+    /// Number of operators all of whose failures have this cause.
+    pub mended: usize,
+}
+
+/// Groups failures by cause: the worst outcome first, then the cause with the most operators and cases.
+pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
+    let mut all: BTreeMap<(Outcome, String), Cause<'_>> = BTreeMap::new();
+    let mut by_operator: BTreeMap<String, BTreeSet<(Outcome, String)>> = BTreeMap::new();
+    for result in results {
+        let (operators, is_operator) = operators_of(result);
+        let key = (result.outcome, title(result, &operators));
+        for operator in operators.iter().filter(|_| is_operator) {
+            by_operator.entry(operator.clone()).or_default().insert(key.clone());
+        }
+        let cause = all.entry(key).or_insert_with_key(|(outcome, title)| Cause {
+            outcome: *outcome,
+            title: title.clone(),
+            operators: BTreeSet::new(),
+            has_operators_only: true,
+            cases: Vec::new(),
+            mended: 0,
+        });
+        cause.has_operators_only &= is_operator;
+        cause.operators.extend(operators);
+        cause.cases.push(result);
+    }
+    for causes in by_operator.into_values() {
+        if let [only] = causes.into_iter().collect::<Vec<_>>().as_slice()
+            && let Some(cause) = all.get_mut(only)
+        {
+            cause.mended += 1;
+        }
+    }
+    let mut all: Vec<Cause<'_>> = all.into_values().collect();
+    for cause in &mut all {
+        cause.cases.sort_by_key(|case| (case.level, case.inputs.len(), case.id.len(), case.id.as_str()));
+    }
+    // A missing feature is no wrong answer.
+    let order = |cause: &Cause<'_>| {
+        let severity = Severity::from_outcome(cause.outcome, false);
+        (cause.outcome == Outcome::Unsupported, Reverse(cause.cases.len()), Reverse(severity))
+    };
+    all.sort_by_key(order);
+    all
+}
+
+/// Returns the operator that a failure counts for: that of the id, of a case between no-ops too, or the only one of the model. Other
+/// cases count for their pattern of graphs or their folder, and the flag is false.
+fn operators_of(result: &CaseResult) -> (BTreeSet<String>, bool) {
+    let id = WrappedCases::plain_id(&result.id).unwrap_or(&result.id);
+    if let Some(version) = CaseId::parse(id).version() {
+        return (BTreeSet::from([format!("{}/{}", version.domain, version.name)]), true);
+    }
+    if id.starts_with("graph/") {
+        return (BTreeSet::from([id.split('/').take(3).collect::<Vec<_>>().join("/")]), false);
+    }
+    let operators = result.operators();
+    if operators.len() == 1 { (operators, true) } else { (BTreeSet::from([group_of(id)]), false) }
+}
+
+/// Returns the text that failures of one cause have in common.
+fn title(result: &CaseResult, operators: &BTreeSet<String>) -> String {
+    let names = || operators.iter().cloned().collect::<Vec<_>>().join(", ");
+    let common = match result.outcome {
+        Outcome::Mismatch | Outcome::WrongShape if is_scalar_as_vector(&result.message) => {
+            return "a scalar comes back with the shape [1]".to_owned();
+        }
+        Outcome::Mismatch | Outcome::WrongShape => return names(),
+        Outcome::Unsupported => result.missing.clone().unwrap_or_default(),
+        _ => normalized(&result.message, operators),
+    };
+    if common.is_empty() { names() } else { common }
+}
+
+/// Returns true if a wrong shape is that of a vector of one element in the place of a scalar.
+fn is_scalar_as_vector(message: &str) -> bool {
+    message.contains("expected shape [], got [1]")
+}
+
+/// Maximum length of a common message in characters.
+const LONGEST: usize = 160;
+
+/// Replaces the parts of a message that differ from case to case: numbers, quoted names, and the names of the operators. The element
+/// types stay, since they are often the cause.
+fn normalized(message: &str, operators: &BTreeSet<String>) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    let names: BTreeSet<&str> = operators.iter().filter_map(|name| name.rsplit('/').next()).collect();
+    let mut text = String::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for c in first.chars().chain([' ']) {
+        if let Some(end) = quote {
+            if c == end {
+                text.push_str("...");
+                text.push(c);
+                quote = None;
+            }
+            continue;
+        }
+        let is_in_number = c == '.' && word.starts_with(|first: char| first.is_ascii_digit());
+        if c.is_alphanumeric() || c == '_' || is_in_number {
+            word.push(c);
+            continue;
+        }
+        text.push_str(common(&word, &names));
+        word.clear();
+        text.push(c);
+        // An apostrophe within a word opens no quotation.
+        let is_free = text.chars().rev().nth(1).is_none_or(|before| !before.is_alphanumeric());
+        quote = Some(c).filter(|c| matches!(c, '\'' | '"' | '`') && is_free);
+    }
+    let mut shortened: String = text.trim().chars().take(LONGEST).collect();
+    while shortened.contains("..., ...") {
+        shortened = shortened.replace("..., ...", "...");
+    }
+    shortened
+}
+
+/// Returns a word of a message as all cases of a cause have it.
+fn common<'a>(word: &'a str, operators: &BTreeSet<&str>) -> &'a str {
+    let is_number = word.chars().next().is_some_and(|first| first.is_ascii_digit());
+    let is_operator =
+        operators.contains(word) || word.rsplit_once('_').is_some_and(|(name, _)| operators.contains(name));
+    if is_number || is_operator { "..." } else { word }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::result;
+
+    fn failed(id: &str, outcome: Outcome, message: &str) -> CaseResult {
+        CaseResult { message: message.to_owned(), ..result(id, outcome) }
+    }
+
+    #[test]
+    fn a_message_that_many_operators_have_is_one_cause() {
+        let narrowed = "output 'y': expected tensor(float16), got tensor(float)";
+        let all = [
+            failed("ai.onnx/Abs-13/a/T=float16", Outcome::WrongType, narrowed),
+            failed("ai.onnx/Abs-6/b/T=float16", Outcome::WrongType, narrowed),
+            failed(
+                "ai.onnx/Neg-13/a/T=float16",
+                Outcome::WrongType,
+                "output 'out': expected tensor(float16), got tensor(float)",
+            ),
+            failed("ai.onnx/Neg-13/c/T=float", Outcome::Mismatch, "element 3: expected 1, got 2"),
+            failed("ai.onnx/Neg-6/c/T=float", Outcome::Mismatch, "element 7: expected 5, got 2"),
+        ];
+        let causes = causes(&all);
+        let shown: Vec<(&str, usize, usize, usize)> = causes
+            .iter()
+            .map(|cause| (cause.title.as_str(), cause.operators.len(), cause.cases.len(), cause.mended))
+            .collect();
+        let wide = "output '...': expected tensor(float16), got tensor(float)";
+        assert_eq!(shown, [(wide, 2, 3, 1), ("ai.onnx/Neg", 1, 2, 0)]);
+    }
+
+    #[test]
+    fn names_and_numbers_do_not_distinguish_messages() {
+        let operators = BTreeSet::from(["ai.onnx/Gemm".to_owned()]);
+        let of = |message: &str| normalized(message, &operators);
+        assert_eq!(of("node 12: Gemm does not take \"alpha\" of 0.5"), "node ...: ... does not take \"...\" of ...");
+        assert_eq!(of("can't load Gemm_3"), "can't load ...");
+        assert_eq!(of("no kernel of float16\nsecond line"), "no kernel of float16");
+    }
+
+    #[test]
+    fn a_scalar_as_a_vector_is_a_cause_of_its_own() {
+        let message = "output 'y': expected shape [], got [1]";
+        let all = [
+            failed("ai.onnx/Abs-13/scalar/T=float", Outcome::WrongShape, message),
+            failed("ai.onnx/Neg-13/scalar/T=float", Outcome::WrongShape, message),
+        ];
+        assert_eq!(causes(&all).len(), 1);
+    }
+}
