@@ -317,7 +317,7 @@ fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
 }
 
 /// Returns the model's external data files, by location, if they exist and are within its folder.
-fn external(case: &Case) -> Result<Vec<(String, PathBuf)>, SuiteError> {
+pub(super) fn external(case: &Case) -> Result<Vec<(String, PathBuf)>, SuiteError> {
     let (Some(home), Ok(model)) = (&case.folder, decode::model(case.model.clone())) else { return Ok(Vec::new()) };
     let top = home.canonicalize().map_err(io(home))?;
     let mut files = Vec::new();

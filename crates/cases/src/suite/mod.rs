@@ -1,5 +1,7 @@
 //! The sources of cases, and the selection of cases by id.
 
+mod archive;
+mod archive_bytes;
 mod defects;
 mod export;
 mod filter;
@@ -22,6 +24,7 @@ mod walk;
 mod wrapped;
 mod wrapped_record;
 
+pub use archive::{Archive, ArchiveFacts};
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
 pub use filter::Filter;
