@@ -163,7 +163,7 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
 /// Formats unexpected results in groups: the worst case of each, or every case if all are shown.
 fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     let (groups, mut lines) = (failure_groups(results), Vec::new());
-    let by = show.by.unwrap_or(if groups.len() > show.most { By::Cause } else { By::Operator });
+    let by = show.by.unwrap_or(if groups.len() > show.most && show.most > 0 { By::Cause } else { By::Operator });
     if by == By::Cause && !results.is_empty() {
         return by_cause(what, results, show);
     }
