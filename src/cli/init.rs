@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, Suite};
@@ -16,14 +16,14 @@ use onnx_conformance_harness::gate_file::{
 };
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
-use onnx_conformance_harness::run::{CaseResult, Header, Rewrites, Selected, plan};
+use onnx_conformance_harness::run::{CaseResult, Header, Plan, Rewrites, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
-use onnx_conformance_subject::{Accepted, Declaration, probe_if_undeclared};
+use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
 use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::results_file::{self, ResultsPlace, today};
+use crate::cli::results_file::{self, ResultsFile, ResultsPlace, today};
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
@@ -51,14 +51,18 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
 
-    /// Measure only the cases that this pattern selects; a leading ! excludes. May be given several times; implies
-    /// --exact
+    /// Run only the cases that this pattern selects; a leading ! excludes. The file has them as `scope`. May be given several times
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
-    /// Read the results of a run of the whole suite, or of the scope, from this file, and run nothing
-    #[arg(long, value_name = "RESULTS", conflicts_with_all = ["runtime", "results"])]
-    from: Option<PathBuf>,
+    /// Run the cases this many times. A case whose outcome differs gets the worst one, with `varies: true`
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// Read the results of a run of the whole suite, or of the scope, from this file, and run nothing. Given several times, a case
+    /// whose outcome differs gets the worst one, with `varies: true`
+    #[arg(long, value_name = "RESULTS", conflicts_with_all = ["runtime", "results", "runs"])]
+    from: Vec<PathBuf>,
 
     /// With --from: update an existing file, keeping reasons and comments
     #[arg(long, requires = "from")]
@@ -69,25 +73,26 @@ pub(crate) struct Arguments {
     results: Option<PathBuf>,
 }
 
-/// Results of a run of all cases that a file covers.
+/// Results of runs of all cases that a file covers.
 struct Outcomes {
     header: Header,
     accepted: Option<Accepted>,
-    /// Sorted by id.
-    results: Vec<CaseResult>,
+    run: WholeRun<'static>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = Filter::new(&arguments.scope)?;
     arguments.check_outputs()?;
     let suite = arguments.source.open()?;
-    let outcomes = match &arguments.from {
-        Some(path) => arguments.read(path, &suite, &filter)?,
-        None => match arguments.run(&suite, &filter)? {
+    let outcomes = if arguments.from.is_empty() {
+        match arguments.run(&suite, &filter)? {
             Ok(outcomes) => outcomes,
             Err(code) => return Ok(code),
-        },
+        }
+    } else {
+        arguments.read_all(&suite, &filter)?
     };
+    let varying = outcomes.run.varying.len();
     let runtime = &outcomes.header.runtime;
     let path = arguments.output.clone().unwrap_or_else(|| arguments.path(runtime));
     let _lock = lock_expectations(&path)?;
@@ -97,6 +102,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         arguments.check_free(&path)?;
         arguments.write_first(&path, &outcomes)?
     };
+    if varying > 0 {
+        print::line(&format!("{varying} cases differ from run to run"))?;
+    }
     print::line(&format!("{entries} entries; add a `reason` and a `url` to each"))?;
     Ok(exit::SUCCESS)
 }
@@ -104,7 +112,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 impl Arguments {
     /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
-        let mut files = OutputFiles::default().reading("the file of --from", self.from.as_deref());
+        let reading = |files: OutputFiles, path: &PathBuf| files.reading("the file of --from", Some(path.as_path()));
+        let mut files = self.from.iter().fold(OutputFiles::default(), reading);
+        if self.runs > 1 && self.results.is_some() {
+            return Err(Usage(
+                "--results is the file of one run; with --runs, write the results of each run with `onnx-conformance run --results r.jsonl`, \
+                 and give the files to `init` with --from"
+                    .to_owned(),
+            ));
+        }
         if let Some(path) = &self.results {
             files.add(path, Kind::Results)?;
         }
@@ -112,14 +128,14 @@ impl Arguments {
     }
 
     fn is_exact(&self) -> bool {
-        self.exact || !self.scope.is_empty()
+        self.exact
     }
 
     fn path(&self, runtime: &Declaration) -> PathBuf {
         if self.is_exact() { measured_path(runtime) } else { default_path(runtime) }
     }
 
-    /// Runs the cases. Returns the exit code if there are no cases or the run was stopped.
+    /// Runs the cases. Returns the exit code if there are no cases or a run was stopped.
     fn run(&self, suite: &Suite, filter: &Filter) -> anyhow::Result<Result<Outcomes, u8>> {
         let evidence = self.source.evidence()?;
         let plan = plan(suite, filter, Variant::Runtime)?.confirmed_by(&evidence);
@@ -127,30 +143,46 @@ impl Arguments {
             print::note("no case matches");
             return Ok(Err(exit::NOTHING));
         }
-        let place = self.results.as_deref().map(ResultsPlace::lock).transpose()?;
-        let stop = stopped_by_interrupt();
-        let runtime = match self.runtime.open(&stop) {
-            Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
-            runtime => runtime?,
-        };
-        let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
-        let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
-        self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
-        let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
-        let header = Header::new(declaration.clone(), suite.digest()?, selected).dated(today());
-        let file = place.map(|place| place.begin(&header, &[])).transpose()?;
+        let mut place = self.results.as_deref().map(ResultsPlace::lock).transpose()?;
         suite.remarks().for_each(|remark| print::note(&remark));
+        let stop = stopped_by_interrupt();
+        let (mut known, mut runs) = (None, Vec::new());
+        for _ in 0..self.runs {
+            // Each run has processes of its own.
+            let runtime = match self.runtime.open(&stop) {
+                Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
+                runtime => runtime?,
+            };
+            if known.is_none() {
+                let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
+                let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
+                self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
+                let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
+                known = Some((Header::new(declaration, suite.digest()?, selected).dated(today()), accepted));
+            }
+            let Some((header, _)) = &known else { continue };
+            let file = place.take().map(|place| place.begin(header, &[])).transpose()?;
+            match self.run_once(&plan, &Recorder::new(&*runtime, header.runtime.clone()), &stop, file)? {
+                Ok(results) => runs.push(results),
+                Err(code) => return Ok(Err(code)),
+            }
+        }
+        let (header, accepted) = known.context("no run has begun")?;
+        Ok(Ok(Outcomes { header, accepted, run: WholeRun::worst_of(runs, Variant::Runtime) }))
+    }
+
+    /// Runs the cases once. Returns the exit code if the run was stopped.
+    fn run_once(
+        &self,
+        plan: &Plan<'_>,
+        runtime: &Recorder<'_>,
+        stop: &Stop,
+        file: Option<ResultsFile>,
+    ) -> anyhow::Result<Result<Vec<CaseResult>, u8>> {
+        let declaration = runtime.declaration();
         let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.strict)?;
-        let (recorder, mut all) = (Recorder::new(&*runtime, declaration), Collected::default());
-        let session = Session {
-            plan: &plan,
-            runtime: &recorder,
-            optimizer: None,
-            stop: &stop,
-            expectations: &nothing,
-            kept: Vec::new(),
-            file,
-        };
+        let mut all = Collected::default();
+        let session = Session { plan, runtime, optimizer: None, stop, expectations: &nothing, kept: Vec::new(), file };
         let show = Show::at_most(0);
         let ended = match session.run(vec![Box::new(TerminalReporter::new(show)), Box::new(&mut all)])? {
             Ok(ended) => ended,
@@ -160,15 +192,38 @@ impl Arguments {
             bail!("some cases could not be loaded, so no file is written: {error}");
         }
         print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
-        let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-        results.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(Ok(Outcomes { header, accepted, results }))
+        Ok(Ok(all.results.into_iter().map(|(result, _)| result).collect()))
+    }
+
+    /// Reads the results of whole runs of this suite, all on the same runtime.
+    fn read_all(&self, suite: &Suite, filter: &Filter) -> anyhow::Result<Outcomes> {
+        let mut runs: Vec<(Header, Vec<CaseResult>)> = Vec::new();
+        for path in &self.from {
+            let (header, results) = self.read(path, suite, filter)?;
+            if let Some((first, _)) = runs.first()
+                && (&first.runtime.name, &first.runtime.version) != (&header.runtime.name, &header.runtime.version)
+            {
+                let named = |header: &Header| format!("{} {}", header.runtime.name, header.runtime.version);
+                bail!(
+                    "{}: is about {}, but the first results are about {}; give several runs of one version",
+                    path.display(),
+                    named(&header),
+                    named(first)
+                );
+            }
+            runs.push((header, results));
+        }
+        let (mut headers, results): (Vec<Header>, Vec<Vec<CaseResult>>) = runs.into_iter().unzip();
+        let header = headers.pop().context("no results are given")?;
+        let Declaration { ir, opsets, .. } = &header.runtime;
+        let accepted = ir.zip(opsets.clone()).map(|(ir, opsets)| Accepted { ir, opsets });
+        Ok(Outcomes { header, accepted, run: WholeRun::worst_of(results, Variant::Runtime) })
     }
 
     /// Reads the results of a whole run of this suite.
-    fn read(&self, path: &Path, suite: &Suite, filter: &Filter) -> anyhow::Result<Outcomes> {
+    fn read(&self, path: &Path, suite: &Suite, filter: &Filter) -> anyhow::Result<(Header, Vec<CaseResult>)> {
         let place = path.display();
-        let mut read = results_file::read(path)?;
+        let read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
         if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
             bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
@@ -189,28 +244,27 @@ impl Arguments {
                 format!("onnx-conformance run --runtime {} --resume {place} --keep-failures", read.header.runtime.name);
             bail!("{place}: {} of {chosen} cases have a result; `{command}` runs the others", read.results.len());
         }
-        read.results.sort_by(|a, b| a.id.cmp(&b.id));
-        let Declaration { ir, opsets, .. } = &read.header.runtime;
-        let accepted = ir.zip(opsets.clone()).map(|(ir, opsets)| Accepted { ir, opsets });
-        Ok(Outcomes { header: read.header, accepted, results: read.results })
+        Ok((read.header, read.results))
     }
 
     /// Writes a new file, and returns its number of entries.
     fn write_first(&self, path: &Path, outcomes: &Outcomes) -> anyhow::Result<usize> {
-        let Outcomes { header, accepted, results } = outcomes;
+        let Outcomes { header, accepted, run } = outcomes;
         let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
         let mut expectations = if self.is_exact() {
-            check_measured(path, results)?;
-            first_measurement(header, strict, results)
+            check_measured(path, &run.results)?;
+            first_measurement(header, strict, run)
         } else {
-            first_expectations(&runtime.name, strict, results)
+            let mut first = first_expectations(&runtime.name, strict, run);
+            first.scope.clone_from(&header.selected.filters);
+            first
         };
         expectations.accepts.clone_from(accepted);
         if self.source.is_project() {
             expectations.suite = Some(header.suite_text());
         }
         write(path, &expectations.to_yaml())?;
-        self.write_digests(path, results)?;
+        self.write_digests(path, &run.results)?;
         Ok(expectations.expect.len())
     }
 
@@ -218,15 +272,14 @@ impl Arguments {
     fn update_file(&self, path: &Path, outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
         let text = onnx_conformance_cases::case::read_text(path)?;
-        let Outcomes { header, accepted, results } = outcomes;
+        let Outcomes { header, accepted, run } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
         if file.exact != self.is_exact() || file.scope != self.scope {
             bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {
-            check_measured(path, &results)?;
+            check_measured(path, &run.results)?;
         }
-        let run = WholeRun::new(results, Variant::Runtime);
         let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
         let mut text = updated_expectations(&text, &matcher, &run)?;
         text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
@@ -258,11 +311,10 @@ impl Arguments {
         if !path.exists() {
             return Ok(());
         }
-        let way_out = match &self.from {
-            Some(_) => "--update updates it".to_owned(),
-            None => {
-                format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
-            }
+        let way_out = if self.from.is_empty() {
+            format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
+        } else {
+            "--update updates it".to_owned()
         };
         bail!("{}: the file already exists; {way_out}", path.display())
     }

@@ -12,8 +12,8 @@ use crate::cli::usage::{Usage, ValueError};
 /// Options for report files.
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// Write a report to a file: junit=FILE for `JUnit` XML of every case, markdown=FILE for a summary for a CI job, badge=FILE
-    /// for shields.io. May be given several times
+    /// Write a report to a file: junit=FILE for `JUnit` XML, by cause beyond 10,000 cases, junit-cases=FILE for every case,
+    /// markdown=FILE for a summary for a CI job, badge=FILE for shields.io. May be given several times
     #[arg(long = "report", value_name = "FORMAT=FILE")]
     reports: Vec<ReportFile>,
 }
@@ -28,6 +28,7 @@ struct ReportFile {
 #[derive(Clone, Copy, Debug)]
 enum Format {
     Junit,
+    JunitCases,
     Markdown,
     Badge,
 }
@@ -39,6 +40,7 @@ impl FromStr for ReportFile {
         let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or(ValueError::Report)?;
         let format = match format {
             "junit" => Format::Junit,
+            "junit-cases" => Format::JunitCases,
             "markdown" => Format::Markdown,
             "badge" => Format::Badge,
             _ => return Err(ValueError::Report),
@@ -52,7 +54,7 @@ impl ReportOptions {
     pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
         self.reports.iter().try_for_each(|ReportFile { format, path }| {
             let kind = match format {
-                Format::Junit => Kind::Junit,
+                Format::Junit | Format::JunitCases => Kind::Junit,
                 Format::Markdown => Kind::Summary,
                 Format::Badge => Kind::Badge,
             };
@@ -64,6 +66,7 @@ impl ReportOptions {
     pub(crate) fn reporters(&self) -> impl Iterator<Item = Box<dyn Reporter>> {
         self.reports.iter().map(|ReportFile { format, path }| match format {
             Format::Junit => Box::new(JunitReporter::new(path)) as Box<dyn Reporter>,
+            Format::JunitCases => Box::new(JunitReporter::of_cases(path)),
             Format::Markdown => Box::new(MarkdownReporter(path.clone())),
             Format::Badge => Box::new(BadgeReporter(path.clone())),
         })

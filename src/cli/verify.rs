@@ -8,7 +8,7 @@ use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_report::models::{
     InputPlan, Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, model_name,
 };
-use onnx_conformance_subject::{Builtin, Ended, Phase, Response};
+use onnx_conformance_subject::{Builtin, Ended, KeptData, Phase, Response};
 
 use crate::cli::input_files::{InputSet, input_sets};
 use crate::cli::limits::Allowance;
@@ -94,7 +94,8 @@ pub(crate) fn verify(
         Err(why) => return Ok((Proof::not_verified(&why), convert(file)?)),
     };
     let folder = folder_of(verification.model);
-    let load = |model: &Bytes| load(model, folder, verification.allowance);
+    let data = KeptData::default();
+    let load = |model: &Bytes| load(model, folder, &data, verification.allowance);
     let ways = |number: usize| inputs.ways(number);
     let run_inputs = |number: usize, way: usize| inputs.inputs(number, way);
     let trials = Trials { count: inputs.count(), ways: &ways, inputs: &run_inputs, load: &load };
@@ -119,8 +120,8 @@ pub(crate) fn not_verified(verification: &Verification, why: &str) -> anyhow::Er
 }
 
 /// Loads a model on the built-in executor.
-fn load(model: &Bytes, folder: &Path, allowance: Allowance) -> Result<RunLoaded<'static>, RunFailure> {
-    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
+fn load(model: &Bytes, folder: &Path, data: &KeptData, allowance: Allowance) -> Result<RunLoaded<'static>, RunFailure> {
+    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory()).sharing_data(data);
     let loaded = builtin.load(model, Some(folder)).map_err(failure)?;
     Ok(Box::new(move |inputs, held| loaded.run(inputs, held).into_values().map_err(failure)))
 }

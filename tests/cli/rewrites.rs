@@ -115,7 +115,7 @@ fn a_measurement_lists_rewritten_patterns() {
     let scope = "graph/casts/**";
     call(&["run", scope, "--results", &results]).expect(0, "pass");
     let init = |update: &[&str]| {
-        call(&[["init", "--from", &results, "--scope", scope, "-o", &measured].as_slice(), update].concat())
+        call(&[["init", "--exact", "--from", &results, "--scope", scope, "-o", &measured].as_slice(), update].concat())
             .expect(0, "entries");
         std::fs::read_to_string(&measured).unwrap()
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance_harness::expectations::{Expectations, tool_measurement, with_adapter};
+use onnx_conformance_harness::expectations::{Expectations, WholeRun, tool_measurement, with_adapter};
 use onnx_conformance_harness::questions::BuiltinTools;
 use onnx_conformance_harness::run::read_results;
 use onnx_conformance_harness::whole_file::write_whole;
@@ -269,8 +269,8 @@ fn ask(
         header.get_or_insert(read.header);
         all.extend(read.results);
     }
-    all.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut measured = tool_measurement(&header.context("no variant asks the question")?, &all);
+    let header = header.context("no variant asks the question")?;
+    let mut measured = tool_measurement(&header, &WholeRun::new(all, Variant::Runtime));
     let spent = begun.zip(cpu_seconds()).map(|(begun, ended)| ended - begun);
     measured.cpu_seconds = spent.filter(|_| is_whole);
     Ok(measured)

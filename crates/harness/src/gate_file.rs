@@ -87,7 +87,9 @@ impl GateOptions<'_> {
         let source = Source { path, is_default, runtime: runtime.clone(), strict };
         let (_, matcher) = source.read()?;
         let expectations = matcher.expectations();
-        if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
+        if let Some(version) =
+            expectations.version.as_ref().filter(|version| !is_same_release(version, &runtime.version))
+        {
             let (path, now) = (expectations.path(), escape::line(&runtime.version));
             note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
@@ -141,7 +143,7 @@ impl Source {
     /// Returns the path for new expectations. The measurement of another version is not overwritten, and an embedded one is
     /// written to a new file.
     fn target(&self, read: &Expectations) -> Option<PathBuf> {
-        let is_other = read.version.as_ref().is_some_and(|version| *version != self.runtime.version);
+        let is_other = read.version.as_deref().is_some_and(|version| !is_same_release(version, &self.runtime.version));
         let is_new = self.path.as_ref().is_some_and(|path| !path.exists());
         if self.is_default && read.exact && (is_other || is_new) {
             Some(measured_path(&self.runtime))
@@ -297,11 +299,24 @@ pub fn default_path(runtime: &Declaration) -> PathBuf {
 }
 
 /// Returns the path of the measurement of a runtime's version: `expectations/<runtime>/<version>.yaml`, or
-/// `expectations/tools/<tool>/<version>.yaml`.
+/// `expectations/tools/<tool>/<version>.yaml`. All builds between two releases have one file.
 pub fn measured_path(runtime: &Declaration) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    let version: String = runtime.version.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let version: String = without_build(&runtime.version).chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     folder(runtime).join(&runtime.name).join(format!("{version}.yaml"))
+}
+
+/// Returns true if two versions are one release, or builds before it.
+fn is_same_release(a: &str, b: &str) -> bool {
+    without_build(a) == without_build(b)
+}
+
+/// Returns a version without the part that every build has anew, such as a date: `1.33.0` for `1.33.0.dev20261129001+cpu`.
+fn without_build(version: &str) -> &str {
+    let lower = version.to_ascii_lowercase();
+    let found = ["+", ".dev", "-dev", ".nightly", "-nightly", "-git", ".git", "-snapshot"].into_iter();
+    let end = found.filter_map(|mark| lower.find(mark)).filter(|end| *end > 0).min();
+    end.and_then(|end| version.get(..end)).unwrap_or(version)
 }
 
 /// Returns the folder of the measurements of runtimes, or of tools, which run no models.
@@ -320,6 +335,23 @@ fn newest_of(folder: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::run::test_results::result;
+
+    #[test]
+    fn builds_of_every_night_have_one_file() {
+        for (version, expected) in [
+            ("1.33.0.dev20261129001+cpu", "1.33.0"),
+            ("0.2.0-nightly.20261129", "0.2.0"),
+            ("5.0.0-dev", "5.0.0"),
+            ("1.32.0", "1.32.0"),
+            ("2.0.0-rc.1", "2.0.0-rc.1"),
+            ("2026.4.1", "2026.4.1"),
+            ("nightly", "nightly"),
+            ("+x", "+x"),
+        ] {
+            let path = measured_path(&Declaration::named("a", version));
+            assert_eq!(path, Path::new("expectations/a").join(format!("{expected}.yaml")));
+        }
+    }
 
     #[test]
     fn a_measurement_is_of_cases_that_were_sent() {

@@ -49,6 +49,7 @@
 //! }
 //! ```
 
+mod cases;
 #[doc(hidden)]
 pub mod escape;
 #[doc(hidden)]
@@ -84,9 +85,12 @@ pub mod whole_file;
 #[doc(hidden)]
 pub mod whole_folder;
 
+pub use cases::{Cases, CasesError, Judgement, KnownFailures, SuiteCase, cases, cases_with_testdata};
+pub use expectations::Verdict;
 pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
     Declaration, ElementType, Ended, Host, InProcess, Named, OperatorCounts, Operators, Output, Phase, Ran, Request,
     Response, Runtime, Tensor, Value, ValueType, Variant, adapter, serve,
 };
+pub use run::Outcome;

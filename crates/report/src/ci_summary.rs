@@ -7,6 +7,7 @@ use onnx_conformance_harness::expectations::{Conclusion, GateResult};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_subject::Declaration;
 
+use crate::causes::causes;
 use crate::terminal;
 
 /// Maximum number of cases in a table. CI services truncate long pages.
@@ -43,11 +44,44 @@ pub fn markdown(runtime: &Declaration, gate_result: &GateResult, texts: &str) ->
     if gate_result.expected > 0 {
         let _ = writeln!(text, "\n{} failures are expected.", gate_result.expected);
     }
-    table(&mut text, "Regressions", &gate_result.regressions);
+    cause_table(&mut text, &gate_result.regressions);
     table(&mut text, "Better than expected", &gate_result.improvements);
     list(&mut text, "Expectations to change", gate_result.entry_problems.iter().map(ToString::to_string));
     list(&mut text, "Cases that could not be loaded", gate_result.broken.iter().cloned());
     text
+}
+
+/// Adds the causes of regressions, each with its smallest case.
+fn cause_table(text: &mut String, results: &[CaseResult]) {
+    let causes = causes(results);
+    let Some(first) = causes.first().and_then(|cause| cause.cases.first()) else { return };
+    let heading = format!("Regressions: {}", results.len());
+    let _ = write!(
+        text,
+        "\n### {heading}\n\n| cause | cases | operators | smallest case | message | rule |\n|---|--:|---|---|---|---|\n"
+    );
+    for cause in causes.iter().take(MAX_ROWS) {
+        let Some(example) = cause.cases.first() else { continue };
+        let operators = match cause.operators.iter().collect::<Vec<_>>().as_slice() {
+            [one] => (*one).clone(),
+            all => all.len().to_string(),
+        };
+        let _ = writeln!(
+            text,
+            "| {}: {} | {} | {} | {} | {} | {} |",
+            cause.outcome,
+            cell(&cause.title),
+            cause.cases.len(),
+            cell(&operators),
+            escape::markdown_cell_code(&example.id),
+            cell(&example.message),
+            cell(&example.rule.as_ref().map(ToString::to_string).unwrap_or_default())
+        );
+    }
+    let more = causes.len().saturating_sub(MAX_ROWS);
+    let more = if more > 0 { format!("... and {more} more causes. ") } else { String::new() };
+    let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
+    let _ = writeln!(text, "\n{more}To re-run a case: {command}");
 }
 
 fn table(text: &mut String, title: &str, results: &[CaseResult]) {
@@ -110,7 +144,10 @@ mod tests {
         let text = markdown(&Declaration::named("mine", "1.0"), &gate_result, "");
         assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
-        assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |  |\n"), "{text}");
+        assert!(
+            text.contains("| mismatch: ai.onnx/Abs | 1 | ai.onnx/Abs | `ai.onnx/Abs-13/x` | a \\| b |  |\n"),
+            "{text}"
+        );
         let (gate_result, _) = super::super::tests::gate_result(&[result("a", Outcome::Pass)]);
         let text = markdown(&Declaration::named("mine", "1\n# `2`"), &gate_result, "");
         assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
@@ -120,6 +157,6 @@ mod tests {
     fn an_id_stays_in_its_cell() {
         let (gate_result, _) = gate_result(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
         let text = markdown(&Declaration::named("mine", "1"), &gate_result, "");
-        assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |  |\n"), "{text}");
+        assert!(text.contains(" | `` a`\\|b`\\n\\| c \\| `` |  |  |\n"), "{text}");
     }
 }

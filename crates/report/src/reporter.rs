@@ -139,13 +139,20 @@ impl Reporter for Collected {
 #[derive(Debug)]
 pub struct JunitReporter {
     path: PathBuf,
+    /// True if each case is reported, however many there are.
+    has_cases: bool,
     collected: Collected,
 }
 
 impl JunitReporter {
-    /// Creates a reporter that writes to this file.
+    /// Creates a reporter that writes to this file: each case, or causes if there are many cases.
     pub fn new(path: &Path) -> JunitReporter {
-        JunitReporter { path: path.to_owned(), collected: Collected::default() }
+        JunitReporter { path: path.to_owned(), has_cases: false, collected: Collected::default() }
+    }
+
+    /// Creates a reporter that writes each case to this file.
+    pub fn of_cases(path: &Path) -> JunitReporter {
+        JunitReporter { has_cases: true, ..JunitReporter::new(path) }
     }
 }
 
@@ -155,7 +162,8 @@ impl Reporter for JunitReporter {
     }
 
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
-        let text = junit::report(&format!("{}{}", run.runtime.name, run.text_clause()), &self.collected.results);
+        let report = if self.has_cases { junit::report_of_cases } else { junit::report };
+        let text = report(&format!("{}{}", run.runtime.name, run.text_clause()), &self.collected.results);
         write(&self.path, &text.map_err(|error| failed(&self.path, error))?)
     }
 }

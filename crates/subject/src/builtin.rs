@@ -14,7 +14,7 @@ use onnx_conformance_reference::model::{LoadLimits, Model, ModelError, read_mode
 use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;
 
-use crate::folder_data::FolderData;
+use crate::folder_data::{FolderData, KeptData};
 use crate::in_process::catch_panics;
 use crate::{Declaration, Ended, Host, Named, Ran, Request, Response, Stop};
 
@@ -25,6 +25,7 @@ pub struct Builtin {
     memory: usize,
     stop: Stop,
     jobs: Option<usize>,
+    kept: Option<KeptData>,
 }
 
 impl Builtin {
@@ -33,7 +34,7 @@ impl Builtin {
 
     /// Creates the executor. A run stops after `timeout`, or if it would take more than 4 GiB.
     pub fn new(timeout: Duration) -> Builtin {
-        Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None }
+        Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None, kept: None }
     }
 
     /// Limits the memory of a run in bytes: the model, its inputs, and all computed values.
@@ -46,6 +47,12 @@ impl Builtin {
     #[must_use]
     pub fn stopped_by(self, stop: &Stop) -> Builtin {
         Builtin { stop: stop.clone(), ..self }
+    }
+
+    /// Shares external data with another model of the same folder.
+    #[must_use]
+    pub fn sharing_data(self, kept: &KeptData) -> Builtin {
+        Builtin { kept: Some(kept.clone()), ..self }
     }
 
     /// Sets the number of cases that run at a time.
@@ -63,7 +70,7 @@ impl Builtin {
     fn load_within(&self, model: &Bytes, folder: Option<&Path>, held: usize) -> Result<LoadedModel, Ended> {
         let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
         let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
-        let external = FolderData::new(folder, deadline.clone());
+        let external = FolderData::new(folder, deadline.clone()).sharing(self.kept.clone());
         // The model shares its weights with its file, which is counted here. Other files count when the model is
         // loaded.
         let held = held.saturating_add(model.len());

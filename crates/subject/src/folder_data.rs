@@ -1,8 +1,10 @@
 //! External data in the folder of a model.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use onnx_conformance_reference::deadline::Deadline;
@@ -14,12 +16,42 @@ use crate::files::open_regular;
 pub struct FolderData {
     folder: Option<PathBuf>,
     deadline: Deadline,
+    kept: Option<KeptData>,
+}
+
+/// External data that two models of one folder share. A part that is read for the first is in memory until it is read for the
+/// second.
+#[derive(Clone, Debug, Default)]
+pub struct KeptData(Arc<Mutex<HashMap<FilePart, Bytes>>>);
+
+/// Location, offset and length.
+type FilePart = (String, u64, u64);
+
+impl KeptData {
+    /// Returns a part that is in memory, and drops it, or reads it, and keeps it for the next time.
+    fn take_or_read(
+        &self,
+        part: FilePart,
+        read: impl FnOnce() -> Result<Bytes, ExternalDataError>,
+    ) -> Result<Bytes, ExternalDataError> {
+        if let Some(bytes) = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&part) {
+            return Ok(bytes);
+        }
+        let bytes = read()?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(part, bytes.clone());
+        Ok(bytes)
+    }
 }
 
 impl FolderData {
     /// Gives access to the files in `folder`, or to none without a folder. Reading stops at the deadline.
     pub fn new(folder: Option<&Path>, deadline: Deadline) -> FolderData {
-        FolderData { folder: folder.map(Path::to_owned), deadline }
+        FolderData { folder: folder.map(Path::to_owned), deadline, kept: None }
+    }
+
+    /// Shares what is read with another model of the folder.
+    pub(crate) fn sharing(self, kept: Option<KeptData>) -> FolderData {
+        FolderData { kept, ..self }
     }
 
     fn open(&self, location: &str) -> Result<(File, u64), ExternalDataError> {
@@ -55,6 +87,17 @@ impl ExternalData for FolderData {
     }
 
     fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, ExternalDataError> {
+        match &self.kept {
+            Some(kept) => {
+                kept.take_or_read((location.to_owned(), offset, length), || self.read_file(location, offset, length))
+            }
+            None => self.read_file(location, offset, length),
+        }
+    }
+}
+
+impl FolderData {
+    fn read_file(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, ExternalDataError> {
         let failed = |error| unreadable(location, error);
         let (mut file, size) = self.open(location)?;
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;

@@ -92,7 +92,7 @@ pub use declaration::{name_problem, version_problem};
 #[doc(hidden)]
 pub use external::has_external_data;
 #[doc(hidden)]
-pub use folder_data::FolderData;
+pub use folder_data::{FolderData, KeptData};
 #[doc(hidden)]
 pub use id::{WRAPPED, folders, type_in_id};
 #[doc(hidden)]

@@ -4,9 +4,9 @@ use onnx_conformance_cases::suite::{FilterError, PathGlob, is_glob, loose_glob};
 use serde::{Deserialize, Serialize};
 
 use crate::expectations::condition::{Condition, Processors};
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Outcome, begins_as};
 
-/// Cases that a runtime does not pass. An entry selects either by id or by the missing feature.
+/// Cases that a runtime does not pass. An entry selects by id, by the missing feature, or by the outcome and the message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -25,7 +25,8 @@ pub struct Entry {
     /// on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulp: Option<u64>,
-    /// Prefix of the message.
+    /// Beginning of the message, in which `*` stands for any text. Without `cases` the entry matches every case with the outcome and
+    /// such a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// True if the outcome changes from run to run. `outcome` is then the worst one.
@@ -71,6 +72,16 @@ impl Entry {
         Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
     }
 
+    /// Creates an entry for cases of any operators with the same outcome and message.
+    pub(super) fn with_message(message: String, outcome: Outcome) -> Entry {
+        Entry { message: Some(message), outcome: Some(outcome), ..Entry::default() }
+    }
+
+    /// Returns true if the entry is for this case alone.
+    pub(super) fn names(&self, id: &str) -> bool {
+        self.cases.as_deref().and_then(literal).is_some_and(|literal| literal == id)
+    }
+
     /// Returns the expected outcome of the cases.
     pub fn outcome(&self) -> Outcome {
         self.outcome.unwrap_or(Outcome::Unsupported)
@@ -80,20 +91,22 @@ impl Entry {
     pub fn agrees(&self, result: &CaseResult) -> bool {
         self.is_no_worse_variation(result)
             || result.outcome == self.outcome()
-                && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
+                && self.message.as_ref().is_none_or(|message| begins_as(&result.message, message))
     }
 
     fn is_no_worse_variation(&self, result: &CaseResult) -> bool {
         self.varies
-            && (result.outcome.rank() < self.outcome().rank() || self.outcome().is_limit() && result.outcome.is_limit())
+            && (result.outcome.rank() <= self.outcome().rank()
+                || self.outcome().is_limit() && result.outcome.is_limit())
     }
 
     /// Returns the selector of the entry as written.
     pub fn selector(&self) -> String {
-        match (&self.cases, &self.unsupported) {
-            (Some(cases), _) => format!("cases: {cases}"),
-            (None, Some(what)) => format!("unsupported: {what}"),
-            (None, None) => String::new(),
+        match (&self.cases, &self.unsupported, &self.message) {
+            (Some(cases), ..) => format!("cases: {cases}"),
+            (None, Some(what), _) => format!("unsupported: {what}"),
+            (None, None, Some(message)) => format!("outcome: {}, message: {message}", self.outcome()),
+            (None, None, None) => String::new(),
         }
     }
 
@@ -128,11 +141,13 @@ impl Entry {
 
     pub(super) fn check(&self) -> Result<(), EntryFault> {
         let rule = match (&self.cases, &self.unsupported, self.outcome) {
-            (None, None, _) => "selects no cases; add `cases` or `unsupported`",
+            (None, None, _) if self.message.is_none() => {
+                "selects no cases; add `cases`, `unsupported`, or a `message` with an `outcome`"
+            }
             (Some(_), Some(_), _) => "has both `cases` and `unsupported`; keep one",
-            (Some(_), None, None) => "has no outcome; add `outcome`",
-            (Some(_), None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
-            (Some(_), None, Some(outcome)) if outcome.is_inconclusive() => {
+            (_, None, None) => "has no outcome; add `outcome`",
+            (_, None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
+            (_, None, Some(outcome)) if outcome.is_inconclusive() => {
                 "expects an outcome that is not a failure; a case that is not sent to the runtime needs no entry"
             }
             (None, Some(_), Some(_)) => "has `unsupported` already; omit the outcome",
@@ -160,6 +175,25 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// Returns the only text that a pattern matches, if it matches one: a path, perhaps with characters of patterns in brackets, `[*]`.
+pub(super) fn literal(pattern: &str) -> Option<String> {
+    if !is_glob(pattern) {
+        return Some(pattern.to_owned());
+    }
+    let (mut text, mut rest) = (String::new(), pattern.chars());
+    while let Some(c) = rest.next() {
+        text.push(match c {
+            '[' => match (rest.next()?, rest.next()?) {
+                (escaped, ']') if escaped != '!' => escaped,
+                _ => return None,
+            },
+            '*' | '?' | '{' | '}' | ']' => return None,
+            plain => plain,
+        });
+    }
+    Some(text)
 }
 
 fn fields_to_yaml<const N: usize>(fields: [(&str, Option<String>); N]) -> String {

@@ -1,15 +1,16 @@
 //! Groups many failures into few entries: one per missing feature, and one per group of cases with the same outcome.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
+use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant, folders};
 use onnx_conformance_cases::suite::WrappedCases;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{MissingFeature, OperatorName};
 
-use crate::expectations::entry::Entry;
-use crate::run::{CaseResult, Outcome};
+use crate::expectations::entry::{Entry, literal};
+use crate::run::{CaseResult, Outcome, common_message};
 
 /// An entry and the positions of the failures that it covers.
 pub(super) type EntryGroup = (Entry, Vec<usize>);
@@ -17,19 +18,88 @@ pub(super) type EntryGroup = (Entry, Vec<usize>);
 /// A missing feature in the runtime's wording, and the positions of its failures.
 type Missing<'a> = (&'a str, Vec<usize>);
 
-/// Returns the entries for these failures. `judged` has all other results that an entry for a group could cover: a group gets one
-/// entry only if all of it fails alike. No entry for ids covers two operators. With `exact`, all entries are for ids, and a
-/// mismatch that is only inexact does not end like others.
-pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
+/// Failures to group.
+pub(super) struct Grouping<'a> {
+    /// The failures.
+    pub(super) failures: &'a [&'a CaseResult],
+    /// All results that an entry for a group could cover, failures included.
+    pub(super) judged: &'a [&'a CaseResult],
+    /// True if all entries are for ids, and a mismatch that is only inexact does not end like others.
+    pub(super) exact: bool,
+    /// Ids of the cases whose outcome differs from run to run. Each has an entry of its own.
+    pub(super) varying: &'a BTreeSet<String>,
+}
+
+/// Returns the entries for failures. A group gets one entry only if all of it fails alike.
+pub(super) fn group_failures(given: &Grouping<'_>) -> Vec<EntryGroup> {
+    let Grouping { failures, judged, exact, varying } = *given;
+    let varies = |result: &CaseResult| varying.contains(&result.id);
     let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
+    let (alone, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&index| varies(failures[index]));
     let (unsupported, others): (Vec<usize>, Vec<usize>) =
-        (0..failures.len()).partition(|&index| has_reason(failures[index]));
+        others.into_iter().partition(|&index| has_reason(failures[index]));
     let mut groups = group_by_feature(failures, &unsupported, judged);
-    let covered: BTreeSet<&str> = unsupported.iter().map(|&index| failures[index].id.as_str()).collect();
-    let judged: Vec<&CaseResult> =
-        judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
+    if !exact {
+        groups.extend(group_by_message(failures, &others));
+    }
+    let covered: BTreeSet<usize> = groups.iter().flat_map(|(_, cases)| cases).copied().collect();
+    let others: Vec<usize> = others.into_iter().filter(|index| !covered.contains(index)).collect();
+    let covered: BTreeSet<&str> = covered.iter().map(|&index| failures[index].id.as_str()).collect();
+    let is_left = |result: &&CaseResult| !covered.contains(result.id.as_str()) && !varies(result);
+    let judged: Vec<&CaseResult> = judged.iter().copied().filter(is_left).collect();
     groups.extend(group_by_id(failures, &others, &judged, exact));
+    groups.extend(alone.into_iter().map(|index| {
+        let CaseResult { id, outcome, .. } = failures[index];
+        (Entry { varies: true, ..Entry::ending(escaped(id), *outcome) }, vec![index])
+    }));
+    for (entry, cases) in &mut groups {
+        let is_one_feature = entry.unsupported.as_deref().and_then(literal).is_some();
+        entry.spans_operators = !is_one_feature && have_several_operators(failures, cases);
+    }
     groups
+}
+
+/// Number of cases from which an outcome and a message have an entry.
+const MIN_CASES_OF_MESSAGE: usize = 5;
+
+/// Number of letters that a pattern of messages has at least.
+const MIN_LETTERS: usize = 12;
+
+/// Returns true if the message of a failure may be the reason: that of an error, or of an output's type. Wrong values of two operators
+/// have nothing in common but the words.
+pub(super) fn may_say_why(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Error | Outcome::WrongType)
+}
+
+/// Returns an entry per message that several cases have in common, if it may be the reason.
+fn group_by_message(failures: &[&CaseResult], others: &[usize]) -> Vec<EntryGroup> {
+    let mut by_message: BTreeMap<(String, Outcome), Vec<usize>> = BTreeMap::new();
+    for &index in others {
+        let CaseResult { outcome, message, .. } = failures[index];
+        let pattern = common_message(message, &failures[index].operators());
+        if may_say_why(*outcome) && pattern.chars().filter(|c| c.is_alphabetic()).count() >= MIN_LETTERS {
+            by_message.entry((pattern, *outcome)).or_default().push(index);
+        }
+    }
+    let (mut groups, mut covered) = (Vec::new(), BTreeSet::new());
+    // The first entry that a message matches has the case.
+    for ((pattern, outcome), _) in by_message.iter().filter(|(_, cases)| cases.len() >= MIN_CASES_OF_MESSAGE) {
+        let entry = Entry::with_message(pattern.clone(), *outcome);
+        let matches = |index: &usize| !covered.contains(index) && entry.agrees(failures[*index]);
+        let cases: Vec<usize> = others.iter().copied().filter(matches).collect();
+        covered.extend(cases.iter().copied());
+        if !cases.is_empty() {
+            groups.push((entry, cases));
+        }
+    }
+    groups
+}
+
+/// Returns true if some of these cases have no operator in common.
+fn have_several_operators(failures: &[&CaseResult], cases: &[usize]) -> bool {
+    let mut operators = cases.iter().map(|&index| failures[index].operators()).filter(|names| !names.is_empty());
+    let first = operators.next().unwrap_or_default();
+    !first.is_empty() && operators.fold(first, |common, names| &common & &names).is_empty()
 }
 
 /// Returns an entry per missing feature. A type is a single feature if no case with it passes, regardless of the operator. The
@@ -43,18 +113,18 @@ fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&
     for &index in unsupported {
         by_text.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
     }
-    let mut by_pattern: BTreeMap<(String, bool), Vec<Missing<'_>>> = BTreeMap::new();
+    let mut by_pattern: BTreeMap<String, Vec<Missing<'_>>> = BTreeMap::new();
     let mut groups = Vec::new();
     for (text, cases) in by_text {
         match text.parse().ok().and_then(|feature| features.pattern(&feature)) {
             Some(pattern) => by_pattern.entry(pattern).or_default().push((text, cases)),
-            None => groups.push((Entry::unsupported(text), cases)),
+            None => groups.push((Entry::unsupported(&escaped(text)), cases)),
         }
     }
-    for ((pattern, spans_operators), missing) in by_pattern {
+    for (pattern, missing) in by_pattern {
         let entry = match missing.as_slice() {
-            [(text, _)] => Entry::unsupported(text),
-            _ => Entry { spans_operators, ..Entry::unsupported(&pattern) },
+            [(text, _)] => Entry::unsupported(&escaped(text)),
+            _ => Entry::unsupported(&pattern),
         };
         groups.push((entry, missing.into_iter().flat_map(|(_, cases)| cases).collect()));
     }
@@ -89,12 +159,11 @@ impl CaseFeatures {
         features
     }
 
-    /// Returns the pattern of the wider feature that contains a missing one, unless some case with that feature passes, and
-    /// whether it spans several operators.
-    fn pattern(&self, missing: &MissingFeature) -> Option<(String, bool)> {
+    /// Returns the pattern of the wider feature that contains a missing one, unless some case with that feature passes.
+    fn pattern(&self, missing: &MissingFeature) -> Option<String> {
         match missing {
             MissingFeature::Type(value_type @ ValueType::Tensor(element), _) if !self.elements.contains(element) => {
-                Some((format!("{}*", escaped(&value_type.to_string())), true))
+                Some(format!("{}*", escaped(&value_type.to_string())))
             }
             MissingFeature::Type(value_type, Some(operator)) => {
                 let types = self.types.get(&(operator.domain.clone(), operator.name.clone()));
@@ -118,8 +187,8 @@ fn all_versions(operator: &OperatorName) -> Option<OperatorName> {
 }
 
 /// Returns a pattern for the missing feature in every version of one operator.
-fn every_version(missing: &MissingFeature) -> (String, bool) {
-    (format!("{}-*", escaped(&missing.to_string())), false)
+fn every_version(missing: &MissingFeature) -> String {
+    format!("{}-*", escaped(&missing.to_string()))
 }
 
 /// A group of cases and its pattern.
@@ -131,6 +200,10 @@ enum Group {
     Folder(usize, String),
     /// All cases of a unit that have a part of this name, such as a type.
     Part(String, String),
+    /// All cases below a folder in every version of an operator, or a case in every version.
+    InVersions(String, String),
+    /// All cases of an operator, in every version, that have a part of this name, such as a type.
+    PartInVersions(String, String),
 }
 
 impl Group {
@@ -140,7 +213,13 @@ impl Group {
         let mut groups = Vec::new();
         let min_depth = match id.version() {
             Some(version) => {
-                groups.push(Group::Operator(format!("{}/{}", version.domain, version.name)));
+                let operator = format!("{}/{}", version.domain, version.name);
+                let inside = id.path.strip_prefix(id.group()).unwrap_or_default().trim_start_matches('/');
+                let inside = folders(inside).map(|folder| format!("{folder}/**")).chain([escaped(inside)]);
+                groups.extend(inside.map(|inside| Group::InVersions(operator.clone(), inside)));
+                let parts = id.parts().skip(2);
+                groups.extend(parts.map(|part| Group::PartInVersions(operator.clone(), part.to_owned())));
+                groups.push(Group::Operator(operator));
                 groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
                 2
             }
@@ -158,6 +237,8 @@ impl Group {
     fn pattern(&self) -> String {
         match self {
             Group::Operator(operator) => format!("{}-*/**", escaped(operator)),
+            Group::InVersions(operator, inside) => format!("{}-*/{inside}", escaped(operator)),
+            Group::PartInVersions(operator, part) => format!("{}-*/**/{}", escaped(operator), escaped(part)),
             Group::Folder(_, folder) => format!("{}/**", escaped(folder)),
             Group::Part(unit, part) => format!("{}/**/{}", escaped(unit), escaped(part)),
         }
@@ -201,6 +282,8 @@ fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult
     };
     let mut remaining: BTreeSet<usize> = others.iter().copied().collect();
     let mut groups = Vec::new();
+    let mut members: Vec<_> = members.into_iter().collect();
+    members.sort_by_key(|(_, cases)| Reverse(cases.len()));
     for ((group, variant), cases) in members {
         let cases: Vec<usize> = cases.into_iter().filter(|index| remaining.contains(index)).collect();
         if cases.len() > 1 {
@@ -222,7 +305,8 @@ mod tests {
     fn check(results: &[CaseResult], expected: &[&str]) {
         let judged: Vec<&CaseResult> = results.iter().collect();
         let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
-        let groups = group_failures(&failures, &judged, false);
+        let given = Grouping { failures: &failures, judged: &judged, exact: false, varying: &BTreeSet::new() };
+        let groups = group_failures(&given);
         assert_eq!(groups.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
         let mut covered: Vec<usize> = groups.into_iter().flat_map(|(_, cases)| cases).collect();
         covered.sort_unstable();
@@ -331,7 +415,12 @@ mod tests {
             result("d/B-1/y", Outcome::Pass),
         ];
         let judged: Vec<&CaseResult> = results.iter().collect();
-        let groups = group_failures(&judged[..2], &judged, true);
+        let groups = group_failures(&Grouping {
+            failures: &judged[..2],
+            judged: &judged,
+            exact: true,
+            varying: &BTreeSet::new(),
+        });
         let lines: Vec<String> = groups.iter().map(|(entry, _)| entry.to_yaml()).collect();
         assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
     }
@@ -352,7 +441,10 @@ mod tests {
         let judged: Vec<&CaseResult> = results.iter().collect();
         let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
         let lines = |exact| -> Vec<String> {
-            group_failures(&failures, &judged, exact).iter().map(|(entry, _)| entry.to_yaml()).collect()
+            group_failures(&Grouping { failures: &failures, judged: &judged, exact, varying: &BTreeSet::new() })
+                .iter()
+                .map(|(entry, _)| entry.to_yaml())
+                .collect()
         };
         assert_eq!(
             lines(true),

@@ -5,29 +5,34 @@ use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
 use onnx_conformance_cases::case::{Variant, folders};
-use onnx_conformance_cases::suite::{Filter, FilterError, PathGlob, is_glob, loose_glob, wildcard};
+use onnx_conformance_cases::suite::{Filter, FilterError, PathGlob, loose_glob, wildcard};
 use onnx_conformance_subject::Declaration;
 
-use crate::expectations::entry::{Entry, EntryFault};
+use crate::expectations::condition::Condition;
+use crate::expectations::entry::{Entry, EntryFault, literal};
 use crate::expectations::file::{ExpectationError, Expectations, HeaderFault};
 use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
 
 /// The expectations that apply to a runtime on this machine.
 ///
-/// A result belongs to at most one entry, in this order: the entry that names its id; the entry that names the missing feature; a
-/// group or glob over ids, preferably one with the outcome of the case, else the first.
+/// A result belongs to at most one entry, in this order: the entry that names its id; the entry that names the missing feature; the
+/// first entry with its outcome and message; a group or glob over ids, preferably one with the outcome of the case, else the first.
 #[derive(Debug)]
 pub struct ExpectationMatcher {
     expectations: Expectations,
     /// Filter of the measured cases, by their ids without a variant.
     scope: Filter,
     strict: bool,
+    /// The processor and the version of the runtime, on which conditions depend; `None` if every condition holds.
+    here: Option<(ProcessorFeatures, String)>,
     /// True for each entry whose condition holds.
     active: Vec<bool>,
     /// Entries that select by id, per variant.
     by_id: BTreeMap<Variant, EntriesById>,
     features: HashMap<String, usize>,
     feature_globs: Vec<FeatureGlob>,
+    /// Entries that select by outcome and message.
+    by_message: HashMap<Outcome, Vec<usize>>,
 }
 
 /// Entries that select cases by id: by the id or the path of a group, or by the folder before the first wildcard of a glob.
@@ -75,31 +80,36 @@ impl ExpectationMatcher {
         runtime: &Declaration,
         strict: bool,
     ) -> Result<ExpectationMatcher, ExpectationError> {
-        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        let applies =
-            |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, features, &runtime.version));
-        let active = expectations.expect.iter().map(applies).collect();
-        ExpectationMatcher::with(expectations, active, strict)
+        ExpectationMatcher::with(expectations, Some((features.clone(), runtime.version.clone())), strict)
     }
 
     /// Creates a matcher of all expectations, for any platform and version.
     pub(crate) fn with_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
         let mut seen = HashSet::new();
         expectations.expect.retain(|entry| seen.insert(entry.selector()));
-        let active = expectations.expect.iter().map(|_| true).collect();
-        ExpectationMatcher::with(expectations, active, false)
+        ExpectationMatcher::with(expectations, None, false)
+    }
+
+    /// Creates a matcher of other entries, for the same processor and version.
+    pub(super) fn with_entries_of(&self, expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
+        ExpectationMatcher::with(expectations, self.here.clone(), self.strict)
     }
 
     fn with(
         expectations: Expectations,
-        active: Vec<bool>,
+        here: Option<(ProcessorFeatures, String)>,
         strict: bool,
     ) -> Result<ExpectationMatcher, ExpectationError> {
+        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let holds =
+            |when: &Condition| here.as_ref().is_none_or(|(features, version)| when.holds(&platform, features, version));
+        let active = expectations.expect.iter().map(|entry| entry.when.as_ref().is_none_or(holds)).collect();
         let scope = Filter::new(&expectations.scope).map_err(|error| ExpectationError::Header {
             path: expectations.path().to_owned(),
             fault: HeaderFault::Scope(error),
         })?;
         let mut matcher = ExpectationMatcher {
+            here,
             active,
             scope,
             strict: strict || expectations.strict,
@@ -107,6 +117,7 @@ impl ExpectationMatcher {
             by_id: BTreeMap::new(),
             features: HashMap::new(),
             feature_globs: Vec::new(),
+            by_message: HashMap::new(),
         };
         let entries = std::mem::take(&mut matcher.expectations.expect);
         let path = matcher.path();
@@ -116,7 +127,7 @@ impl ExpectationMatcher {
             if !matcher.is_active(index) {
                 continue;
             }
-            if let Some(first) = written.insert((&entry.cases, &entry.unsupported), index) {
+            if let Some(first) = written.insert(entry.selector(), index) {
                 return Err(entry_error(index, EntryFault::Repeated(first + 1)));
             }
             matcher.add(index, entry).map_err(|error| entry_error(index, error.into()))?;
@@ -130,23 +141,24 @@ impl ExpectationMatcher {
             (Some(pattern), _) => {
                 let (pattern, variant) = Variant::split_id(pattern);
                 let entries = self.by_id.entry(variant).or_default();
-                if is_glob(pattern) {
+                if let Some(path) = literal(pattern) {
+                    entries.entry(path.trim_end_matches('/').to_owned()).or_default().named.push(index);
+                } else {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
                     let folder = folders(start).next_back().unwrap_or_default().to_owned();
                     let glob = PathGlob::new(pattern)?;
                     entries.entry(folder).or_default().globs.push((index, glob));
-                } else {
-                    let path = pattern.trim_end_matches('/').to_owned();
-                    entries.entry(path).or_default().named.push(index);
                 }
             }
-            (None, Some(what)) if is_glob(what) => {
-                let glob = loose_glob(what)?;
-                let start = what.get(..wildcard(what)).unwrap_or_default();
-                self.feature_globs.push(FeatureGlob { index, start: start.to_owned(), glob, matcher: OnceLock::new() });
+            (None, Some(what)) => {
+                if let Some(text) = literal(what) {
+                    self.features.insert(text, index);
+                } else {
+                    let (glob, start) = (loose_glob(what)?, what.get(..wildcard(what)).unwrap_or_default().to_owned());
+                    self.feature_globs.push(FeatureGlob { index, start, glob, matcher: OnceLock::new() });
+                }
             }
-            (None, Some(what)) => drop(self.features.insert(what.clone(), index)),
-            (None, None) => {}
+            (None, None) => self.by_message.entry(entry.outcome()).or_default().push(index),
         }
         Ok(())
     }
@@ -191,6 +203,12 @@ impl ExpectationMatcher {
         result.counts(self.strict) && !result.outcome.is_inconclusive()
     }
 
+    /// Returns true if a result shows that the entry at a position is needed. An open case counts only if it ends without an answer, and
+    /// one that varies may have an answer.
+    pub(super) fn is_about(&self, index: usize, result: &CaseResult) -> bool {
+        result.counts_when_strict() || self.entry(index).is_some_and(|entry| entry.varies)
+    }
+
     /// Returns the verdict on a result, and the position of its entry.
     pub fn verdict(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
         let owner = self.owner(result);
@@ -213,7 +231,8 @@ impl ExpectationMatcher {
     fn owner(&self, result: &CaseResult) -> Option<usize> {
         let (id, variant) = Variant::split_id(&result.id);
         let named = self.at_path(id, variant).next();
-        named.or_else(|| self.by_missing_feature(result)).or_else(|| {
+        let by_cause = || self.by_missing_feature(result).or_else(|| self.by_message(result));
+        named.or_else(by_cause).or_else(|| {
             let mut first = None;
             for index in self.about(id, variant) {
                 if self.entry(index).is_some_and(|entry| entry.agrees(result)) {
@@ -248,6 +267,12 @@ impl ExpectationMatcher {
                 of_folder.named.iter().copied().chain(globs)
             })
         })
+    }
+
+    /// Returns the entry for the outcome and the message of this case.
+    fn by_message(&self, result: &CaseResult) -> Option<usize> {
+        let mut entries = self.by_message.get(&result.outcome)?.iter().copied();
+        entries.find(|&index| self.entry(index).is_some_and(|entry| entry.agrees(result)))
     }
 
     /// Returns the entry for the missing feature of this case.

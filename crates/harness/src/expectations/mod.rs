@@ -8,6 +8,8 @@ mod gate;
 mod grouping;
 mod matcher;
 mod problems;
+#[cfg(test)]
+mod properties;
 mod text;
 mod update;
 

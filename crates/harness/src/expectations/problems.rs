@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use onnx_conformance_cases::suite::is_glob;
-
-use crate::expectations::entry::Entry;
+use crate::expectations::entry::{Entry, literal};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::run::{CaseResult, Outcome};
 
@@ -14,9 +12,9 @@ use crate::run::{CaseResult, Outcome};
 pub(super) struct EntryMatches {
     /// Number of judged cases per outcome.
     pub(super) outcomes: BTreeMap<Outcome, usize>,
-    /// Operators that all of its cases have in common; `None` before the first case with any operator.
+    /// Operators that all of its judged cases have in common; `None` before the first case with any operator.
     common: Option<BTreeSet<String>>,
-    /// Operators of any of its cases.
+    /// Operators of any of its judged cases.
     operators: BTreeSet<String>,
 }
 
@@ -42,9 +40,10 @@ pub enum ExpectationProblem {
 
 impl EntryMatches {
     pub(super) fn add(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) {
-        if matcher.judges(result) {
-            *self.outcomes.entry(result.outcome).or_default() += 1;
+        if !matcher.judges(result) {
+            return;
         }
+        *self.outcomes.entry(result.outcome).or_default() += 1;
         let operators = result.operators();
         if operators.is_empty() {
             return;
@@ -63,7 +62,7 @@ impl EntryMatches {
             ));
         }
         // One missing feature is a single cause, even if several operators need it. A glob may select several features.
-        let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
+        let is_one_thing = entry.unsupported.as_deref().and_then(literal).is_some();
         let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
         (spans && !is_one_thing && !entry.spans_operators)
             .then_some(ExpectationProblem::SpansOperators(self.operators.len()))

@@ -1,17 +1,17 @@
 //! Creates expectation files from results, or updates existing ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, WrappedCases, is_glob};
 
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations, OperatorAnswers, Provenance};
-use crate::expectations::grouping::{EntryGroup, group_failures};
+use crate::expectations::grouping::{EntryGroup, Grouping, group_failures, may_say_why};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
-use crate::run::{CaseResult, Header, Outcome, Rewrites};
+use crate::run::{CaseResult, Header, Outcome, Rewrites, begins_as, common_message};
 
 /// Results of a run of the whole suite in one variant, sorted by id.
 #[derive(Debug)]
@@ -22,44 +22,73 @@ pub struct WholeRun<'a> {
     pub variant: Variant,
     /// Groups of cases without results. Entries that may cover them are kept.
     pub missing: &'a [String],
+    /// Ids of the cases whose outcome differed in several runs. Their result is the worst one.
+    pub varying: BTreeSet<String>,
 }
 
 impl WholeRun<'_> {
     /// Creates a run in which every case has a result.
     pub fn new(mut results: Vec<CaseResult>, variant: Variant) -> WholeRun<'static> {
         results.sort_by(|a, b| a.id.cmp(&b.id));
-        WholeRun { results, variant, missing: &[] }
+        WholeRun { results, variant, missing: &[], varying: BTreeSet::new() }
+    }
+
+    /// Creates a run from several runs of the same cases: each case has its worst result.
+    pub fn worst_of(runs: Vec<Vec<CaseResult>>, variant: Variant) -> WholeRun<'static> {
+        let mut by_id: BTreeMap<String, CaseResult> = BTreeMap::new();
+        let mut varying = BTreeSet::new();
+        // What an entry may say about the end of a case.
+        let end = |result: &CaseResult| {
+            let message = may_say_why(result.outcome).then(|| common_message(&result.message, &result.operators()));
+            (result.outcome, result.missing.clone(), message)
+        };
+        let order =
+            |result: &CaseResult| (!result.outcome.is_inconclusive(), result.outcome.rank(), result.ulps.is_none());
+        for result in runs.into_iter().flatten() {
+            match by_id.entry(result.id.clone()) {
+                btree_map::Entry::Vacant(free) => drop(free.insert(result)),
+                btree_map::Entry::Occupied(mut known) => {
+                    if end(known.get()) != end(&result) {
+                        varying.insert(result.id.clone());
+                    }
+                    if order(&result) > order(known.get()) {
+                        known.insert(result);
+                    }
+                }
+            }
+        }
+        WholeRun { results: by_id.into_values().collect(), variant, missing: &[], varying }
     }
 }
 
 /// Creates the first expectation file of a runtime, which lists every failure.
-pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
+pub fn first_expectations(runtime: &str, strict: bool, run: &WholeRun<'_>) -> Expectations {
     let mut expectations = Expectations::empty(runtime);
-    (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
+    (expectations.strict, expectations.expect) = (strict, first_entries(strict, run, false));
     expectations
 }
 
 /// Creates the expectation file of a measurement: the exact outcomes of the cases that the header selects, case by case.
-pub fn first_measurement(header: &Header, strict: bool, results: &[CaseResult]) -> Expectations {
+pub fn first_measurement(header: &Header, strict: bool, run: &WholeRun<'_>) -> Expectations {
     let mut expectations = Expectations::empty(&header.runtime.name);
     let Provenance { version, date, platform, cpu, suite } = Provenance::from_header(header);
     (expectations.version, expectations.date) = (Some(version), date);
     (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
     (expectations.exact, expectations.strict, expectations.scope) = (true, strict, header.selected.filters.clone());
-    expectations.expect = first_entries(strict, results, true);
-    expectations.rewrites = Rewrites::of(results).rewritten();
+    expectations.expect = first_entries(strict, run, true);
+    expectations.rewrites = Rewrites::of(&run.results).rewritten();
     expectations
 }
 
 /// Returns the measurement of a tool: its answers to one or more questions about every case.
-pub fn tool_measurement(header: &Header, results: &[CaseResult]) -> Expectations {
+pub fn tool_measurement(header: &Header, run: &WholeRun<'_>) -> Expectations {
     let mut total = OperatorAnswers::default();
     let mut operators: BTreeMap<String, OperatorAnswers> = BTreeMap::new();
-    for result in results.iter().filter(|result| result.counts_when_strict()) {
+    for result in run.results.iter().filter(|result| result.counts_when_strict()) {
         total.count(result);
         operators.entry(answered_part(&result.id)).or_default().count(result);
     }
-    let mut measurement = first_measurement(header, true, results);
+    let mut measurement = first_measurement(header, true, run);
     (measurement.answers, measurement.complete) = (Some(total.answers), total.complete);
     (measurement.operators, measurement.shard) =
         (Some(operators), header.selected.shard.filter(|shard| !shard.is_whole()));
@@ -77,11 +106,14 @@ fn answered_part(id: &str) -> String {
 }
 
 /// Returns entries for all failures among these results.
-fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry> {
+fn first_entries(strict: bool, run: &WholeRun<'_>, exact: bool) -> Vec<Entry> {
     let judged: Vec<&CaseResult> =
-        results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
+        run.results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
     let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
-    group_failures(&failures, &judged, exact).into_iter().map(|(entry, _)| entry).collect()
+    group_failures(&Grouping { failures: &failures, judged: &judged, exact, varying: &run.varying })
+        .into_iter()
+        .map(|(entry, _)| entry)
+        .collect()
 }
 
 /// Updates the text of an expectation file to the results of a whole run. Entries that still hold keep their text, with comments
@@ -92,13 +124,37 @@ pub fn updated_expectations(
     matcher: &ExpectationMatcher,
     run: &WholeRun<'_>,
 ) -> Result<String, ExpectationError> {
+    let mut updated = update_once(text, matcher, run)?;
+    // A new entry may take cases from an old one.
+    for _ in 0..MAX_STEPS {
+        let file = Expectations::parse(matcher.expectations().path(), &updated)?;
+        let again = update_once(&updated, &matcher.with_entries_of(file)?, run)?;
+        if again == updated {
+            break;
+        }
+        updated = again;
+    }
+    Ok(updated)
+}
+
+/// Maximum number of steps of an update.
+const MAX_STEPS: usize = 8;
+
+/// Changes the entries that do not hold, and adds entries for what no other covers.
+fn update_once(text: &str, matcher: &ExpectationMatcher, run: &WholeRun<'_>) -> Result<String, ExpectationError> {
     let expectations = matcher.expectations();
     let lines = ExpectationText::read(text).filter(|lines| lines.len() == expectations.expect.len());
     let lines = lines.ok_or_else(|| ExpectationError::ExpectationText(expectations.path().to_owned()))?;
+    let owner = |result: &CaseResult| {
+        let entry = matcher.verdict(result).1;
+        // A case that varies has an entry of its own.
+        let names = |index: &usize| matcher.entry(*index).is_some_and(|entry| entry.names(&result.id));
+        entry.filter(|index| !run.varying.contains(&result.id) || names(index))
+    };
     let assigned: Vec<Assigned<'_>> =
-        run.results.iter().map(|result| Assigned { result, entry: matcher.verdict(result).1 }).collect();
+        run.results.iter().map(|result| Assigned { result, entry: owner(result) }).collect();
     let changes = entry_changes(matcher, run, &assigned);
-    let new = new_entries(matcher, &assigned, &changes);
+    let new = new_entries(matcher, run, &assigned, &changes);
     Ok(lines.rewritten(&changes, &new))
 }
 
@@ -112,7 +168,7 @@ struct Assigned<'a> {
 fn entry_changes(matcher: &ExpectationMatcher, run: &WholeRun<'_>, assigned: &[Assigned<'_>]) -> Vec<Change> {
     let mut by_entry: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
     for Assigned { result, entry } in assigned {
-        if let Some(index) = entry.filter(|_| result.counts_when_strict()) {
+        if let Some(index) = entry.filter(|index| matcher.is_about(*index, result)) {
             by_entry.entry(index).or_default().push(result);
         }
     }
@@ -121,11 +177,11 @@ fn entry_changes(matcher: &ExpectationMatcher, run: &WholeRun<'_>, assigned: &[A
         let is_tested = matcher.is_active(index) && (!results.is_empty() || variant_of(entry) == run.variant);
         if may_select_from(entry, run.missing) || is_about_older_release(entry) {
             Change::Keep
-        } else if matcher.expectations().exact && entry.unsupported.is_some() {
-            // A measurement lists cases, not missing features.
+        } else if matcher.expectations().exact && entry.cases.is_none() {
+            // A measurement lists cases, not missing features or messages.
             Change::Drop
         } else if is_tested {
-            change_of_tested(entry, matcher, results)
+            change_of_tested(entry, matcher, run, results)
         } else {
             Change::Keep
         }
@@ -151,7 +207,12 @@ fn variant_of(entry: &Entry) -> Variant {
 }
 
 /// Decides the change of a tested entry from the results that belong to it.
-fn change_of_tested(entry: &Entry, matcher: &ExpectationMatcher, results: &[&CaseResult]) -> Change {
+fn change_of_tested(
+    entry: &Entry,
+    matcher: &ExpectationMatcher,
+    run: &WholeRun<'_>,
+    results: &[&CaseResult],
+) -> Change {
     let judged: Vec<&CaseResult> = results.iter().copied().filter(|result| matcher.judges(result)).collect();
     if !results.is_empty() && judged.is_empty() {
         return Change::Keep;
@@ -161,12 +222,23 @@ fn change_of_tested(entry: &Entry, matcher: &ExpectationMatcher, results: &[&Cas
         matches.add(result, matcher);
     }
     let is_exact = matcher.expectations().exact;
+    if let [only] = judged.as_slice()
+        && run.varying.contains(&only.id)
+        && only.outcome != Outcome::Pass
+    {
+        return if entry.varies && entry.agrees(only) {
+            Change::Keep
+        } else {
+            let outcome = Some(only.outcome);
+            Change::Rewrite(Box::new(Entry { outcome, varies: true, ulp: None, message: None, ..entry.clone() }))
+        };
+    }
     if !judged.is_empty() && matches.problem(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
         return if is_exact && !entry.varies { with_distance(entry, &judged) } else { Change::Keep };
     }
     match judged.as_slice() {
-        [only] if entry.cases.as_ref() == Some(&only.id) && only.outcome != Outcome::Pass => {
-            let message = entry.message.clone().filter(|message| only.message.starts_with(message.as_str()));
+        [only] if entry.names(&only.id) && only.outcome != Outcome::Pass => {
+            let message = entry.message.clone().filter(|message| begins_as(&only.message, message));
             let ulp = only.mismatch_ulps().filter(|_| is_exact);
             Change::Rewrite(Box::new(Entry { outcome: Some(only.outcome), ulp, message, ..entry.clone() }))
         }
@@ -189,7 +261,12 @@ fn with_distance(entry: &Entry, judged: &[&CaseResult]) -> Change {
 }
 
 /// Returns entries for the judged failures that no remaining entry covers.
-fn new_entries(matcher: &ExpectationMatcher, assigned: &[Assigned<'_>], changes: &[Change]) -> Vec<Entry> {
+fn new_entries(
+    matcher: &ExpectationMatcher,
+    run: &WholeRun<'_>,
+    assigned: &[Assigned<'_>],
+    changes: &[Change],
+) -> Vec<Entry> {
     let judged: Vec<&Assigned<'_>> = assigned.iter().filter(|assigned| matcher.judges(assigned.result)).collect();
     let is_dropped = |index: usize| changes.get(index) == Some(&Change::Drop);
     let is_uncovered =
@@ -204,7 +281,8 @@ fn new_entries(matcher: &ExpectationMatcher, assigned: &[Assigned<'_>], changes:
         judged.iter().filter(|assigned| !has_separate_entry(assigned)).map(|assigned| assigned.result).collect();
     let old_entries: Vec<Option<&Entry>> =
         uncovered.iter().map(|assigned| assigned.entry.and_then(|index| matcher.entry(index))).collect();
-    let groups = group_failures(&failures, &groupable, matcher.expectations().exact);
+    let exact = matcher.expectations().exact;
+    let groups = group_failures(&Grouping { failures: &failures, judged: &groupable, exact, varying: &run.varying });
     groups.into_iter().map(|group| with_reason(group, &old_entries)).collect()
 }
 
@@ -366,7 +444,7 @@ mod tests {
                 }
             };
             let results: Vec<CaseResult> = (0..60).map(case).collect();
-            let text = first_expectations("a", false, &results).to_yaml();
+            let text = first_expectations("a", false, &WholeRun::new(results.clone(), Variant::Runtime)).to_yaml();
             assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
             let empty = "runtime: a\nexpect: []\n";
             let updated = update(empty, &results).unwrap();

@@ -1,5 +1,6 @@
 //! Running cases: the plan, the parallel runner, the outcome of each case, and the results file.
 
+mod common_message;
 mod judge;
 mod outcome;
 mod plan;
@@ -10,6 +11,8 @@ mod runner;
 mod support;
 pub mod test_results;
 
+pub(crate) use common_message::begins_as;
+pub use common_message::{ANY_TEXT, common_message};
 pub(crate) use judge::{failure, judge_outputs};
 pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};

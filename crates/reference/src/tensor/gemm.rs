@@ -17,6 +17,19 @@ const BLOCK: usize = 1 << 23;
 /// steps does not change the sum.
 const DEPTH: usize = 1 << 13;
 
+/// Maximum number of rows of a product that is computed without packing the second matrix: with few rows, packing takes longer
+/// than the product.
+pub const FEW_ROWS: usize = 8;
+
+/// Minimum number of elements of the second matrix of such a product.
+const LARGE: usize = 1 << 16;
+
+/// Number of columns of such a product that one thread computes: a block of sums stays in the first cache.
+const FEW_ROWS_COLUMNS: usize = 256;
+
+/// Number of sums that a product of contiguous terms is split into.
+const LANES: usize = 8;
+
 /// Number of compensated sums that run on one thread.
 const COMPENSATED_BLOCK: usize = 64;
 
@@ -106,6 +119,9 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &De
     if out.is_empty() || a.columns == 0 {
         return Ok(());
     }
+    if a.rows <= FEW_ROWS && b.rows.saturating_mul(b.columns) >= LARGE && [b.row_stride, b.column_stride].contains(&1) {
+        return multiply_add_few_rows(a, b, out, deadline);
+    }
     let work = out.len().saturating_mul(a.columns);
     let threads = if work < 1 << 18 { 1 } else { threads() };
     let rows = a.rows.div_ceil(threads);
@@ -115,6 +131,66 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &De
     try_for_each_block(out, rows * b.columns, |index, out| {
         blocks(a.row_block(index * rows..index * rows + out.len() / b.columns), b, out, deadline)
     })
+}
+
+/// [`multiply_add`] for a large second matrix with contiguous rows or columns, which is read once. Column blocks of `out` run on
+/// several threads.
+fn multiply_add_few_rows(
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    out: &mut [f64],
+    deadline: &Deadline,
+) -> Result<(), TensorError> {
+    let terms: Vec<Vec<f64>> = (0..a.rows)
+        .map(|row| (0..a.columns).map(|column| a.data[row * a.row_stride + column * a.column_stride]).collect())
+        .collect();
+    let mut blocks = vec![0.0; out.len()];
+    let size = a.rows * FEW_ROWS_COLUMNS;
+    try_for_each_block(&mut blocks, size, |index, block| {
+        check(deadline)?;
+        let b = b.column_block(index * FEW_ROWS_COLUMNS..index * FEW_ROWS_COLUMNS + block.len() / a.rows);
+        if b.row_stride == 1 {
+            add_columns(&terms, b, block);
+        } else {
+            add_rows(&terms, b, block);
+        }
+        Ok(())
+    })?;
+    for (index, block) in blocks.chunks(size).enumerate() {
+        let (first, width) = (index * FEW_ROWS_COLUMNS, block.len() / a.rows);
+        for (out, sums) in out.chunks_mut(b.columns).zip(block.chunks(width)) {
+            out[first..first + width].iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+        }
+    }
+    Ok(())
+}
+
+/// Adds each row of `b`, times its term of each row of the first matrix, to the rows of `out`.
+fn add_rows(terms: &[Vec<f64>], b: Matrix<'_>, out: &mut [f64]) {
+    for inner in 0..b.rows {
+        let line = &b.data[inner * b.row_stride..][..b.columns];
+        for (terms, out) in terms.iter().zip(out.chunks_mut(b.columns)) {
+            let factor = terms[inner];
+            out.iter_mut().zip(line).for_each(|(out, value)| *out += factor * value);
+        }
+    }
+}
+
+/// Adds the products of the columns of `b`, which are contiguous, with each row of the first matrix to the rows of `out`.
+fn add_columns(terms: &[Vec<f64>], b: Matrix<'_>, out: &mut [f64]) {
+    for column in 0..b.columns {
+        let line = &b.data[column * b.column_stride..][..b.rows];
+        for (terms, out) in terms.iter().zip(out.chunks_mut(b.columns)) {
+            let mut lanes = [0.0; LANES];
+            let (whole, rest) = terms.as_chunks::<LANES>();
+            let (whole_line, rest_line) = line.as_chunks::<LANES>();
+            for (terms, line) in whole.iter().zip(whole_line) {
+                lanes.iter_mut().zip(terms).zip(line).for_each(|((lane, term), value)| *lane += term * value);
+            }
+            lanes.iter_mut().zip(rest).zip(rest_line).for_each(|((lane, term), value)| *lane += term * value);
+            out[column] += lanes.iter().sum::<f64>();
+        }
+    }
 }
 
 /// [`multiply_add`] for `double` elements, for which `f64` is not wider: each element of `out` is one compensated sum.
@@ -259,6 +335,30 @@ mod tests {
         )
         .unwrap();
         assert_eq!(out, transposed);
+    }
+
+    #[test]
+    fn a_product_of_few_rows_is_that_of_many() {
+        let (inner, columns) = (300, FEW_ROWS_COLUMNS + 7);
+        let number = |index: usize| (index * 7919 % 1009) as f64 - 504.0;
+        let a: Vec<f64> = (0..(FEW_ROWS + 1) * inner).map(number).collect();
+        let b: Vec<f64> = (0..inner * columns).map(|index| number(index + 13)).collect();
+        let transposed: Vec<f64> =
+            (0..columns).flat_map(|column| b.iter().skip(column).step_by(columns).copied()).collect();
+        let rows = Matrix::row_major(&b, inner, columns);
+        let lines = Matrix::row_major(&transposed, columns, inner).transposed();
+        let product = |a: Matrix<'_>, b: Matrix<'_>| {
+            let mut out = vec![0.5; a.rows * columns];
+            multiply_add(a, b, &mut out, &Deadline::never()).unwrap();
+            out
+        };
+        let a = Matrix::row_major(&a, FEW_ROWS + 1, inner);
+        let all = product(a, rows);
+        for count in [1, 3, FEW_ROWS] {
+            let few = a.row_block(0..count);
+            assert_eq!(product(few, rows), all[..count * columns], "sums of integers are exact");
+            assert_eq!(product(few, lines), all[..count * columns]);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
-use crate::tensor::gemm::{Matrix, MultiplyAdd};
+use crate::tensor::gemm::{FEW_ROWS, Matrix, MultiplyAdd};
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, element_count};
 
@@ -129,7 +129,7 @@ impl<T: Copy + Default> MatrixPair<'_, T> {
     /// Reads the second matrix in blocks of rows. Each block adds to every sum.
     fn multiply_by_rows(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
         let MatMulShape { inner, columns, .. } = *self.shape;
-        for rows in blocks(inner, columns) {
+        for rows in self.blocks(inner, columns) {
             let budget = call.budget.nested();
             let from = self.b_start + rows.start * columns;
             let block = self.read_second(&budget, from..from + rows.len() * columns)?;
@@ -142,7 +142,7 @@ impl<T: Copy + Default> MatrixPair<'_, T> {
     /// Reads the second matrix in blocks of columns, so that each sum is computed in one step.
     fn multiply_by_columns(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
         let MatMulShape { inner, columns: width, .. } = *self.shape;
-        for columns in blocks(width, inner) {
+        for columns in self.blocks(width, inner) {
             let budget = call.budget.nested();
             let mut block: Vec<T> = budget.scratch(inner * columns.len())?;
             for (row, block) in block.chunks_exact_mut(columns.len()).enumerate() {
@@ -161,7 +161,7 @@ impl<T: Copy + Default> MatrixPair<'_, T> {
     /// Reads a transposed second matrix in blocks of columns, which are contiguous.
     fn multiply_by_columns_of_transposed(&self, call: &Call<'_>, out: &mut [T]) -> Result<()> {
         let MatMulShape { inner, columns: width, .. } = *self.shape;
-        for columns in blocks(width, inner) {
+        for columns in self.blocks(width, inner) {
             let budget = call.budget.nested();
             let from = self.b_start + columns.start * inner;
             let block = self.read_second(&budget, from..from + columns.len() * inner)?;
@@ -173,6 +173,13 @@ impl<T: Copy + Default> MatrixPair<'_, T> {
         Ok(())
     }
 
+    /// Splits `lines` of the second matrix, of `length` elements each, into blocks.
+    fn blocks(&self, lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
+        let block = if self.shape.rows <= FEW_ROWS { CACHED_BLOCK } else { BLOCK };
+        let step = (block / length.max(1)).max(64);
+        (0..lines).step_by(step).map(move |from| from..lines.min(from + step))
+    }
+
     fn read_second(&self, budget: &Budget, range: Range<usize>) -> Result<Vec<T>> {
         (self.arithmetic.read[1])(budget, range)
     }
@@ -181,11 +188,8 @@ impl<T: Copy + Default> MatrixPair<'_, T> {
 /// Elements of a second factor that are read at a time.
 const BLOCK: usize = 1 << 21;
 
-/// Splits `lines` of `length` elements each into blocks.
-fn blocks(lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
-    let step = (BLOCK / length.max(1)).max(64);
-    (0..lines).step_by(step).map(move |from| from..lines.min(from + step))
-}
+/// The same for a product of few rows, which reads each element once more: as many as a cache holds.
+const CACHED_BLOCK: usize = 1 << 18;
 
 /// Reads a range of a factor's elements as numbers, counted by the budget.
 pub(super) type Read<'r, T> = &'r dyn Fn(&Budget, Range<usize>) -> Result<Vec<T>>;

@@ -1,0 +1,103 @@
+//! Common part of the messages of cases that fail for the same reason.
+
+use std::collections::BTreeSet;
+
+/// Character for any text in a pattern of messages.
+pub const ANY_TEXT: char = '*';
+
+/// Maximum length of a common message in characters.
+const LONGEST: usize = 160;
+
+/// Returns the pattern of messages that differ from this one only in numbers, quoted names and the names of these operators, such as
+/// `ai.onnx/Gemm`. The element types are part of it, since they are often the reason.
+pub fn common_message(message: &str, operators: &BTreeSet<String>) -> String {
+    let first = message.trim().lines().next().unwrap_or_default();
+    let names: BTreeSet<&str> = operators.iter().filter_map(|name| name.rsplit('/').next()).collect();
+    let mut text = String::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for c in first.chars().chain([' ']) {
+        if let Some(end) = quote {
+            if c == end {
+                text.extend([ANY_TEXT, c]);
+                quote = None;
+            }
+            continue;
+        }
+        let is_in_number = c == '.' && word.starts_with(|first: char| first.is_ascii_digit());
+        if c.is_alphanumeric() || c == '_' || is_in_number {
+            word.push(c);
+            continue;
+        }
+        if differs(&word, &names) {
+            text.push(ANY_TEXT);
+        } else {
+            text.push_str(&word);
+        }
+        word.clear();
+        text.push(c);
+        // An apostrophe within a word opens no quotation.
+        let is_free = text.chars().rev().nth(1).is_none_or(|before| !before.is_alphanumeric());
+        quote = Some(c).filter(|c| matches!(c, '\'' | '"' | '`') && is_free);
+    }
+    let mut shortened: String = text.trim().chars().take(LONGEST).collect();
+    for list in ["*, *", "**"] {
+        while shortened.contains(list) {
+            shortened = shortened.replace(list, "*");
+        }
+    }
+    shortened
+}
+
+/// Returns true if a word of a message differs from case to case.
+fn differs(word: &str, operators: &BTreeSet<&str>) -> bool {
+    let is_number = word.chars().next().is_some_and(|first| first.is_ascii_digit());
+    let is_operator =
+        operators.contains(word) || word.rsplit_once('_').is_some_and(|(name, _)| operators.contains(name));
+    is_number || is_operator
+}
+
+/// Returns true if a message begins as a pattern says, in which `*` stands for any text.
+pub(crate) fn begins_as(message: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split(ANY_TEXT);
+    let Some(mut rest) = message.trim_start().strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    parts.all(|part| {
+        let found = rest.split_once(part);
+        rest = found.map_or("", |(_, after)| after);
+        found.is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_do_not_distinguish_messages() {
+        let operators = BTreeSet::from(["ai.onnx/Gemm".to_owned()]);
+        let of = |message: &str| common_message(message, &operators);
+        assert_eq!(of("node 12: Gemm does not take \"alpha\" of 0.5"), "node *: * does not take \"*\" of *");
+        assert_eq!(of("can't load Gemm_3"), "can't load *");
+        assert_eq!(of("no kernel of float16\nsecond line"), "no kernel of float16");
+        assert_eq!(of("shape [1, 2, 3] is not [4]"), "shape [*] is not [*]");
+    }
+
+    #[test]
+    fn a_message_matches_its_own_pattern() {
+        let operators = BTreeSet::from(["ai.onnx/Gemm".to_owned()]);
+        for message in [
+            "node 12: Gemm does not take \"alpha\" of 0.5",
+            " can't load Gemm_3",
+            "no kernel of float16\nsecond line",
+            "it's 'a *quoted* name' [1, 2, 3]",
+            "an open 'quotation of Gemm",
+            "",
+        ] {
+            assert!(begins_as(message, &common_message(message, &operators)), "{message}");
+        }
+        assert!(begins_as("output 'y': expected float", "output '*': expected"));
+        assert!(!begins_as("the output 'y': expected float", "output '*': expected"));
+        assert!(!begins_as("output 'y'", "output '*': expected"));
+        assert!(begins_as("anything", ""));
+    }
+}
