@@ -17,6 +17,12 @@ const MATURIN: &str = "maturin==1.16.0";
 /// Version of pytest to test the package and its helper with.
 const PYTEST: &str = "pytest==9.2.0";
 
+/// Plugin of pytest that runs a session in several processes.
+const XDIST: &str = "pytest-xdist==3.8.0";
+
+/// Arguments of Python that run tests. A warning fails its test.
+const RUN_TESTS: [&str; 7] = ["-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"];
+
 /// Checker of the package's type annotations.
 const MYPY: &str = "mypy==2.4.1";
 
@@ -143,7 +149,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     }
     let versions = VersionsFile::read(RUNTIME)?;
     let (_, pins) = versions.newest().context("adapters/onnxruntime/versions.yaml: lists no version")?;
-    let pins: Vec<&str> = pins.iter().map(String::as_str).chain([PYTEST]).collect();
+    let pins: Vec<&str> = pins.iter().map(String::as_str).chain([PYTEST, XDIST]).collect();
     user.pip(&pins)?;
     user.call(program, &run)?;
     let module = |arguments: &[&str]| user.call("python", &[&["-m", "onnx_conformance"], arguments].concat());
@@ -151,7 +157,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     module(&["export", "cases", "ai.onnx/Relu-14/known_values/T=float"])?;
     module(&["check", "cases"])?;
     fs::write(user.folder.join("test_conformance.py"), TESTS)?;
-    let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_conformance.py"])?;
+    let tests = user.call("python", &[&RUN_TESTS[..], &["test_conformance.py"]].concat())?;
     ensure!(tests.contains("2 passed"), "output of pytest: {tests}");
     // Again, with the models of the onnx package.
     test_api(&user, MYPY)?;
@@ -185,7 +191,7 @@ fn test_api(user: &User, package: &str) -> Result<()> {
             }
         }
     }
-    let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "api"])?;
+    let tests = user.call("python", &[&RUN_TESTS[..], &["api"]].concat())?;
     ensure!(tests.contains(" passed"), "output of pytest: {tests}");
     Ok(())
 }
