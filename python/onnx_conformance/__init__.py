@@ -7,7 +7,8 @@
     first = onnx_conformance.trace("model.onnx", "onnxruntime").difference
 
 `check` and `convert` need no other package. `python -m onnx_conformance` is the command line. `onnx_conformance.pytest` makes the
-cases tests of a backend; it and the adapters need the packages of `onnx-conformance[adapters]`.
+cases tests of a backend. `onnx_conformance.backend` is a runtime as a backend of ONNX. Both and the adapters need the packages of
+`onnx-conformance[adapters]`.
 """
 
 from __future__ import annotations
