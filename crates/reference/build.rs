@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
                 rows.push(format!("    ({path:?}, {:?}),\n", facts.trim_start()));
             }
-            None if is_browser && path.starts_with("graphs/") => {}
+            None if is_browser && (path.starts_with("graphs/") || path.ends_with("/text.yaml")) => {}
             None => rows.push(format!("    ({path:?}, include_str!({absolute:?})),\n")),
         }
     }
@@ -54,6 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("specs.rs"), format!("&[\n{}]\n", rows.concat()))?;
     fs::write(out.join("next.rs"), format!("&{of_next:?}\n"))?;
+    let sentences = root.join("texts/schemas.txt");
+    println!("cargo::rerun-if-changed={}", sentences.display());
+    fs::write(out.join("sentences.rs"), format!("include_str!({:?})\n", sentences.to_str().ok_or("not UTF-8")?))?;
     Ok(())
 }
 

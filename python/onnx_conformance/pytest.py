@@ -229,7 +229,7 @@ class Cases(Sequence[str]):
         """Runs cases. Returns nothing if the run ended early and the cases are of several operator versions."""
         with tempfile.TemporaryDirectory(prefix="onnx-conformance-") as folder:
             results, junit = Path(folder) / "results.jsonl", Path(folder) / "junit.xml"
-            options = ["--from", "-", "--results", str(results), "--report", f"junit={junit}", "--failures", str(Path(folder) / "failures")]
+            options = ["--from", "-", "--results", str(results), "--report", f"junit-cases={junit}", "--failures", str(Path(folder) / "failures")]
             if self.expectations:
                 options += ["--expectations", str(self.expectations)]
             ran = self._call(["run", "--runtime", self.runtime, *options, *self.options], ids)

@@ -1,8 +1,9 @@
 //! `coverage`: items that the selected cases cover, and items that they miss.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::{Variant, read_text};
 use onnx_conformance_cases::suite::Filter;
@@ -11,13 +12,14 @@ use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{Event, Runner, plan};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_report::coverage::{
-    Conversions, Count, Coverage, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, Thread,
+    Conversions, Count, Coverage, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, OperatorText, Thread,
 };
 use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
-use crate::cli::options::Form;
+use crate::cli::coverage_text::{self, Format, Question};
 use crate::cli::suggest::note_nothing_matches;
+use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
 /// The options of `coverage`.
@@ -29,7 +31,7 @@ pub struct Arguments {
 
     /// Output format. JSON has the totals, the missing items and the evidence
     #[arg(long, value_enum, default_value_t)]
-    format: Form,
+    format: Format,
 
     /// Print only the totals, without the missing items
     #[arg(long)]
@@ -56,12 +58,31 @@ pub struct Arguments {
     /// the sums
     #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]
     graphs: bool,
+
+    /// Print the sentences of the standard about the selected operators, each with the rules and cases that test it. With --totals
+    /// only the sums
+    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs"])]
+    text: bool,
+
+    /// With --text and a table: count the cases of each sentence that pass in these results of a run
+    #[arg(long, value_name = "RESULTS", requires = "text")]
+    results: Option<PathBuf>,
 }
 
 /// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let patterns = arguments.selection.patterns()?;
+    let mut patterns = arguments.selection.patterns()?;
+    if arguments.text {
+        patterns = patterns.iter().map(|named| coverage_text::pattern(named)).collect();
+    }
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
+    if arguments.text {
+        let (format, totals, results) = (arguments.format, arguments.totals, arguments.results.as_deref());
+        return coverage_text::main(&Question { filter: &filter, patterns: &patterns, format, totals, results });
+    }
+    if matches!(arguments.format, Format::Csv | Format::Html) {
+        bail!(Usage("csv and html are formats of --text".to_owned()));
+    }
     if arguments.conversions {
         return conversions(&filter, &patterns);
     }
@@ -92,10 +113,21 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     });
     let coverage = survey.finish();
     let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
-    if arguments.format == Form::Json {
+    if arguments.format == Format::Json {
         print_json(&coverage)?;
         return Ok(code);
     }
+    print_items(arguments, &coverage)?;
+    print::line(&coverage.summary())?;
+    let texts = OperatorText::chosen(&filter)?;
+    if !texts.is_empty() {
+        print::line(&OperatorText::summary(&texts))?;
+    }
+    Ok(code)
+}
+
+/// Prints the items that the options choose, a line each.
+fn print_items(arguments: &Arguments, coverage: &Coverage) -> anyhow::Result<()> {
     if arguments.sizes {
         for line in coverage.sizes() {
             print::line(&line)?;
@@ -112,8 +144,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             print::line(&format!("{unused_exclusions} is excluded but covered; correct specs/exclusions.yaml"))?;
         }
     }
-    print::line(&coverage.summary())?;
-    Ok(code)
+    Ok(())
 }
 
 /// Prints the totals and the missing items as JSON.
@@ -138,7 +169,7 @@ fn graphs(arguments: &Arguments, filter: &Filter, patterns: &[String]) -> anyhow
         print::note(&format!("no pattern of a graph matches {}", patterns.join(" ")));
         return Ok(exit::NOTHING);
     }
-    if arguments.format == Form::Json {
+    if arguments.format == Format::Json {
         print::json(&json!(coverage))?;
         return Ok(exit::SUCCESS);
     }
@@ -172,13 +203,13 @@ fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
 }
 
 /// Prints a line per report of a wrong rewrite, then the totals.
-fn threads(filter: &Filter, format: Form) -> anyhow::Result<u8> {
+fn threads(filter: &Filter, format: Format) -> anyhow::Result<u8> {
     let threads = Thread::all(filter)?;
     if threads.is_empty() {
         print::note("none of the selected graphs is about a report; `coverage --threads 'graph/**'` lists all reports");
         return Ok(exit::NOTHING);
     }
-    if format == Form::Json {
+    if format == Format::Json {
         print::json(&json!({ "threads": threads }))?;
         return Ok(exit::SUCCESS);
     }

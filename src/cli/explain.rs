@@ -3,10 +3,12 @@
 use anyhow::bail;
 use clap::Args;
 use onnx_conformance_cases::generate::OperatorCatalog;
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_check::rules::{Example, Fix, RuleId};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::Outcome;
+use onnx_conformance_report::coverage::{OperatorText, StatedSentence, TextState};
 
 use crate::cli::op;
 use crate::cli::print;
@@ -115,8 +117,24 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
             text = format!("{text}\n{title} {}", line(&names));
         }
     }
+    for sentence in sentences_of(&format!("{}/{}", version.domain, version.name), id)? {
+        text = format!("{text}\n{}", line(&sentence));
+    }
     print::line(&text)?;
     Ok(exit::SUCCESS)
+}
+
+/// Returns the sentences of the standard that a rule states, with their places.
+fn sentences_of(operator: &str, rule: &str) -> anyhow::Result<Vec<String>> {
+    let all = OperatorText::chosen(&Filter::new(&[format!("{operator}-*/**")])?)?;
+    let sentences = all.iter().flat_map(|operator| &operator.sentences);
+    let states = |stated: &&StatedSentence| matches!(&stated.state, TextState::Tested { rules, .. } if rules.iter().any(|it| it == rule));
+    let shown = |stated: &StatedSentence| {
+        let versions: Vec<String> = stated.versions.iter().map(u32::to_string).collect();
+        let sections: Vec<String> = stated.sections().into_iter().map(ToString::to_string).collect();
+        format!("{} of {}: \"{}\"", sections.join(", "), versions.join(", "), stated.sentence.text)
+    };
+    Ok(sentences.filter(states).map(shown).collect())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod compare;
 mod conversion_report;
 mod convert;
 pub mod coverage;
+mod coverage_text;
 mod diff;
 mod explain;
 mod export;

@@ -1,7 +1,9 @@
 //! `spec`: what an operator version is, as one page.
 
 use clap::Args;
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
+use onnx_conformance_report::coverage::OperatorText;
 use onnx_conformance_report::specification::specify;
 
 use crate::cli::{op, print};
@@ -14,6 +16,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    print::styled(specify(&op::version(&arguments.operator)?)?.trim_end())?;
+    let version = op::version(&arguments.operator)?;
+    print::styled(specify(&version)?.trim_end())?;
+    let pattern = format!("{}/{}-*/**", version.domain, version.name);
+    let texts = OperatorText::chosen(&Filter::new(&[pattern])?)?;
+    if !texts.is_empty() {
+        print::line(&format!("\n{}", OperatorText::summary(&texts)))?;
+    }
     Ok(exit::SUCCESS)
 }

@@ -13,6 +13,7 @@ mod records;
 mod refusals;
 mod sensitivity;
 mod silent;
+mod text;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

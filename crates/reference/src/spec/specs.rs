@@ -64,7 +64,7 @@ pub enum SpecError {
     /// No file belongs at this path.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
+        "specs contains <domain>/<operator>/<since>.yaml, op.yaml and text.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -465,7 +465,7 @@ fn expected_file(path: &str) -> Option<ExpectedFile> {
         ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["graphs" | "ir", _]
         | ["next", "releases.yaml" | "texts.yaml"]
-        | [_, _, "op.yaml"]
+        | [_, _, "op.yaml" | "text.yaml"]
         | [_, _, "cases", _] => Some(ExpectedFile::Other),
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;

@@ -252,8 +252,8 @@ fn an_unexpected_file_is_named() {
         render(&specs(&[("ai.onnx/Sum/thirteen.yaml", SUM_13)]).unwrap_err()),
         "\
 × specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
-  help: specs contains <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
-        recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
+  help: specs contains <domain>/<operator>/<since>.yaml, op.yaml and text.yaml beside it, and
+        releases.yaml, recipes.yaml, texts.yaml, types.yaml and exclusions.yaml"
     );
 }
 

@@ -10,6 +10,7 @@ use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion,
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
+use crate::coverage::{OperatorText, StatedSentence};
 use crate::signature::{self, Row};
 use crate::site::case_name::type_label;
 use crate::site::column::{Column, Detail};
@@ -30,6 +31,7 @@ pub(crate) struct OperatorData<'a> {
     summary: &'a str,
     accuracy: Vec<(String, String)>,
     rules: Vec<RuleData<'a>>,
+    sentences: Vec<SentenceData>,
     versions: Vec<VersionData<'a>>,
     pairs: Vec<PairData>,
     /// States of all columns, separated by spaces.
@@ -54,6 +56,23 @@ struct RuleData<'a> {
     says: &'a str,
     shown: Vec<&'a str>,
     broken: Vec<String>,
+}
+
+/// A sentence of the standard, with its state in some versions.
+#[derive(Debug, Serialize)]
+struct SentenceData {
+    /// The sentence.
+    t: &'static str,
+    /// The versions.
+    v: Vec<u32>,
+    /// Its places in the texts of the versions.
+    p: String,
+    /// The name of the state.
+    s: &'static str,
+    /// The rules, or the reason.
+    w: String,
+    /// The number of its cases.
+    n: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,6 +145,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) texts: &'a Texts,
     /// The standard's texts themselves, if available.
     pub(crate) standard: Option<&'a StandardTexts>,
+    /// The sentences of the standard, each with its state.
+    pub(crate) sentences: &'a OperatorText,
     /// The columns.
     pub(crate) columns: &'a [Column],
     /// A sample case per behaviour.
@@ -138,7 +159,7 @@ pub(crate) struct OperatorParts<'a> {
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
     let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
     let versions = parts.tables.iter().map(|table| parts.version_data(table, &mut rows)).collect();
-    let OperatorParts { file, tables, standard, columns, samples, findings, .. } = parts;
+    let OperatorParts { file, tables, standard, sentences, columns, samples, findings, .. } = parts;
     let behaviours = behaviours(tables, &mut outcomes, &mut settings);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
@@ -160,6 +181,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         summary: &file.summary,
         accuracy: file.accuracy.sentences(),
         rules: rules(file),
+        sentences: sentences.sentences.iter().map(sentence_data).collect(),
         versions,
         pairs: pairs(tables, standard)?,
         rows: rows.into_texts(),
@@ -171,6 +193,18 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         details,
         also,
     })
+}
+
+fn sentence_data(stated: &StatedSentence) -> SentenceData {
+    let places: Vec<String> = stated.sections().into_iter().map(ToString::to_string).collect();
+    SentenceData {
+        t: stated.sentence.text,
+        v: stated.versions.clone(),
+        p: places.join(", "),
+        s: stated.state.name(),
+        w: stated.state.words(),
+        n: stated.cases.len(),
+    }
 }
 
 fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {

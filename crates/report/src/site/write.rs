@@ -1,5 +1,6 @@
 //! Files of the site.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{FindingError, Findings};
@@ -19,6 +21,7 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Text
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
@@ -84,6 +87,9 @@ pub enum SiteError {
     /// The list of texts cannot be read.
     #[error(transparent)]
     Texts(#[from] Box<YamlError>),
+    /// The sentences of the texts cannot be read.
+    #[error(transparent)]
+    Sentences(#[from] TextError),
     /// A findings file is invalid.
     #[error(transparent)]
     Findings(#[from] FindingError),
@@ -173,12 +179,15 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let names: Vec<(&str, &str)> =
         specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
     let texts = Texts::read(specs)?;
+    let sentences = OperatorText::chosen(&Filter::default())?;
+    let sentences = sentences.into_iter().map(|text| (text.operator.clone(), text)).collect();
     let parts = Parts {
         catalog: &catalog,
         findings,
         evidence: &evidence,
         texts: &texts,
         standard: extra.texts.as_ref(),
+        sentences: &sentences,
         columns: &columns,
     };
     let operators: Vec<OperatorPages> =
@@ -217,6 +226,7 @@ struct Parts<'a> {
     evidence: &'a ConfirmingRuntimes<'a>,
     texts: &'a Texts,
     standard: Option<&'a StandardTexts>,
+    sentences: &'a BTreeMap<String, OperatorText>,
     columns: &'a ShownColumns,
 }
 
@@ -231,8 +241,19 @@ impl Parts<'_> {
         let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
-        let parts =
-            OperatorParts { file, tables: &tables, texts, standard, columns, samples, findings: findings.clone() };
+        let nothing = OperatorText::default();
+        let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
+        let findings_of_page = findings.clone();
+        let parts = OperatorParts {
+            file,
+            tables: &tables,
+            texts,
+            standard,
+            sentences,
+            columns,
+            samples,
+            findings: findings_of_page,
+        };
         let path = format!("data/op/{domain}/{name}.js");
         let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
         Ok(OperatorPages {

@@ -160,9 +160,9 @@ fn map(call: &Call<'_>) -> Result {
             format!("the first sequence has {count} items, but another is {other}; all must have the same length"),
         ));
     }
-    if call.output_count() > body.outputs.len() {
+    if call.output_count() != body.outputs.len() {
         let (wanted, given) = (call.output_count(), body.outputs.len());
-        return Err(invalid(format!("the node has {wanted} outputs, but the body returns {given}")));
+        return Err(broken("C3", format!("the node has {wanted} outputs, but the body returns {given}")));
     }
     let item = |input: &Value, index: usize| match input {
         Value::Sequence(sequence) => sequence.items.get(index).cloned(),

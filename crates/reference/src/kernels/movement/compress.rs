@@ -15,6 +15,9 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress).sha
 fn compress(call: &Call<'_>) -> Result {
     let (data, condition) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(condition, "condition").rule("C4")?;
+    if data.rank() == 0 {
+        return Err(broken("C7", "the input is a scalar, but must have at least one axis"));
+    }
     match call.optional_int("axis") {
         Some(axis) => compress_axis(call, data, normalize_axis(axis, data.rank())?, condition),
         None => compress_axis(call, &data.with_shape(vec![data.len()])?, 0, condition),

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::infer::elements::{self, Elements};
 use crate::infer::{MAX_CONSTANT, NodeView, Shape, Size, rules, tensor_fact};
-use crate::kernels::framework::arguments::dimensions;
+use crate::kernels::framework::arguments::{dimensions, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -63,6 +63,7 @@ fn constant(call: &Call<'_>) -> Result {
 
 /// `ConstantOfShape`: a tensor of the given shape, filled with one value (by default the float 0).
 fn constant_of_shape(call: &Call<'_>) -> Result {
+    one_dimensional(call.tensor(0)?, "the shape").rule("C5")?;
     let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape").rule("C3")?;
     let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
     if value.len() != 1 {

@@ -26,15 +26,16 @@ enum Negative {
 /// `values[0]`.
 fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let (indices, depth, values) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    if values.len() != 2 {
+    if values.shape() != [2] {
         return Err(broken(
             "C5",
             format!("values has shape {:?}, but must be the off value and the on value", values.shape()),
         ));
     }
     let axis = normalize_axis(call.int("axis")?, indices.rank() + 1).rule("C6")?;
-    let classes = depth
-        .single_integer()
+    let classes = Some(depth)
+        .filter(|depth| depth.rank() <= 1)
+        .and_then(Tensor::single_integer)
         .and_then(|depth| usize::try_from(depth).ok())
         .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number that is not negative")))?;
     let mut shape = indices.shape().to_vec();

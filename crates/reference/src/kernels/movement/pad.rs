@@ -1,7 +1,7 @@
 //! Pad and `CenterCropPad`: extend or crop the ends of axes.
 
 use crate::infer::{List, NodeView, Shape, Size, rules};
-use crate::kernels::framework::arguments::{axes, dimensions};
+use crate::kernels::framework::arguments::{axes, dimensions, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -75,6 +75,7 @@ fn pad_by_inputs(call: &Call<'_>) -> Result {
         Some(list) => axes(&call.budget.read_indices(list)?, data.rank()).rule("C6")?,
         None => (0..data.rank()).collect(),
     };
+    one_dimensional(call.tensor(1)?, "pads").rule("C7")?;
     let pads = call.budget.read_indices(call.tensor(1)?)?;
     pad(call, &axes, &pads, &Padding { mode: mode(call)?, value })
 }

@@ -4,7 +4,7 @@
 
 use crate::infer::elements;
 use crate::infer::{List, MAX_RANK, NodeView, Shape, Size, axis_of, rules};
-use crate::kernels::framework::arguments::{axes, non_negative};
+use crate::kernels::framework::arguments::{axes, non_negative, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -37,6 +37,7 @@ pub(super) const KERNELS: &[Kernel] = &[
         .shape(squeezed)
         .with_elements(|view| elements::same_if_vector(view, squeezed)),
     Kernel::new("Squeeze", 13, |call| {
+        check_axes(call)?;
         squeeze(call, call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.as_deref())
     })
     .shape(squeezed)
@@ -51,9 +52,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?))
         .shape(unsqueezed)
         .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
-    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?))
-        .shape(unsqueezed)
-        .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
+    Kernel::new("Unsqueeze", 13, |call| {
+        check_axes(call)?;
+        unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)
+    })
+    .shape(unsqueezed)
+    .with_elements(|view| elements::same_if_vector(view, unsqueezed)),
 ];
 
 /// Identity: the input, of any type.
@@ -117,6 +121,12 @@ fn flatten(call: &Call<'_>, min: i64) -> Result {
 fn from_the_front(axes: &[i64], rank: usize, [negative, outside]: [&str; 2]) -> Result<()> {
     axes.iter().try_for_each(|&axis| normalize_axis(axis, rank).map(drop)).rule(outside)?;
     non_negative(axes, "axes").rule(negative)
+}
+
+/// Refuses axes that are not 1-D. The texts before version 23 do not say so.
+fn check_axes(call: &Call<'_>) -> Result<()> {
+    let axes = call.optional_tensor(1)?.filter(|_| call.spec.version.since >= 23);
+    axes.map_or(Ok(()), |axes| one_dimensional(axes, "axes")).rule("C5")
 }
 
 /// Squeeze: removes the named axes, which must have size 1, or all axes of size 1.

@@ -61,6 +61,10 @@ fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> 
 /// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with that element.
 fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    if data.rank() == 0 || indices.rank() == 0 {
+        let (data, indices) = (data.shape(), indices.shape());
+        return Err(broken("C8", format!("data has shape {data:?} and indices {indices:?}; both must have an axis")));
+    }
     let tuples = tuple_positions(call, data.shape(), indices, 0, ["C5", "C7"])?;
     check_shape(updates, &tuples.shape).rule("C6")?;
     let mut targets: Vec<usize> = call.budget.scratch(updates.len())?;

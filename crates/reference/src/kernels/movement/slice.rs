@@ -2,7 +2,7 @@
 
 use crate::infer::elements::{self, Elements};
 use crate::infer::{List, NodeView, Shape, Size, rules};
-use crate::kernels::framework::arguments::axes;
+use crate::kernels::framework::arguments::{axes, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
@@ -19,6 +19,9 @@ pub(super) const KERNELS: &[Kernel] = &[
     .with_elements(sliced_elements),
     Kernel::new("Slice", 10, |call| {
         let list = |index| call.optional_tensor(index)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
+        for (index, name) in [(1, "starts"), (2, "ends"), (3, "axes"), (4, "steps")] {
+            call.optional_tensor(index)?.map_or(Ok(()), |tensor| one_dimensional(tensor, name)).rule("C8")?;
+        }
         let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
         let (axes, steps) = (list(3)?, list(4)?);
         slice(call, Bounds { starts: &starts, ends: &ends, axes: axes.as_deref(), steps: steps.as_deref() })

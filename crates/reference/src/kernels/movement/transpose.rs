@@ -18,7 +18,11 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::from_call(call)?)).shape(space_in_depth),
     Kernel::new("ReverseSequence", 10, reverse_sequence).shape(rules::same),
     Kernel::new("Tile", 1, tile_axis).shape(tiled_axis),
-    Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)).shape(tiled),
+    Kernel::new("Tile", 6, |call| {
+        one_dimensional(call.tensor(1)?, "repeats").rule("C2")?;
+        tile(call, &call.budget.read_indices(call.tensor(1)?)?)
+    })
+    .shape(tiled),
     Kernel::new("Expand", 8, expand).shape(expanded),
 ];
 

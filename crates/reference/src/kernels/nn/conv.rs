@@ -252,6 +252,10 @@ fn quantized(call: &Call<'_>) -> Result {
         }
     }
     let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
+    if call.tensor(4)?.rank() > 1 {
+        let shape = call.tensor(4)?.shape();
+        return Err(broken("C2", format!("w_scale has shape {shape:?}; it must be a scalar or a vector")));
+    }
     let w_scales = zero_points(call, Some(call.tensor(4)?), channels, "w_scale").rule("C2")?;
     let size = element_count(&shape[2..])?.max(1);
     let element = call.tensor(7)?.element_type();

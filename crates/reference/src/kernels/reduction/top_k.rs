@@ -7,10 +7,11 @@ use std::cmp::Ordering;
 use crate::dtype::{ElementType, Kind};
 use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Ruled, broken, invalid};
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::model::graph::Dim;
+use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -21,7 +22,8 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 fn k_input(call: &Call<'_>) -> Result<i128> {
     let k = call.tensor(1)?;
-    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it must have exactly one element", k.shape())))
+    let single = Some(k).filter(|k| k.rank() == 1).and_then(Tensor::single_integer);
+    single.ok_or_else(|| broken("C4", format!("K has shape {:?}; it must be a vector of one element", k.shape())))
 }
 
 /// Returns the `k` largest or smallest elements along the axis and their indices, best first. Ties are in index order.

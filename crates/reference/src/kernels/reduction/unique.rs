@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::dtype::{ElementType, Kind};
 use crate::infer::{NodeView, Shape};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::Ruled;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::compress::entries;
 use crate::model::graph::Dim;
@@ -22,7 +22,11 @@ fn unique(call: &Call<'_>) -> Result {
         None => (input.with_shape(vec![input.len()])?, 0),
     };
     let rows = Rows::new(call, &data, axis)?;
-    let groups = rows.groups(call, call.flag("sorted")?)?;
+    let sorted = call.int("sorted")?;
+    if !(0..=1).contains(&sorted) {
+        return Err(broken("C6", format!("sorted is {sorted}; it must be 0 or 1")));
+    }
+    let groups = rows.groups(call, sorted == 1)?;
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let mut inverse: Vec<usize> = call.budget.scratch(rows.count)?;
     for (index, group) in groups.iter().enumerate() {

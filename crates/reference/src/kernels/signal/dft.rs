@@ -56,7 +56,7 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
         ));
     };
     let inverse = call.flag("inverse")?;
-    let sides = match (call.flag("onesided")?, inverse) {
+    let sides = match (onesided(call, "C10")?, inverse) {
         (false, _) => Sides::Both,
         (true, false) => Sides::Output,
         (true, true) => Sides::Input,
@@ -98,8 +98,13 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
         let shape = signal.shape();
         return Err(invalid(format!("signal has shape {shape:?}; it must be (batch, samples, 1 or 2)")));
     };
-    let sides = if call.flag("onesided")? { Sides::Output } else { Sides::Both };
+    let sides = if onesided(call, "C8")? { Sides::Output } else { Sides::Both };
     check_parts(parts, sides, "C5")?;
+    for (index, name) in [(1, "frame_step"), (3, "frame_length")] {
+        if let Some(shape) = call.optional_tensor(index)?.map(Tensor::shape).filter(|shape| !shape.is_empty()) {
+            return Err(broken("C6", format!("{name} has shape {shape:?}; it must be a scalar")));
+        }
+    }
     let step = integer(call.tensor(1)?, "frame_step")?;
     let step = usize::try_from(step).ok().filter(|&step| step > 0);
     let step = step.ok_or_else(|| invalid("frame_step must be positive"))?;
@@ -212,6 +217,15 @@ fn transform_length(call: &Call<'_>, asked: Option<i64>, default: usize) -> Resu
     length
         .filter(|length| (1..=call.budget.limits().elements).contains(length))
         .ok_or_else(|| invalid(format!("a transform of {} points is not possible", asked.unwrap_or_default())))
+}
+
+/// Returns the attribute `onesided`.
+fn onesided(call: &Call<'_>, rule: &'static str) -> Result<bool> {
+    match call.int("onesided")? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(broken(rule, format!("onesided is {other}; it must be 0 or 1"))),
+    }
 }
 
 fn integer(tensor: &Tensor, name: &str) -> Result<i64> {

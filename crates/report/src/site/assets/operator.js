@@ -94,6 +94,17 @@
         rule.broken.length > 0 ? el("div", null, el("span", { class: "quiet" }, "must be refused "), chips(rule.broken)) : null)])));
   }
 
+  /** The standard's sentences, each with what tests it. */
+  function sentences(data, version) {
+    const own = data.sentences.filter((one) => one.v.includes(version.since) && one.s !== "function body");
+    if (own.length === 0) return null;
+    const about = (one) => one.s === "tested" ? `${one.w}: ${one.n} ${one.n === 1 ? "case" : "cases"}` : one.w;
+    return el("section", { id: "text" }, el("details", null,
+      el("summary", null, el("h2", null, "The standard's sentences"), ` ${own.length}, of which ${own.filter((one) => one.s === "tested").length} have cases`),
+      el("dl", { class: "sentences" }, own.map((one) => [
+        el("dt", null, one.p), el("dd", { class: one.s.replaceAll(" ", "-") }, one.t, el("div", { class: "quiet" }, about(one)))]))));
+  }
+
   /** A line with its marked words. */
   function marked(text, marks) {
     const chars = [...text];
@@ -280,6 +291,7 @@
         columns.length > 1 ? el("p", { class: "quiet" }, "One mark each for ", columns.map((at, index) => [index > 0 ? ", " : "", front.title(front.columns[at])]), ".") : null,
         el("div", { class: "columns" }, types(front, data, columns, level)), site.legend()),
       rules(data, chosen),
+      sentences(data, version),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),
       changes(data, version, chosen),
       caseTable(front, data, version, chosen, columns),

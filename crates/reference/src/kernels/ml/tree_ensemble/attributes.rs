@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result, meaning};
 use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::ml::tree_ensemble::forest::{Branch, Comparison, Forest, Node, Test};
@@ -11,6 +12,9 @@ use crate::tensor::Tensor;
 /// and the votes are in lists named `PREFIX_*`.
 pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
     let lists = NodeLists::from_call(call)?;
+    if prefix == "target" {
+        lists.check_ids()?;
+    }
     let votes = votes_by_node(call, prefix)?;
     let mut forest = Forest { nodes: Vec::new(), roots: Vec::new(), votes: Vec::new() };
     let mut trees = std::collections::HashSet::new();
@@ -91,6 +95,19 @@ impl<'a> NodeLists<'a> {
         Ok(lists)
     }
 
+    /// Refuses ids that are not 0, 1, 2 and so on in each tree.
+    fn check_ids(&self) -> Result<()> {
+        let mut next: HashMap<i64, i64> = HashMap::new();
+        for &(tree, id) in &self.keys {
+            let expected = next.entry(tree).or_default();
+            if id != *expected {
+                return Err(broken("C9", format!("node {id} of tree {tree} follows node {}", *expected - 1)));
+            }
+            *expected += 1;
+        }
+        Ok(())
+    }
+
     /// Returns the test of a node, or `None` for a leaf.
     fn test(&self, call: &Call<'_>, index: usize) -> Result<Option<Test>> {
         let Some(mode) = self.modes.get(index) else { return Ok(None) };
@@ -141,12 +158,19 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
     Ok(votes)
 }
 
+/// Returns the modes of the nodes, which are bytes.
+fn modes_of_bytes<'a>(call: &Call<'a>) -> Result<&'a Tensor> {
+    let modes = tensor(call, "nodes_modes")?;
+    match modes.element_type() {
+        ElementType::Uint8 => Ok(modes),
+        other => Err(broken("C3", format!("nodes_modes is tensor({other}), but must be tensor(uint8)"))),
+    }
+}
+
 /// Reads a forest in the form of `TreeEnsemble`: inner nodes and leaves in separate lists, by index.
 pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
-    let (modes, splits) = (
-        call.budget.read_integers(tensor(call, "nodes_modes")?)?,
-        call.budget.read_floats(tensor(call, "nodes_splits")?)?,
-    );
+    let (modes, splits) =
+        (call.budget.read_integers(modes_of_bytes(call)?)?, call.budget.read_floats(tensor(call, "nodes_splits")?)?);
     let features = required(call, "nodes_featureids")?;
     let (if_true, true_is_leaf) = (required(call, "nodes_truenodeids")?, required(call, "nodes_trueleafs")?);
     let (if_false, false_is_leaf) = (required(call, "nodes_falsenodeids")?, required(call, "nodes_falseleafs")?);

@@ -1,0 +1,364 @@
+//! Sentences of the standard, each with the rules and cases that test it: `specs/<domain>/<Op>/text.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
+use onnx_conformance_cases::suite::{Filter, Generated, Suite, SuiteError};
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::spec::{OperatorVersion, Section, Sentence, Specs};
+use serde::{Deserialize, Serialize};
+
+use super::text_problems::{Check, problems};
+
+/// Name of the rule that the cases outside of `constraints` show.
+const FORMULA: &str = "formula";
+
+/// Name of what op.yaml says about shapes: every case that runs shows it.
+const SHAPE: &str = "shape";
+
+/// Name of what op.yaml says about changes of meaning, which name their cases.
+const CHANGES: &str = "changes";
+
+/// Item of a text.yaml: the state of a sentence.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TextItem {
+    /// The digest and the first words.
+    pub(super) text: String,
+    /// The versions that the state is about; all that have the sentence if it is empty.
+    #[serde(default)]
+    pub(super) versions: Vec<u32>,
+    #[serde(default)]
+    pub(super) rules: Vec<String>,
+    #[serde(default)]
+    pub(super) cases: Vec<String>,
+    pub(super) by_signature: Option<Signature>,
+    pub(super) not_normative: Option<NotNormative>,
+    pub(super) untestable: Option<String>,
+    pub(super) contradicts: Option<Contradiction>,
+    pub(super) open: Option<String>,
+}
+
+/// Part of a version file that holds a sentence, and from which cases are generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signature {
+    /// Types of inputs and outputs.
+    Types,
+    /// The number of inputs and outputs, and which are optional.
+    Arity,
+    /// An attribute: its type, default, and whether it is required.
+    Attribute,
+}
+
+/// Kind of a sentence that states nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotNormative {
+    /// It explains what others state.
+    Explanation,
+    /// It introduces an example.
+    Example,
+    /// It refers to a paper or a library.
+    Reference,
+    /// It tells what was before.
+    History,
+    /// It is a heading.
+    Heading,
+    /// It is a part of a formula, table or list whose meaning is that of another sentence.
+    Fragment,
+}
+
+/// Contradiction of a sentence to something else in the standard.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contradiction {
+    /// The other sentence, by its digest or in words; the function body, or a test of ONNX.
+    pub with: String,
+    /// The reading of the suite.
+    pub reading: String,
+}
+
+/// State of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextState {
+    /// Rules of op.yaml, or cases of no rule, show it.
+    Tested {
+        /// The rules.
+        rules: Vec<String>,
+        /// Names of cases.
+        cases: Vec<String>,
+    },
+    /// The signature of the version holds it.
+    BySignature(Signature),
+    /// It is a node of the function body, which is run in the place of the operator as evidence for its cases.
+    Body,
+    /// It states nothing.
+    NotNormative(NotNormative),
+    /// No outcome can be judged, for this reason.
+    Untestable(String),
+    /// It contradicts something else.
+    Contradicts(Contradiction),
+    /// A case is missing, for this reason.
+    Open(String),
+    /// text.yaml does not have it.
+    Missing,
+}
+
+impl TextState {
+    /// Returns the name of the state in totals.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TextState::Tested { .. } => "tested",
+            TextState::BySignature(_) => "by signature",
+            TextState::Body => "function body",
+            TextState::NotNormative(_) => "not normative",
+            TextState::Untestable(_) => "untestable",
+            TextState::Contradicts(_) => "contradicts",
+            TextState::Open(_) => "open",
+            TextState::Missing => "without a state",
+        }
+    }
+
+    /// Describes the state in a few words.
+    pub fn words(&self) -> String {
+        match self {
+            TextState::Tested { rules, cases } => {
+                rules.iter().chain(cases).map(String::as_str).collect::<Vec<_>>().join(", ")
+            }
+            TextState::BySignature(Signature::Types) => "by the signature: types".to_owned(),
+            TextState::BySignature(Signature::Arity) => "by the signature: arity".to_owned(),
+            TextState::BySignature(Signature::Attribute) => "by the signature: attribute".to_owned(),
+            TextState::Body => "function body".to_owned(),
+            TextState::NotNormative(kind) => format!("not normative: {}", format!("{kind:?}").to_lowercase()),
+            TextState::Untestable(reason) => format!("untestable: {reason}"),
+            TextState::Contradicts(Contradiction { with, reading }) => format!("contradicts {with}: {reading}"),
+            TextState::Open(reason) => format!("open: {reason}"),
+            TextState::Missing => "without a state".to_owned(),
+        }
+    }
+}
+
+/// Sentence with its state in some of its versions.
+#[derive(Clone, Debug)]
+pub struct StatedSentence {
+    /// The sentence.
+    pub sentence: &'static Sentence,
+    /// The versions that the state is about.
+    pub versions: Vec<u32>,
+    /// The state.
+    pub state: TextState,
+    /// The ids of the cases that show it.
+    pub cases: Vec<String>,
+}
+
+impl StatedSentence {
+    /// Returns the sections that have the sentence in these versions.
+    pub fn sections(&self) -> BTreeSet<&Section> {
+        let places = self.sentence.places.iter().filter(|(since, _)| self.versions.contains(since));
+        places.map(|(_, section)| section).collect()
+    }
+}
+
+/// Sentences of an operator, with their states.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorText {
+    /// The domain and name: `ai.onnx/Slice`.
+    pub operator: String,
+    /// The sentences in the order of the texts.
+    pub sentences: Vec<StatedSentence>,
+    /// Faults of text.yaml, each with its file and line.
+    pub problems: Vec<String>,
+}
+
+/// Error while the sentences and their cases are read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// A text.yaml cannot be read.
+    #[error(transparent)]
+    Yaml(#[from] Box<YamlError>),
+    /// An op.yaml cannot be read.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// The suite cannot be read.
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+}
+
+/// Ids of the cases of each version of an operator.
+pub(super) type IdsByVersion = BTreeMap<u32, Vec<String>>;
+
+impl OperatorText {
+    /// Reads the sentences of the operators that a filter selects cases of.
+    pub fn chosen(filter: &Filter) -> Result<Vec<OperatorText>, TextError> {
+        let suite = Suite::project(None, Generated::embedded())?;
+        let mut ids: BTreeMap<String, IdsByVersion> = BTreeMap::new();
+        for id in suite.choose(&Filter::default())?.into_iter().flat_map(|(_, _, ids)| ids) {
+            if let Some(version) = CaseId::parse(&id).version().filter(|version| !Specs::is_next(version)) {
+                let operator = format!("{}/{}", version.domain, version.name);
+                ids.entry(operator).or_default().entry(version.since).or_default().push(id);
+            }
+        }
+        let is_chosen = |ids: &IdsByVersion| ids.values().flatten().any(|id| filter.matches(id));
+        let chosen = ids.iter().filter(|(_, ids)| is_chosen(ids));
+        chosen
+            .map(|(operator, ids)| {
+                let path = format!("{operator}/text.yaml");
+                let text = Specs::embedded().file(&path).unwrap_or("[]");
+                OperatorText::read(operator, &format!("specs/{path}"), text, ids)
+            })
+            .collect()
+    }
+
+    /// Reads the text.yaml of an operator, which has cases with these ids.
+    pub(super) fn read(operator: &str, path: &str, text: &str, ids: &IdsByVersion) -> Result<OperatorText, TextError> {
+        let items: Vec<TextItem> = yaml::read(path, text)?;
+        let (domain, name) = operator.split_once('/').unwrap_or_default();
+        let since = ids.keys().next_back().copied().unwrap_or_default();
+        let catalog = OperatorCatalog::embedded();
+        let shown = ShownCases::new(catalog.get(&OperatorVersion::new(domain, name, since))?, ids);
+        let sentences = stated(operator, &items, &shown);
+        let check = Check { path, text, operator, items: &items, sentences: &sentences, shown: &shown };
+        let problems = problems(&check);
+        Ok(OperatorText { operator: operator.to_owned(), sentences, problems })
+    }
+
+    /// Returns the number of sentences by state.
+    pub fn totals(all: &[OperatorText]) -> BTreeMap<&'static str, usize> {
+        let mut totals = BTreeMap::new();
+        for sentence in all.iter().flat_map(|operator| &operator.sentences) {
+            *totals.entry(sentence.state.name()).or_default() += 1;
+        }
+        totals
+    }
+
+    /// Formats the totals as a line.
+    pub fn summary(all: &[OperatorText]) -> String {
+        let totals = OperatorText::totals(all);
+        let sum: usize = totals.values().sum();
+        let states: Vec<String> = totals.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let operators = if let [_] = all { "1 operator".to_owned() } else { format!("{} operators", all.len()) };
+        format!("{sum} sentences of {operators}: {}", states.join(", "))
+    }
+}
+
+/// Cases of an operator, by what they show.
+pub(super) struct ShownCases<'a> {
+    /// The ids of each version, with the name of the case.
+    ids: BTreeMap<u32, Vec<(&'a str, String)>>,
+    /// The rule of each case, by its name.
+    rules: HashMap<String, String>,
+    /// The names of the cases of changes.
+    changes: BTreeSet<String>,
+    /// The rules of op.yaml.
+    pub(super) known: BTreeSet<String>,
+}
+
+impl<'a> ShownCases<'a> {
+    fn new(file: &OperatorFile, ids: &'a IdsByVersion) -> ShownCases<'a> {
+        let named = |id: &'a String| Some((case_name(id)?, id.clone()));
+        let cases = file.cases.iter().map(|case| (&case.name, &case.constraint));
+        let refusals = file.refuse.iter().map(|case| (&case.name, &case.constraint));
+        let rules = cases.chain(refusals).filter_map(|(name, rule)| Some((name.clone(), rule.clone()?))).collect();
+        let mut known: BTreeSet<String> = file.constraints.0.iter().map(|(id, _)| id.clone()).collect();
+        known.extend([FORMULA, SHAPE, CHANGES].map(str::to_owned));
+        ShownCases {
+            ids: ids.iter().map(|(since, ids)| (*since, ids.iter().filter_map(named).collect())).collect(),
+            rules,
+            changes: file.changes.0.values().flatten().flat_map(|change| change.cases.iter().cloned()).collect(),
+            known,
+        }
+    }
+
+    /// Returns the ids of a version's cases that show a rule.
+    pub(super) fn of_rule<'s>(&'s self, since: u32, rule: &'s str) -> impl Iterator<Item = &'s String> {
+        self.ids
+            .get(&since)
+            .into_iter()
+            .flatten()
+            .filter(move |(name, id)| match rule {
+                SHAPE => !id.contains("/refuse/"),
+                CHANGES => self.changes.contains(*name),
+                rule => self.rules.get(*name).is_some_and(|known| known == rule),
+            })
+            .map(|(_, id)| id)
+    }
+
+    /// Returns the ids of a version's cases with a name.
+    pub(super) fn named<'s>(&'s self, since: u32, name: &'s str) -> impl Iterator<Item = &'s String> {
+        self.ids.get(&since).into_iter().flatten().filter(move |(other, _)| *other == name).map(|(_, id)| id)
+    }
+}
+
+/// Returns the name of the case that an id is made from: `x` of `ai.onnx/Abs-13/x/T=float` and `ai.onnx/Abs-13/refuse/x`.
+fn case_name(id: &str) -> Option<&str> {
+    let mut parts = id.split('/').skip(2);
+    match parts.next()? {
+        // Refusals and large cases are in folders.
+        "refuse" | "large" => parts.next(),
+        name => Some(name),
+    }
+}
+
+/// Joins the sentences of an operator with their states.
+fn stated(operator: &str, items: &[TextItem], shown: &ShownCases<'_>) -> Vec<StatedSentence> {
+    let mut all = Vec::new();
+    for sentence in Sentence::all_of(operator) {
+        let mut left: BTreeSet<u32> = sentence.versions().into_iter().collect();
+        for item in items.iter().filter(|item| item.text.starts_with(sentence.digest)) {
+            let is_chosen = |since: &u32| item.versions.is_empty() || item.versions.contains(since);
+            let versions: Vec<u32> = left.iter().copied().filter(is_chosen).collect();
+            left.retain(|since| !versions.contains(since));
+            all.push(StatedSentence {
+                sentence,
+                cases: cases_of(item, &versions, shown),
+                state: item.state(),
+                versions,
+            });
+        }
+        if !left.is_empty() {
+            let sections: BTreeSet<&Section> = sentence.places.iter().map(|(_, section)| section).collect();
+            let state = if sections.iter().all(|section| matches!(section, Section::Type(_))) {
+                TextState::BySignature(Signature::Types)
+            } else if sections.iter().all(|section| matches!(section, Section::Type(_) | Section::Body)) {
+                TextState::Body
+            } else {
+                TextState::Missing
+            };
+            all.push(StatedSentence { sentence, versions: left.into_iter().collect(), state, cases: Vec::new() });
+        }
+    }
+    all
+}
+
+fn cases_of(item: &TextItem, versions: &[u32], shown: &ShownCases<'_>) -> Vec<String> {
+    let mut ids = BTreeSet::new();
+    for since in versions {
+        ids.extend(item.rules.iter().flat_map(|rule| shown.of_rule(*since, rule)));
+        ids.extend(item.cases.iter().flat_map(|name| shown.named(*since, name)));
+    }
+    ids.into_iter().cloned().collect()
+}
+
+impl TextItem {
+    fn state(&self) -> TextState {
+        if let Some(signature) = self.by_signature {
+            TextState::BySignature(signature)
+        } else if let Some(kind) = self.not_normative {
+            TextState::NotNormative(kind)
+        } else if let Some(reason) = &self.untestable {
+            TextState::Untestable(reason.clone())
+        } else if let Some(contradiction) = &self.contradicts {
+            TextState::Contradicts(contradiction.clone())
+        } else if let Some(reason) = &self.open {
+            TextState::Open(reason.clone())
+        } else if self.rules.is_empty() && self.cases.is_empty() {
+            TextState::Missing
+        } else {
+            TextState::Tested { rules: self.rules.clone(), cases: self.cases.clone() }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Faults of a text.yaml.
+
+use std::collections::BTreeSet;
+
+use super::text::{ShownCases, StatedSentence, TextItem, TextState};
+use onnx_conformance_reference::spec::Sentence;
+
+/// Letters that a reason has at least.
+const MIN_REASON: usize = 10;
+
+/// A text.yaml with what it is about.
+pub(super) struct Check<'a> {
+    /// The path of the file.
+    pub(super) path: &'a str,
+    /// The text of the file.
+    pub(super) text: &'a str,
+    /// The domain and name of the operator.
+    pub(super) operator: &'a str,
+    pub(super) items: &'a [TextItem],
+    pub(super) sentences: &'a [StatedSentence],
+    pub(super) shown: &'a ShownCases<'a>,
+}
+
+/// Returns the faults of a file, each with the place and the sentence.
+pub(super) fn problems(check: &Check<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen: Vec<(&str, BTreeSet<u32>)> = Vec::new();
+    for item in check.items {
+        let (digest, words) = item.text.split_once(' ').unwrap_or((&item.text, ""));
+        let mut report = |what: String| found.push(format!("{}: '{}' {what}", check.place(digest), item.text));
+        let Some(sentence) = Sentence::all_of(check.operator).iter().find(|sentence| sentence.digest == digest) else {
+            report(format!(
+                "is no sentence of {} in this release; remove it, or give the digest of the new text",
+                check.operator
+            ));
+            continue;
+        };
+        if !sentence.text.starts_with(words) {
+            report(format!("is another sentence: {}", start_of(sentence.text)));
+        }
+        item.faults().for_each(&mut report);
+        let own: BTreeSet<u32> = sentence.versions().into_iter().collect();
+        let named: BTreeSet<u32> = item.versions.iter().copied().collect();
+        if let Some(other) = named.difference(&own).next() {
+            report(format!("names version {other}, which does not have the sentence"));
+        }
+        let versions = if named.is_empty() { own } else { named };
+        if seen.iter().any(|(other, taken)| *other == digest && !taken.is_disjoint(&versions)) {
+            report("has two states in one version; give each its `versions`".to_owned());
+        }
+        for since in &versions {
+            check.missing_cases(item, *since).into_iter().for_each(&mut report);
+        }
+        seen.push((digest, versions));
+    }
+    for stated in check.sentences.iter().filter(|stated| stated.state == TextState::Missing) {
+        let sentence = stated.sentence;
+        let sections: Vec<String> = stated.sections().into_iter().map(ToString::to_string).collect();
+        let versions: Vec<String> = stated.versions.iter().map(u32::to_string).collect();
+        found.push(format!(
+            "{}: no state for '{} {}' ({}, version {}); add an item",
+            check.path,
+            sentence.digest,
+            start_of(sentence.text),
+            sections.join(", "),
+            versions.join(", ")
+        ));
+    }
+    found
+}
+
+impl Check<'_> {
+    /// Returns the file and the line of a digest.
+    fn place(&self, digest: &str) -> String {
+        let line = self.text.lines().position(|line| line.contains(digest)).map_or(1, |line| line + 1);
+        format!("{}:{line}", self.path)
+    }
+
+    /// Returns the rules and cases of an item that a version does not have.
+    fn missing_cases(&self, item: &TextItem, since: u32) -> Vec<String> {
+        let mut missing = Vec::new();
+        for rule in &item.rules {
+            if !self.shown.known.contains(rule) {
+                missing.push(format!("names rule {rule}, which op.yaml does not have"));
+            }
+        }
+        let by_rules = item.rules.iter().any(|rule| self.shown.of_rule(since, rule).next().is_some());
+        let by_names = item.cases.iter().any(|name| self.shown.named(since, name).next().is_some());
+        if !(item.rules.is_empty() && item.cases.is_empty() || by_rules || by_names) {
+            missing
+                .push(format!("has no case in version {since}: neither its rules nor the named cases have one there"));
+        }
+        missing
+    }
+}
+
+impl TextItem {
+    /// Returns what is wrong with the item itself.
+    fn faults(&self) -> impl Iterator<Item = String> {
+        let states = [
+            !self.rules.is_empty() || !self.cases.is_empty(),
+            self.by_signature.is_some(),
+            self.not_normative.is_some(),
+            self.untestable.is_some(),
+            self.contradicts.is_some(),
+            self.open.is_some(),
+        ];
+        let count = states.into_iter().filter(|is_given| *is_given).count();
+        let number = (count != 1).then(|| {
+            format!(
+                "has {count} states; give one of rules (with cases), by_signature, not_normative, untestable, contradicts, open"
+            )
+        });
+        let contradiction = self.contradicts.iter().flat_map(|it| [&it.with, &it.reading]);
+        let reasons = self.untestable.iter().chain(&self.open).chain(contradiction.skip(1));
+        let short = reasons.filter(|reason| reason.trim().len() < MIN_REASON).count();
+        number.into_iter().chain((short > 0).then(|| "needs a reason, one sentence".to_owned()))
+    }
+}
+
+/// Returns the first words of a sentence.
+fn start_of(sentence: &str) -> String {
+    sentence.split_whitespace().take(8).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::coverage::text::{IdsByVersion, OperatorText};
+
+    /// The whole file of `Abs`.
+    const FILE: &str = "\
+- {text: \"6535c010 Absolute takes one input data\", rules: [formula]}
+- {text: \"906d9ca1 legacy optimization attribute.\", not_normative: history}
+- {text: \"e34185fd Input tensor\", by_signature: types}
+- {text: \"97dc325f Output tensor\", by_signature: types}
+- {text: \"6e40e61e Absolute takes one input data\", rules: [formula]}
+";
+
+    /// Returns the faults of a file of `Abs` that has cases in versions 6 and 13 alone.
+    fn faults(text: &str) -> Vec<String> {
+        let ids = |since: u32| (since, vec![format!("ai.onnx/Abs-{since}/known_values/T=float")]);
+        let ids: IdsByVersion = [ids(6), ids(13)].into_iter().collect();
+        OperatorText::read("ai.onnx/Abs", "text.yaml", text, &ids).unwrap().problems
+    }
+
+    #[test]
+    fn each_fault_names_its_line_and_sentence() {
+        for (from, to, expected) in [
+            (
+                "6535c010 Abs",
+                "00000000 Abs",
+                "text.yaml:1: '00000000 Absolute takes one input data' is no sentence of ai.onnx/Abs",
+            ),
+            (
+                "e34185fd Input",
+                "e34185fd Output",
+                "text.yaml:3: 'e34185fd Output tensor' is another sentence: Input tensor",
+            ),
+            (
+                "by_signature: types}\n- {text: \"6e4",
+                "by_signature: types, open: \"There is no case yet.\"}\n- {text: \"6e4",
+                "text.yaml:4: '97dc325f Output tensor' has 2 states",
+            ),
+            (", not_normative: history", "", "text.yaml:2: '906d9ca1 legacy optimization attribute.' has 0 states"),
+            ("not_normative: history", "untestable: no", "needs a reason, one sentence"),
+            ("history}", "history, versions: [6]}", "names version 6, which does not have the sentence"),
+            ("[formula]}\n- {text: \"906", "[C77]}\n- {text: \"906", "names rule C77, which op.yaml does not have"),
+            (
+                "[formula]}\n- {text: \"906",
+                "[formula], versions: [13]}\n- {text: \"906",
+                "names version 13, which does not have the sentence",
+            ),
+            (
+                "- {text: \"e34185fd Input tensor\", by_signature: types}\n",
+                "",
+                "no state for 'e34185fd Input tensor' (input X, version 1, 6, 13); add an item",
+            ),
+            (
+                "types}\n- {text: \"97d",
+                "types}\n- {text: \"e34185fd Input tensor\", by_signature: types}\n- {text: \"97d",
+                "has two states in one version",
+            ),
+        ] {
+            assert!(FILE.contains(from), "{from}");
+            let found = faults(&FILE.replacen(from, to, 1));
+            assert!(found.iter().any(|fault| fault.contains(expected)), "{expected}: {found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_needs_a_case_in_each_version() {
+        let found = faults(FILE);
+        assert_eq!(
+            found,
+            [
+                "text.yaml:1: '6535c010 Absolute takes one input data' has no case in version 1: neither its rules nor the named cases have one there"
+            ]
+        );
+    }
+}
