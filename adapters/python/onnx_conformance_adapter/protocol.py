@@ -4,6 +4,7 @@ An adapter gives `serve` a description and a function; this module reads request
 Values stay ONNX's own protobuf messages until the adapter itself turns them into something else.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -45,6 +46,13 @@ def private_stdout():
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return stream
+
+
+def option(name, values):
+    """The value of an option on the command line, `--name VALUE`: one of these, the first by default."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument(f"--{name}", default=values[0], choices=values)
+    return getattr(parser.parse_args(), name)
 
 
 def serve(runtime, run, optimize=None):

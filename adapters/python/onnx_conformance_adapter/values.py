@@ -5,6 +5,9 @@ import math
 import numpy
 from onnx import MapProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
+from .missing import type_in_reader
+from .protocol import Unsupported
+
 MESSAGES = {"tensor": TensorProto, "sparse_tensor": SparseTensorProto, "seq": SequenceProto, "optional": OptionalProto, "map": MapProto}
 
 
@@ -86,7 +89,11 @@ def optional_item(message):
 
 
 def from_python(value, type_text, name=""):
-    """A message of a type, from arrays or tensor messages, lists, dictionaries or None."""
+    """A message of a type, from arrays or tensor messages, lists, dictionaries or None.
+
+    A tensor has the element type of its array, also where `type_text` has another: the harness then says `wrong-type` (docs/protocol.md,
+    "Types of outputs").
+    """
     kind = type_text.split("(")[0]
     if kind == "tensor":
         return value if isinstance(value, TensorProto) else tensor_from_array(value, type_text, name)
@@ -131,3 +138,31 @@ def sequence(values, inner, name):
 def element_code(name):
     """The number of an element type, by the name that ONNX gives it in types."""
     return TensorProto.DataType.Value(name.upper())
+
+
+def require_tensors(ports, elements, runtime):
+    """Raises `Unsupported` for the first type that is no tensor of one of these elements: the runtime has no values of it."""
+    types = {f"tensor({name})" for name in elements}
+    if beyond := next((port.type for port in ports if port.type not in types), None):
+        raise Unsupported(beyond, f"{runtime} has no {beyond}")
+
+
+def read(path, port, narrowed):
+    """The value of an input, as `to_python` gives it. `narrowed` are the types that a binding converts, {"int64": "int32"}: a value that
+    it would change is `Unsupported`.
+    """
+    value = to_python(parse(port.read(), port.type), port.type)
+    element = getattr(getattr(value, "dtype", None), "name", None)
+    if element in narrowed and (value != value.astype(narrowed[element])).any():
+        said = f"the Python binding converts {element} to {narrowed[element]}, which changes this input"
+        what = type_in_reader(path, port)
+        raise Unsupported(what, said) if what else RuntimeError(said)
+    return value
+
+
+def write(outputs, results):
+    """Writes the outputs as the runtime returned them. None is no tensor, so it is an error there."""
+    for port, result in zip(outputs, results):
+        if result is None and port.type.startswith("tensor("):
+            raise TypeError(f"output '{port.name}' is None: the Python binding returns no array without elements")
+        port.write(from_python(result, port.type, port.name).SerializeToString())
