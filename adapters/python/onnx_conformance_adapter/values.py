@@ -92,7 +92,7 @@ def from_python(value, type_text, name=""):
     """A message of a type, from arrays or tensor messages, lists, dictionaries or None.
 
     A tensor has the element type of its array, also where `type_text` has another: the harness then says `wrong-type` (docs/protocol.md,
-    "Types of outputs").
+    "Types of values").
     """
     kind = type_text.split("(")[0]
     if kind == "tensor":
