@@ -19,7 +19,7 @@ TYPES |= {"CV_64S": "int64", "CV_8U": "uint8", "CV_16U": "uint16", "CV_32U": "ui
 TYPES = {theirs: name for theirs, name in TYPES.items() if hasattr(cv2, theirs)}
 
 # How OpenCV says what it does not have. The last four are of checks of types: with the type in words; of one value, and of a value that
-# must be float, with the type of the value; with the types that it may be; of all types.
+# must be float, with the type of the value; with the types that it may be; without any.
 LACKS = [
     r"Unsupported operations:\s+(?P<operator>\w+)",
     r"Can't create layer \"[^\"]*\" of type \"(?P<operator>[\w.]+)\"",
@@ -52,8 +52,8 @@ def run(path, inputs, outputs):
 
 
 def short(said):
-    found = REASON.search(said)
-    return re.sub(r"\[ *\w+:\d+@[\d.]+\] |OpenCV\(\S+\) \S*/modules/", "", found[found.lastindex] if found else said)
+    said = found[found.lastindex] if (found := REASON.search(said)) else said
+    return re.sub(r"\[ *\w+:\d+@[\d.]+\] |OpenCV\(\S+\) \S*/modules/", "", re.sub(r"operations:\s+(\w+)", r"operations: '\1'", said))
 
 
 engine = option("engine", ["new", "classic", "auto"])

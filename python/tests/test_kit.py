@@ -22,6 +22,8 @@ g (float[1, 2, 3] x, float[1, 4, 3] w, float[1, 4, 4] r) => (float[1, 1, 2, 4] y
     y = RNN <hidden_size = 4, activations = ["Relu"]> (x, w, r)
 }"""
 ADD = """<ir_version: 8, opset_import: ["": 17]> g (uint8[2] x, uint8[2] w) => (uint8[2] y) { y = Add (x, w) }"""
+REDUCE = """<ir_version: 8, opset_import: ["": 18]> g (uint32[2] x, int64[1] a) => (uint32[1] y) { y = ReduceMax (x, a) }"""
+CAST = """<ir_version: 8, opset_import: ["": 17]> g (uint8[2] x) => (int16[2] y) { y = Cast <to = 5> (x) }"""
 CONSTANT = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {
     s = Constant <value_float = 2.0> ()
     y = PRelu (x, s)
@@ -99,6 +101,8 @@ def test_a_type_is_one_that_the_model_has(tmp_path: Path) -> None:
     unlisted = r"(?P<unlisted>.*failed.*)"
     assert what(tmp_path, ADD, "t == CV_32F || t == CV_16S failed", unlisted, types) == "tensor(uint8) in ai.onnx/Add-14"
     assert what(tmp_path, ADD, "t == CV_8U || t == CV_32F failed", unlisted, types) is None
+    assert what(tmp_path, REDUCE, "type failed", unlisted, types) == "tensor(uint32) in ai.onnx/ReduceMax-18"
+    assert what(tmp_path, CAST, "type failed", unlisted, types) is None
 
 
 def test_an_exception_becomes_an_answer(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def what_of(path, ports, said, patterns, types=None):
         type        an element type: r"unsupported datatype '(?P<type>\\w+)'"
         type_in     the same, in the operator version of the node that the message is about
         unlisted    words with the element types that are supported there: r"Assertion failed\\) (?P<unlisted>.* == CV_.*)". The missing
-                    type is the only other one of the graph's inputs and outputs. If the words name no type, float is supported
+                    type is the only one of the node's inputs and outputs that is none of them, nor float, nor the only type of its
+                    formal input or output, as the int64 of axes
 
     Element types are in ONNX's spelling, in any case, or ONNX's numbers, or words that `types` translates: {"CV_32F": "float"}.
     The first pattern that names a feature of the model decides.
@@ -129,11 +130,10 @@ class Needed:
 
     def __init__(self, model, ports, said, types):
         self.model, self.types = model, types
-        self.ports = {port.type[len("tensor(") : -1] for port in ports if port.type.startswith("tensor(")}
         self.nodes = list(walk(model.graph))
         self.node = blamed_node(model, said)
-        self.needed = " ".join(port.type for port in ports)
-        self.needed += " ".join(f"tensor({element_name(value.data_type)})" for value in model.graph.initializer)
+        self.values = {value.name: f"tensor({element_name(value.data_type)})" for value in model.graph.initializer}
+        self.values.update((port.name, port.type) for port in ports)
 
     def version_of(self, node):
         return operator_version(self.model, node) if node is not None else None
@@ -157,22 +157,30 @@ class Needed:
             node = next((node for node in self.nodes if name in node.input), None)
             position = list(node.input).index(name) if node is not None else 0
         schema = schema_of(self.model, node) if node is not None else None
-        if schema is None or position >= len(node.input) or node.input[position] in {"", *constants(self.model)}:
+        if schema is None or not schema.inputs or position >= len(node.input) or node.input[position] in {"", *constants(self.model)}:
             return None
         return f"computed input {schema.inputs[min(position, len(schema.inputs) - 1)].name} of {version_of_schema(schema)}"
 
     def type(self, name):
         name = element_name(int(name)) if name.isdigit() else self.types.get(name, name.lower())
-        return f"tensor({name})" if f"tensor({name})" in self.needed else None
+        return f"tensor({name})" if any(f"tensor({name})" in each for each in self.values.values()) else None
 
     def type_in(self, name):
         what, version = self.type(name), self.version_of(self.node)
         return f"{what} in {version}" if what and version else None
 
     def unlisted(self, words):
-        listed = {self.types[word] for word in re.findall(r"\w+", words) if word in self.types}
-        others = self.ports - (listed or {"float"})
-        return self.type_in(others.pop()) if len(others) == 1 else None
+        schema = schema_of(self.model, self.node) if self.node is not None else None
+        if schema is None:
+            return None
+        supported = {f"tensor({self.types[word]})" for word in re.findall(r"\w+", words) if word in self.types} | {"tensor(float)"}
+        missing = set()
+        for formals, names in ((schema.inputs, self.node.input), (schema.outputs, self.node.output)):
+            for position, name in enumerate(names):
+                if name and formals and len(formals[min(position, len(formals) - 1)].types) > 1:
+                    missing.add(self.values.get(name, "unknown"))
+        missing -= supported
+        return self.type_in(missing.pop()[len("tensor(") : -1]) if len(missing) == 1 else None
 
 
 def element_name(number):
