@@ -33,8 +33,8 @@ LACKS = [
     r"(?P<unlisted>(?i:unsupported (?:input |output |input/output )?(?:data )?(?:type|depth)\b.*))",
 ]
 
-# The reason in the log of an engine that returns an empty net and raises no exception.
-REASON = re.compile(r"(?s)error '(.+?)\s*' occurred when|(Unsupported operations:\s+\w+|unknown input|can't find layer for output)")
+# The reason in the log of an engine that returns an empty net and raises no exception, and behind the node in a message of the other.
+REASON = re.compile(r"(?s)error '(.+?)\s*' occurred|parse error: (.+)|(Unsupported operations:\s+\w+|unknown input|can't find layer for output)")
 
 
 def run(path, inputs, outputs):
