@@ -46,6 +46,7 @@ mod run;
 pub(crate) mod runtime;
 mod runtime_target;
 mod session;
+mod shard;
 mod show;
 mod smoke;
 mod spec;

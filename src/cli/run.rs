@@ -15,7 +15,7 @@ use onnx_conformance_harness::promises::{
     Profile, Renames, changes_since, describe_changes, is_later, suite_version, unchanged_since,
 };
 use onnx_conformance_harness::run::{
-    CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, Shard, plan,
+    CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, plan,
 };
 use onnx_conformance_harness::shell::word;
 use onnx_conformance_harness::{escape, exit};
@@ -36,6 +36,7 @@ use crate::cli::results_file::{self, ResultsPlace, today};
 use crate::cli::rewrites::{RewriteReporter, open_optimizer};
 use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
+use crate::cli::shard::{OpenShard, ShardOptions};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::{Usage, ValueError};
@@ -53,9 +54,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     text: options::TextOptions,
 
-    /// Run one part of the cases, such as 2/4 for the second of four parts
-    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
-    shard: Option<Shard>,
+    #[command(flatten)]
+    shard: ShardOptions,
 
     /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped; or a question to a tool about
     /// the model: optimize, infer, check, upgrade, downgrade or float16 [default: runtime]
@@ -125,7 +125,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
-    let (place, resumed) = arguments.lock_results()?;
+    let (shard, (place, resumed)) = (arguments.shard.open()?, arguments.lock_results()?);
     let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
@@ -136,12 +136,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if arguments.gate.update_expectations {
         gated.gate.check_text(arguments.text_of_cases())?;
     }
-    let filters = arguments.restrict(&mut plan, patterns, &gated.gate);
+    let filters = restrict(&mut plan, patterns, &gated.gate, &shard)?;
     if plan.selected == 0 {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     let mut header = arguments.header(&suite, &plan, filters, &gated.declaration)?;
+    shard.describe(&mut header.selected);
     let optimizer = arguments.open_optimizer(&gated.declaration, &stop)?;
     let kept = match resumed {
         Some(read) => arguments.keep_results(read, &header, &suite, &mut plan)?,
@@ -169,6 +170,25 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let report =
         Report { arguments, filter: &filter, variant, suite: &suite, evidence: &evidence, recorder: &recorder };
     report.finish(ended, &gated, reporters)
+}
+
+/// Restricts the plan to the scope of the expectation file, unless cases were selected, and to one shard. Returns the patterns that
+/// select the cases.
+fn restrict(
+    plan: &mut Plan<'_>,
+    mut patterns: Vec<String>,
+    gate: &Gate,
+    shard: &OpenShard,
+) -> anyhow::Result<Vec<String>> {
+    if patterns.is_empty() && !gate.scope().is_empty() {
+        patterns = gate.scope().to_vec();
+        let all = plan.selected;
+        plan.retain(|id| gate.matcher.is_in_scope(id));
+        let (kept, path) = (plan.selected, gate.matcher.expectations().path());
+        print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
+    }
+    shard.retain(plan)?;
+    Ok(patterns)
 }
 
 /// A runtime and the expectations of its results.
@@ -212,7 +232,7 @@ impl Report<'_> {
     fn finish(&self, ended: Ended, gated: &GatedRuntime, mut reporters: Vec<Box<dyn Reporter>>) -> anyhow::Result<u8> {
         let Report { arguments, filter, variant, suite, evidence, recorder } = *self;
         let (gate, Ended { gate: mut gate_result, elapsed }) = (&gated.gate, ended);
-        let is_whole = arguments.shard.is_none() && gate.is_about_suite;
+        let is_whole = !arguments.shard.is_given() && gate.is_about_suite;
         let printed = gate_result.problems.len();
         gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(filter), variant });
         gate_result.problems.extend(gated.accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
@@ -346,7 +366,7 @@ impl Arguments {
         }
         let part = match () {
             () if !filter.is_everything() => "the filters",
-            () if self.shard.is_some() => "--shard",
+            () if self.shard.is_given() => "--shard",
             () if self.resume.is_some() => "--resume",
             () => return Ok(()),
         };
@@ -368,6 +388,7 @@ impl Arguments {
     /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
         let files = OutputFiles::default().reading("the file of --from", self.selection.list());
+        let files = files.reading("the file of --times", self.shard.times());
         let mut results = files.reading("an expectation file", self.gate.expectations.as_deref());
         // The file to resume is read before it is replaced.
         if let Some(path) = &self.results {
@@ -391,22 +412,6 @@ impl Arguments {
         Ok((place, resumed))
     }
 
-    /// Restricts the plan to the scope of the expectation file, unless cases were selected, and to one shard. Returns the patterns
-    /// that select the cases.
-    fn restrict(&self, plan: &mut Plan<'_>, mut patterns: Vec<String>, gate: &Gate) -> Vec<String> {
-        if patterns.is_empty() && !gate.scope().is_empty() {
-            patterns = gate.scope().to_vec();
-            let all = plan.selected;
-            plan.retain(|id| gate.matcher.is_in_scope(id));
-            let (kept, path) = (plan.selected, gate.matcher.expectations().path());
-            print::note(&format!("running {kept} of {all} cases, the scope of {path}; use filters to run others"));
-        }
-        if let Some(shard) = self.shard {
-            plan.retain_shard(shard);
-        }
-        patterns
-    }
-
     /// Returns the header of the results.
     fn header(
         &self,
@@ -416,7 +421,7 @@ impl Arguments {
         declaration: &Declaration,
     ) -> anyhow::Result<Header> {
         let (within, variant) = (self.selection.groups()?, plan.variant());
-        let selected = Selected { cases: plan.selected, filters, within, shard: self.shard, variant };
+        let selected = Selected { cases: plan.selected, filters, within, variant, ..Selected::default() };
         // Computing the digest takes longer than a case.
         let is_stored = self.results_path().is_some() || self.gate.update_expectations;
         let digest = if is_stored { suite.digest()? } else { String::new() };

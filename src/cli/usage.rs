@@ -34,6 +34,9 @@ pub(crate) enum ValueError {
     /// Not the name of a variant.
     #[error("expected one of {}", Variant::ALL.map(Variant::name).join(", "))]
     Variant,
+    /// Not a part of a run.
+    #[error("expected K/N with K from 1 to N, such as 2/8, or auto")]
+    Shard,
     /// Not a report format with a file.
     #[error("expected junit=FILE, markdown=FILE or badge=FILE")]
     Report,

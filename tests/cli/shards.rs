@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 
 use crate::models::Folder;
-use crate::program::call;
+use crate::program::{Called, call, command, finish};
 
 const CASES: &str = "ai.onnx/{Abs,Sign}-13/**";
 
@@ -52,9 +52,62 @@ fn a_part_that_is_missing_is_told_and_one_that_is_there_twice_is_refused() {
     call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "the filters differ");
 }
 
+/// Variables of schedulers that a test machine may set.
+const SCHEDULERS: [&str; 4] =
+    ["ONNX_CONFORMANCE_SHARD", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "CI_NODE_INDEX"];
+
+/// Calls the program with only these variables of schedulers.
+fn call_with_variables(arguments: &[&str], variables: &[(&str, &str)]) -> Called {
+    let mut command = command(arguments);
+    for name in SCHEDULERS {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied());
+    finish(command)
+}
+
+#[test]
+fn times_need_a_shard_and_some_of_its_cases() {
+    let folder = Folder::new();
+    let (file, own) = (folder.file("neg.jsonl"), folder.file("own.jsonl"));
+    call(&["run", "ai.onnx/Neg-13", "--results", &file]).expect(0, " pass");
+    call(&["run", CASES, "--times", &file]).expect(64, "--shard");
+    let said = "neg.jsonl: has the time of none of the";
+    call(&["run", CASES, "--shard", "1/2", "--times", &file, "--results", &own]).expect(4, said);
+    call(&["run", CASES, "--shard", "1/2", "--times", &file, "--results", &file]).expect(64, "the file of --times");
+    call(&["run", CASES, "--shard", "1/2", "--times", &folder.file("no.jsonl")]).expect(4, "no.jsonl");
+}
+
+#[test]
+fn a_scheduler_assigns_the_part() {
+    let folder = Folder::new();
+    let (files, own) = (parts(&folder, 3), folder.file("own.jsonl"));
+    let run = ["run", CASES, "--shard", "auto", "--results", &own];
+    for variables in [
+        &[("ONNX_CONFORMANCE_SHARD", "2/3")][..],
+        &[("JOB_COMPLETION_INDEX", "1"), ("JOB_COMPLETIONS", "3")],
+        &[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "3")],
+        &[
+            ("SLURM_ARRAY_TASK_ID", "5"),
+            ("SLURM_ARRAY_TASK_MIN", "4"),
+            ("SLURM_ARRAY_TASK_MAX", "6"),
+            ("SLURM_ARRAY_TASK_STEP", "1"),
+            ("SLURM_ARRAY_TASK_COUNT", "3"),
+        ],
+    ] {
+        let (name, value) = variables[0];
+        call_with_variables(&run, variables).expect(0, &format!("running shard 2/3, by {name}={value}\n"));
+        assert_eq!(ids(&own), ids(&files[1]), "{variables:?}");
+    }
+    call_with_variables(&run, &[]).expect(64, "error: --shard auto: no scheduler assigns a shard");
+    call_with_variables(&run, &[("JOB_COMPLETION_INDEX", "1")]).expect(64, "JOB_COMPLETIONS is not; set it");
+    let two = [("JOB_COMPLETION_INDEX", "1"), ("CI_NODE_INDEX", "1")];
+    call_with_variables(&run, &two).expect(64, "both JOB_COMPLETION_INDEX and CI_NODE_INDEX are set");
+}
+
 #[test]
 fn what_is_no_part_is_bad_usage() {
     for part in ["0/3", "4/3", "x"] {
-        call(&["run", CASES, "--shard", part]).expect(64, "K/N");
+        call(&["run", CASES, "--shard", part]).expect(64, "expected K/N with K from 1 to N, such as 2/8, or auto");
     }
 }

@@ -124,14 +124,26 @@ impl FromStr for Shard {
 
     fn from_str(text: &str) -> Result<Shard, ShardError> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        parts
-            .filter(|(number, of)| (1..=*of).contains(number))
-            .map(|(number, of)| Shard { number, of })
-            .ok_or(ShardError)
+        parts.and_then(|(number, of)| Shard::new(number, of)).ok_or(ShardError)
     }
 }
 
 impl Shard {
+    /// Returns part `number` of `of`, unless it is not one of 1 to `of`.
+    pub fn new(number: usize, of: usize) -> Option<Shard> {
+        (1..=of).contains(&number).then_some(Shard { number, of })
+    }
+
+    /// Returns the number of the part, from 1.
+    pub const fn number(self) -> usize {
+        self.number
+    }
+
+    /// Returns the number of parts.
+    pub const fn of(self) -> usize {
+        self.of
+    }
+
     /// Returns true if the part is the whole.
     pub const fn is_whole(self) -> bool {
         self.of == 1

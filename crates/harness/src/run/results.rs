@@ -71,6 +71,9 @@ pub struct Selected {
     /// The shard of the selected cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// The digest of the times that the shards were balanced by; `None` for shards of equal size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<String>,
     /// The variant of the cases.
     #[serde(default)]
     pub variant: Variant,
