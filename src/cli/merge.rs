@@ -11,7 +11,9 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
-use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
+use onnx_conformance_harness::run::{
+    CaseResult, Header, Machine, MissingShards, Part, Read, Selected, check_parts, plan,
+};
 use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
 use onnx_conformance_report::terminal::{By, Show};
@@ -37,6 +39,10 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
+    /// Also write the results if cases of the run have none, such as those of a missing shard
+    #[arg(long)]
+    allow_incomplete: bool,
+
     #[command(flatten)]
     source: options::Sources,
 
@@ -58,8 +64,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.check_outputs()?;
-    let (header, results) = arguments.read()?;
-    let missing = arguments.missing(&header, &results)?;
+    let merged = arguments.read()?;
+    let missing = arguments.missing(&merged.header, &merged.results)?;
+    if !missing.is_empty() && !arguments.allow_incomplete {
+        bail!("{}", merged.refusal(&missing));
+    }
+    let Merged { mut header, results, .. } = merged;
+    header.selected.cases = results.len() + missing.len();
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
     print::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
     if !missing.is_empty() {
@@ -95,6 +106,34 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::code_for(gate_result.conclusion()))
 }
 
+/// The results of all parts of a run.
+struct Merged {
+    header: Header,
+    /// Sorted by id.
+    results: Vec<CaseResult>,
+    missing_shards: MissingShards,
+    /// The first part that ended early.
+    unfinished: Option<String>,
+}
+
+impl Merged {
+    /// Returns the sentence that refuses to merge an incomplete run.
+    fn refusal(&self, missing: &[String]) -> String {
+        let (count, first) = (missing.len(), missing.first().map(|id| escape::line(id)).unwrap_or_default());
+        let shards = &self.missing_shards;
+        let hint = match (&self.unfinished, shards.count) {
+            (None, 0) => "run them".to_owned(),
+            (None, 1) => format!("add shard {shards}"),
+            (None, _) => format!("add shards {shards}"),
+            (Some(place), _) => format!("continue {place} with --resume"),
+        };
+        format!(
+            "nothing is written, since {count} cases have no result, such as {first}; {hint}, or merge what there is with \
+             --allow-incomplete"
+        )
+    }
+}
+
 impl Arguments {
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
@@ -112,8 +151,8 @@ impl Arguments {
         self.reports.check(files)
     }
 
-    /// Returns the combined header, and all results by id.
-    fn read(&self) -> anyhow::Result<(Header, Vec<CaseResult>)> {
+    /// Combines the parts, or fails if they are not of the same run.
+    fn read(&self) -> anyhow::Result<Merged> {
         let reads: Vec<(String, Read)> = self
             .files
             .iter()
@@ -121,13 +160,15 @@ impl Arguments {
             .collect::<anyhow::Result<_>>()?;
         let (_, first) = reads.first().context("no file to merge")?;
         let mut header = first.header.clone();
+        for (place, read) in &reads {
+            results_file::check_same(place, &read.header, &header)?;
+            header.machine = common_machine(place, &header.machine, &read.header.machine)?;
+        }
+        let parts: Vec<Part<'_>> =
+            reads.iter().map(|(place, read)| Part { place, selected: &read.header.selected }).collect();
+        let missing_shards = check_parts(&parts)?;
         let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
         for (number, (place, read)) in reads.iter().enumerate() {
-            results_file::check_same(place, &read.header, &header)?;
-            let (own, first) = (&read.header.selected, &header.selected);
-            if (&own.filters, &own.within) != (&first.filters, &first.within) {
-                bail!("{place}: the filters differ from those of {}; merge only parts of the same run", reads[0].0);
-            }
             for result in &read.results {
                 if let Some((other, _)) = all.insert(result.id.clone(), (number, result.clone())) {
                     bail!(
@@ -138,9 +179,10 @@ impl Arguments {
                 }
             }
         }
-        let chosen = reads.iter().map(|(_, read)| read.header.selected.cases).sum();
-        header.selected = Selected { cases: chosen, shard: None, ..header.selected };
-        Ok((header, all.into_values().map(|(_, result)| result).collect()))
+        header.selected = Selected { shard: None, times: None, ..header.selected };
+        let results = all.into_values().map(|(_, result)| result).collect();
+        let unfinished = reads.iter().find(|(_, read)| !read.is_complete()).map(|(place, _)| place.clone());
+        Ok(Merged { header, results, missing_shards, unfinished })
     }
 
     /// Returns the cases of the suite that should have a result but have none.
@@ -156,6 +198,18 @@ impl Arguments {
         let have: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
         Ok(plan.ids().map(|id| plan.variant().id(id)).filter(|id| !have.contains(id.as_str())).collect())
     }
+}
+
+/// Returns the machine of results that two machines made: the same platform, with the processor features that both have.
+fn common_machine(place: &str, first: &Machine, other: &Machine) -> anyhow::Result<Machine> {
+    if (&first.os, &first.arch) != (&other.os, &other.arch) {
+        let [first, other] =
+            [first, other].map(|machine| escape::line(&format!("{}-{}", machine.os, machine.arch)).into_owned());
+        bail!("{place}: was run on {other}, and other parts on {first}; run all parts on one platform");
+    }
+    let both = first.features.as_ref().zip(other.features.as_ref());
+    let features = both.map(|(first, other)| first.intersection(other).copied().collect());
+    Ok(Machine { features, ..first.clone() })
 }
 
 /// Returns the filter of a run, for any variant.

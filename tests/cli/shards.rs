@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
+use std::path::Path;
 
 use crate::models::Folder;
 use crate::program::{Called, call, command, finish};
@@ -39,19 +40,6 @@ fn the_parts_are_the_whole_and_merge_to_it() {
         .expect(0, "0 broken, 0 fixed, 0 changed, 0 taken by one alone, 0 added, 0 removed");
 }
 
-#[test]
-fn a_part_that_is_missing_is_told_and_one_that_is_there_twice_is_refused() {
-    let folder = Folder::new();
-    let (merged, files) = (folder.file("merged.jsonl"), parts(&folder, 2));
-    let called = call(&["merge", &files[0], "-o", &merged]).expect(4, "cases have no result");
-    assert!(called.err.contains("    ai.onnx/"), "{}", called.err);
-    call(&["merge", &files[0], &files[1], &files[0], "-o", &merged]).expect(4, "give each part once");
-    call(&["merge", &files[0], "-o", &files[0]]).expect(64, "choose another file");
-    let other = folder.file("other.jsonl");
-    call(&["run", "ai.onnx/Neg-13", "--results", &other]).expect(0, " pass");
-    call(&["merge", &files[0], &other, "-o", &merged]).expect(4, "the filters differ");
-}
-
 /// Variables of schedulers that a test machine may set.
 const SCHEDULERS: [&str; 4] =
     ["ONNX_CONFORMANCE_SHARD", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "CI_NODE_INDEX"];
@@ -64,6 +52,105 @@ fn call_with_variables(arguments: &[&str], variables: &[(&str, &str)]) -> Called
     }
     command.envs(variables.iter().copied());
     finish(command)
+}
+
+/// Expects that files are not merged, and that nothing is written.
+fn expect_refused(files: &[&str], text: &str) {
+    let folder = Folder::new();
+    let merged = folder.file("merged.jsonl");
+    let called = call(&[&["merge"], files, &["-o", &merged]].concat()).expect(4, text);
+    assert!(!Path::new(&merged).exists(), "{merged} is written");
+    assert_eq!(called.err.lines().count(), 1, "{}", called.err);
+}
+
+#[test]
+fn a_missing_part_is_refused_unless_that_is_allowed() {
+    let folder = Folder::new();
+    let (merged, files) = (folder.file("merged.jsonl"), parts(&folder, 3));
+    expect_refused(&[&files[0]], "add shards 2/3, 3/3, or merge what there is with --allow-incomplete");
+    expect_refused(&[&files[0], &files[2]], "cases have no result, such as ai.onnx/");
+    let incomplete = ["merge", &files[0], &files[2], "-o", &merged, "--allow-incomplete"];
+    let called = call(&incomplete).expect(4, "cases have no result:\n    ai.onnx/");
+    assert!(called.err.contains("    ai.onnx/"), "{}", called.err);
+    call(&["compare", &merged, &merged]).expect(4, "merged.jsonl");
+    call(&["run", CASES, "--resume", &merged]).expect(0, " pass");
+    assert_eq!(ids(&merged), files.iter().flat_map(|file| ids(file)).collect());
+}
+
+#[test]
+fn a_part_that_ended_early_is_refused() {
+    let folder = Folder::new();
+    let files = parts(&folder, 2);
+    let text = read_to_string(&files[1]).unwrap();
+    let cut = text.trim_end().rfind('\n').unwrap();
+    let torn = folder.write("torn.jsonl", &text[..=cut]);
+    expect_refused(&[&files[0], &torn], "1 cases have no result, such as ai.onnx/");
+    expect_refused(&[&files[0], &torn], "torn.jsonl with --resume, or merge");
+}
+
+#[test]
+fn a_part_that_is_given_twice_is_refused() {
+    let folder = Folder::new();
+    let files = parts(&folder, 2);
+    expect_refused(&[&files[0], &files[1], &files[0]], "is shard 1/2, which");
+    let whole = folder.file("whole.jsonl");
+    call(&["run", CASES, "--results", &whole]).expect(0, " pass");
+    expect_refused(&[&whole, &whole], "give each part once");
+    call(&["merge", &files[0], "-o", &files[0]]).expect(64, "choose another file");
+}
+
+#[test]
+fn parts_of_different_runs_are_refused() {
+    let folder = Folder::new();
+    let files = parts(&folder, 2);
+    let run = |name: &str, arguments: &[&str]| {
+        let file = folder.file(name);
+        call(&[&["run", "--results", &file], arguments].concat()).expect(0, " pass");
+        file
+    };
+    let other = run("other.jsonl", &["ai.onnx/Neg-13", "--shard", "2/2"]);
+    expect_refused(&[&files[0], &other], "other.jsonl: covers 'ai.onnx/Neg-13', but ");
+    let quarter = run("quarter.jsonl", &[CASES, "--shard", "2/4"]);
+    expect_refused(&[&files[0], &quarter], "quarter.jsonl: is shard 2/4, but ");
+    let whole = run("whole.jsonl", &[CASES]);
+    expect_refused(&[&files[0], &whole], "whole.jsonl: is no shard, but ");
+    let edited = |name: &str, from: &str, to: &str| {
+        let text = read_to_string(&files[1]).unwrap();
+        let (header, results) = text.split_once('\n').unwrap();
+        assert!(header.contains(from), "no {from} in {header}");
+        folder.write(name, format!("{}\n{results}", header.replacen(from, to, 1)))
+    };
+    let suite = edited("suite.jsonl", "\"digest\":\"", "\"digest\":\"0");
+    expect_refused(&[&files[0], &suite], "suite.jsonl: is about another suite");
+    let runtime = edited("runtime.jsonl", "\"name\":\"builtin\"", "\"name\":\"other\"");
+    expect_refused(&[&files[0], &runtime], "runtime.jsonl: is about other");
+    let platform = edited("platform.jsonl", "\"os\":\"", "\"os\":\"other");
+    expect_refused(&[&files[0], &platform], "run all parts on one platform");
+}
+
+#[test]
+fn parts_that_take_a_similar_time_are_the_whole() {
+    let folder = Folder::new();
+    let [whole, merged] = ["whole.jsonl", "merged.jsonl"].map(|name| folder.file(name));
+    call(&["run", CASES, "--results", &whole]).expect(0, " pass");
+    let run = |number: usize| {
+        let (file, shard) = (folder.file(&format!("{number}.jsonl")), format!("{number}/3"));
+        let run = ["run", CASES, "--shard", &shard, "--times", &whole, "--results", &file];
+        call(&run).expect(0, "and the slowest shard");
+        file
+    };
+    let files: Vec<String> = (1..=3).map(run).collect();
+    let header = read_to_string(&files[0]).unwrap().lines().next().unwrap().to_owned();
+    assert!(header.contains("\"shard\":\"1/3\",\"times\":\""), "{header}");
+    call(&["merge", &files[0], &files[1], &files[2], "-o", &merged]).expect(0, " pass");
+    assert_eq!(ids(&merged), ids(&whole));
+    let plain = folder.file("plain.jsonl");
+    call(&["run", CASES, "--shard", "3/3", "--results", &plain]).expect(0, " pass");
+    expect_refused(&[&files[0], &files[1], &plain], "plain.jsonl: its shard is not balanced by times, but ");
+    let other = folder.file("other.jsonl");
+    call(&["run", CASES, "--shard", "3/3", "--times", &merged, "--results", &other]).expect(0, " pass");
+    // The merged results have the times of the parts, not those of the whole.
+    expect_refused(&[&files[0], &files[1], &other], "run all shards with the same --times");
 }
 
 #[test]
