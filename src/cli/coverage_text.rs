@@ -27,7 +27,7 @@ pub(crate) enum Format {
     Html,
 }
 
-/// What is printed.
+/// Settings of the output.
 pub(crate) struct Question<'a> {
     pub(crate) filter: &'a Filter,
     pub(crate) patterns: &'a [String],

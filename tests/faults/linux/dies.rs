@@ -34,11 +34,14 @@ fn isolated_cases_do_not_meet() {
 }
 
 fn what_is_not_expected_is_run_again_alone() {
-    let ran = Scene::new(3).run("spoils-the-next");
+    let ran = Scene::new(3).with_expectations().run("spoils-the-next");
     ran.expect(0, &[(Pass, ""); 3]);
     let first: Vec<Option<&str>> = ran.results.iter().map(|result| result.flaky.as_deref()).collect();
     // The process started for the second case runs the third as its second case.
     assert_eq!(first, [None, Some("error: spoilt"), Some("error: spoilt")], "{ran:?}");
+    // Without a file nothing is re-run.
+    let ran = Scene::new(3).run("spoils-the-next");
+    assert!(ran.code == Some(1) && ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
     // If every case is isolated, nothing is re-run.
     let ran = Scene::new(2).run("always-fails");
     ran.expect(1, &[(Error, "always"); 2]);

@@ -65,6 +65,13 @@ impl Scene {
         self
     }
 
+    /// Compares the runtime with a file that lists no failures.
+    pub(crate) fn with_expectations(self) -> Scene {
+        let file = self.path("expectations.yaml");
+        fs::write(&file, "runtime: faulty\nexpect: []\n").unwrap();
+        self.with(&["--expectations", &file.display().to_string()])
+    }
+
     /// Puts temporary files into a folder of the scene.
     pub(crate) fn with_temporary(mut self) -> Scene {
         self.temporary = Some(Arc::new(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()));

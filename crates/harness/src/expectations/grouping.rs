@@ -33,7 +33,8 @@ pub(super) struct Grouping<'a> {
 /// Returns the entries for failures. A group gets one entry only if all of it fails alike.
 pub(super) fn group_failures(given: &Grouping<'_>) -> Vec<EntryGroup> {
     let Grouping { failures, judged, exact, varying } = *given;
-    let varies = |result: &CaseResult| varying.contains(&result.id);
+    // A case that passes at worst has no entry, and no group may cover it.
+    let varies = |result: &CaseResult| result.outcome != Outcome::Pass && varying.contains(&result.id);
     let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
     let (alone, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&index| varies(failures[index]));
     let (unsupported, others): (Vec<usize>, Vec<usize>) =

@@ -9,6 +9,7 @@ mod reach;
 mod sizes;
 mod survey;
 mod text;
+mod text_files;
 mod text_matrix;
 mod text_problems;
 mod threads;

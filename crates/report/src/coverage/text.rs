@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
-use onnx_conformance_cases::suite::{Filter, Generated, Suite, SuiteError};
-use onnx_conformance_reference::spec::yaml::{self, YamlError};
-use onnx_conformance_reference::spec::{OperatorVersion, Section, Sentence, Specs};
+use onnx_conformance_cases::generate::{GenerateError, OperatorFile};
+use onnx_conformance_cases::suite::SuiteError;
+use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{Section, Sentence};
 use serde::{Deserialize, Serialize};
-
-use super::text_problems::{Check, problems};
 
 /// Name of the rule that the cases outside of `constraints` show.
 const FORMULA: &str = "formula";
@@ -192,40 +189,6 @@ pub enum TextError {
 pub(super) type IdsByVersion = BTreeMap<u32, Vec<String>>;
 
 impl OperatorText {
-    /// Reads the sentences of the operators that a filter selects cases of.
-    pub fn chosen(filter: &Filter) -> Result<Vec<OperatorText>, TextError> {
-        let suite = Suite::project(None, Generated::embedded())?;
-        let mut ids: BTreeMap<String, IdsByVersion> = BTreeMap::new();
-        for id in suite.choose(&Filter::default())?.into_iter().flat_map(|(_, _, ids)| ids) {
-            if let Some(version) = CaseId::parse(&id).version().filter(|version| !Specs::is_next(version)) {
-                let operator = format!("{}/{}", version.domain, version.name);
-                ids.entry(operator).or_default().entry(version.since).or_default().push(id);
-            }
-        }
-        let is_chosen = |ids: &IdsByVersion| ids.values().flatten().any(|id| filter.matches(id));
-        let chosen = ids.iter().filter(|(_, ids)| is_chosen(ids));
-        chosen
-            .map(|(operator, ids)| {
-                let path = format!("{operator}/text.yaml");
-                let text = Specs::embedded().file(&path).unwrap_or("[]");
-                OperatorText::read(operator, &format!("specs/{path}"), text, ids)
-            })
-            .collect()
-    }
-
-    /// Reads the text.yaml of an operator, which has cases with these ids.
-    pub(super) fn read(operator: &str, path: &str, text: &str, ids: &IdsByVersion) -> Result<OperatorText, TextError> {
-        let items: Vec<TextItem> = yaml::read(path, text)?;
-        let (domain, name) = operator.split_once('/').unwrap_or_default();
-        let since = ids.keys().next_back().copied().unwrap_or_default();
-        let catalog = OperatorCatalog::embedded();
-        let shown = ShownCases::new(catalog.get(&OperatorVersion::new(domain, name, since))?, ids);
-        let sentences = stated(operator, &items, &shown);
-        let check = Check { path, text, operator, items: &items, sentences: &sentences, shown: &shown };
-        let problems = problems(&check);
-        Ok(OperatorText { operator: operator.to_owned(), sentences, problems })
-    }
-
     /// Returns the number of sentences by state.
     pub fn totals(all: &[OperatorText]) -> BTreeMap<&'static str, usize> {
         let mut totals = BTreeMap::new();
@@ -258,7 +221,7 @@ pub(super) struct ShownCases<'a> {
 }
 
 impl<'a> ShownCases<'a> {
-    fn new(file: &OperatorFile, ids: &'a IdsByVersion) -> ShownCases<'a> {
+    pub(super) fn new(file: &OperatorFile, ids: &'a IdsByVersion) -> ShownCases<'a> {
         let named = |id: &'a String| Some((case_name(id)?, id.clone()));
         let cases = file.cases.iter().map(|case| (&case.name, &case.constraint));
         let refusals = file.refuse.iter().map(|case| (&case.name, &case.constraint));
@@ -304,7 +267,7 @@ fn case_name(id: &str) -> Option<&str> {
 }
 
 /// Joins the sentences of an operator with their states.
-fn stated(operator: &str, items: &[TextItem], shown: &ShownCases<'_>) -> Vec<StatedSentence> {
+pub(super) fn stated(operator: &str, items: &[TextItem], shown: &ShownCases<'_>) -> Vec<StatedSentence> {
     let mut all = Vec::new();
     for sentence in Sentence::all_of(operator) {
         let mut left: BTreeSet<u32> = sentence.versions().into_iter().collect();
