@@ -68,7 +68,7 @@ class Prepared(BasePrepared):
                 raise ConformanceError(f"{result['outcome']}: {result['message']}")
             types = [type_text(port.type) for port in self.model.graph.output]
             files = [(written / f"output_{number}.pb").read_bytes() for number in range(len(types))]
-            return tuple(to_python(parse(file, text), text) for file, text in zip(files, types))
+            return tuple(to_python(parse(file, text), text) for file, text in zip(files, types))  # type: ignore[no-untyped-call,unused-ignore]
 
     def write(self, suite: Path, given: Sequence[tuple[Any, ValueInfoProto]]) -> None:
         """Writes the model and its inputs as a suite of one case. No value is expected, so the program writes the actual outputs."""
@@ -77,7 +77,7 @@ class Prepared(BasePrepared):
         for number, (value, port) in enumerate(given):
             text = type_text(port.type)
             inputs.append({"name": port.name, "type": text})
-            files[f"test_data_set_0/input_{number}.pb"] = from_python(value, text, port.name).SerializeToString()
+            files[f"test_data_set_0/input_{number}.pb"] = from_python(value, text, port.name).SerializeToString()  # type: ignore[no-untyped-call,unused-ignore]
         outputs = [{"name": port.name, "rule": {"any_of": []}} for port in self.model.graph.output]
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
         data = [{"inputs": inputs, "outputs": outputs}]
