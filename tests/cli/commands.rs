@@ -19,7 +19,7 @@ const SOURCES: [&str; 6] =
     ["src", "crates/subject/src", "crates/cases/src", "crates/harness/src", "crates/report/src", "crates/browser/src"];
 
 /// Placeholders, each with sample values.
-const PLACEHOLDERS: [(&str, &[&str]); 22] = [
+const PLACEHOLDERS: [(&str, &[&str]); 24] = [
     ("{variant}", &["constants"]),
     ("ID", &[CASE]),
     ("${id}", &[CASE]),
@@ -36,6 +36,8 @@ const PLACEHOLDERS: [(&str, &[&str]); 22] = [
     ("FOLDER", &["suite"]),
     ("target/failures/...", &["suite"]),
     ("{place}", &["r.jsonl"]),
+    ("auto", &["1/1"]),
+    ("times.jsonl", &["results.jsonl"]),
     ("results-*.jsonl", &["results-1.jsonl", "results-2.jsonl"]),
     ("...", &[]),
     ("testdata/exporters/skl2onnx/logistic_double.onnx", &["model.onnx"]),
@@ -95,7 +97,8 @@ fn of_document(text: &str, place: &str) -> Vec<Printed> {
     let mut found = Vec::new();
     let joined = text.replace("\\\n", " ");
     for line in joined.lines() {
-        let shown = line.trim_start().trim_start_matches("- run: ").trim_start_matches("$ ").trim_start();
+        let shown = line.trim_start().trim_start_matches("- ").trim_start_matches("run: ").trim_start_matches("$ ");
+        let shown = shown.trim_start();
         let is_block = shown.starts_with("onnx-conformance ") && !line.contains('`');
         let commands = if is_block { vec![shown.split("  #").next().unwrap_or(shown)] } else { in_backticks(line) };
         let printed = |line: &str| Printed { line: line.trim().to_owned(), place: place.to_owned() };
