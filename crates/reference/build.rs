@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
                 rows.push(format!("    ({path:?}, {:?}),\n", facts.trim_start()));
             }
-            None if is_browser && (path.starts_with("graphs/") || path.ends_with("/text.yaml")) => {}
+            None if is_browser && is_for_cases_alone(path) => {}
             None => rows.push(format!("    ({path:?}, include_str!({absolute:?})),\n")),
         }
     }
@@ -54,10 +54,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("specs.rs"), format!("&[\n{}]\n", rows.concat()))?;
     fs::write(out.join("next.rs"), format!("&{of_next:?}\n"))?;
-    let sentences = root.join("texts/schemas.txt");
-    println!("cargo::rerun-if-changed={}", sentences.display());
-    fs::write(out.join("sentences.rs"), format!("include_str!({:?})\n", sentences.to_str().ok_or("not UTF-8")?))?;
+    for (name, generated) in [("schemas.txt", "sentences.rs"), ("documents.txt", "documents.rs")] {
+        let text = root.join("texts").join(name);
+        println!("cargo::rerun-if-changed={}", text.display());
+        fs::write(out.join(generated), format!("include_str!({:?})\n", text.to_str().ok_or("not UTF-8")?))?;
+    }
     Ok(())
+}
+
+/// Returns true for a file about cases, which the browser build has none of.
+fn is_for_cases_alone(path: &str) -> bool {
+    path.starts_with("graphs/") || path.starts_with("documents/") || path.ends_with("/text.yaml")
 }
 
 /// Folder below `specs/` of what a development build of ONNX has beyond the newest release.

@@ -59,8 +59,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]
     graphs: bool,
 
-    /// Print the sentences of the standard about the selected operators, each with the rules and cases that test it. With --totals
-    /// only the sums
+    /// Print the sentences of the standard about the selected operators, or of a document such as IR.md, each with the rules and
+    /// cases that test it. With --totals only the sums
     #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs"])]
     text: bool,
 
@@ -72,13 +72,16 @@ pub struct Arguments {
 /// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut patterns = arguments.selection.patterns()?;
+    let mut documents = Vec::new();
     if arguments.text {
+        (documents, patterns) = coverage_text::documents(patterns);
         patterns = patterns.iter().map(|named| coverage_text::pattern(named)).collect();
     }
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
     if arguments.text {
         let (format, totals, results) = (arguments.format, arguments.totals, arguments.results.as_deref());
-        return coverage_text::main(&Question { filter: &filter, patterns: &patterns, format, totals, results });
+        let (documents, patterns) = (documents.as_slice(), patterns.as_slice());
+        return coverage_text::main(&Question { filter: &filter, documents, patterns, format, totals, results });
     }
     if matches!(arguments.format, Format::Csv | Format::Html) {
         bail!(Usage("csv and html are formats of --text".to_owned()));
@@ -119,7 +122,10 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     print_items(arguments, &coverage)?;
     print::line(&coverage.summary())?;
-    let texts = OperatorText::chosen(&filter)?;
+    let mut texts = OperatorText::chosen(&filter)?;
+    if patterns.is_empty() {
+        texts.extend(OperatorText::documents(&[])?);
+    }
     if !texts.is_empty() {
         print::line(&OperatorText::summary(&texts))?;
     }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
+use onnx_conformance_reference::spec::Sentence;
 use onnx_conformance_report::coverage::{MatrixResults, OperatorText, StatedSentence, csv, html};
 use serde_json::json;
 
@@ -30,12 +31,19 @@ pub(crate) enum Format {
 /// Settings of the output.
 pub(crate) struct Question<'a> {
     pub(crate) filter: &'a Filter,
+    /// The named documents.
+    pub(crate) documents: &'a [String],
     pub(crate) patterns: &'a [String],
     pub(crate) format: Format,
     /// Print only the totals.
     pub(crate) totals: bool,
     /// Results of a runtime to count.
     pub(crate) results: Option<&'a Path>,
+}
+
+/// Separates the names of documents, such as `IR.md`, from patterns of ids and names of operators.
+pub(crate) fn documents(patterns: Vec<String>) -> (Vec<String>, Vec<String>) {
+    patterns.into_iter().partition(|named| Sentence::documents().any(|document| document.eq_ignore_ascii_case(named)))
 }
 
 /// Returns the pattern of ids that the name of an operator stands for: `Slice`, `ai.onnx/Slice`, `Slice-13`.
@@ -52,7 +60,14 @@ pub(crate) fn pattern(named: &str) -> String {
 
 /// Prints the sentences of the chosen operators with their states.
 pub(crate) fn main(question: &Question<'_>) -> anyhow::Result<u8> {
-    let all = OperatorText::chosen(question.filter)?;
+    let (names_operators, names_documents) = (!question.patterns.is_empty(), !question.documents.is_empty());
+    let mut all = Vec::new();
+    if names_operators || !names_documents {
+        all = OperatorText::chosen(question.filter)?;
+    }
+    if names_documents || !names_operators {
+        all.extend(OperatorText::documents(question.documents)?);
+    }
     if all.is_empty() {
         print::note(&format!(
             "no operator matches {}; a filter is about case ids, such as 'ai.onnx/Slice-*/**'",
@@ -95,18 +110,19 @@ pub(crate) fn main(question: &Question<'_>) -> anyhow::Result<u8> {
 /// Formats a sentence: its state, the number of its cases, its versions and places, and below it the sentence.
 fn line(stated: &StatedSentence) -> String {
     let versions: Vec<String> = stated.versions.iter().map(u32::to_string).collect();
+    let versions = if versions.is_empty() { String::new() } else { format!(" of {}", versions.join(", ")) };
     let sections: Vec<String> = stated.sections().into_iter().map(ToString::to_string).collect();
+    let sections = sections.join(", ");
+    let place = if sections.is_empty() { String::new() } else { format!("; {sections}{versions}") };
     let cases = match stated.cases.len() {
         0 => String::new(),
         1 => " (1 case)".to_owned(),
         count => format!(" ({count} cases)"),
     };
     format!(
-        "  {} {}{cases}; {} of {}\n    {}",
+        "  {} {}{cases}{place}\n    {}",
         stated.sentence.digest,
         stated.state.words(),
-        sections.join(", "),
-        versions.join(", "),
         stated.sentence.text
     )
 }

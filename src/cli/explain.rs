@@ -8,7 +8,7 @@ use onnx_conformance_check::rules::{Example, Fix, RuleId};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::Outcome;
-use onnx_conformance_report::coverage::{OperatorText, StatedSentence, TextState};
+use onnx_conformance_report::coverage::{OperatorText, StatedSentence, TextState, sentences_of_check};
 
 use crate::cli::op;
 use crate::cli::print;
@@ -32,6 +32,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     if let Some(rule) = RuleId::ALL.into_iter().find(|rule| rule.id() == subject) {
         print::line(&page(rule))?;
+        for (document, sentence) in sentences_of_check(rule.id())? {
+            let places = sentence.places.iter().map(|(_, section)| section.to_string());
+            let mut places: Vec<String> = places.filter(|heading| !heading.is_empty()).collect();
+            places.insert(0, document.to_owned());
+            print::line(&format!("{}: \"{}\"", places.join(", "), line(sentence.text)))?;
+        }
         return Ok(exit::SUCCESS);
     }
     if let Some((operator, rule)) = subject.rsplit_once('/') {

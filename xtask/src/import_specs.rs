@@ -8,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use onnx_conformance_cases::generate::OperatorCatalog;
 use onnx_conformance_reference::spec::diff::compare;
 use onnx_conformance_reference::spec::{OpSpec, Release, Releases, TextFacts, Texts, yaml};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
 use crate::texts::changes::compare as compare_texts;
-use crate::texts::{history, package, standard};
+use crate::texts::{history, package, rules, standard};
 use crate::vendor::Package;
 use crate::workspace::NEXT;
 use crate::{emit, python, vendor, workspace};
@@ -127,11 +128,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints the sentences that change under a fixed version number.
+/// Prints the sentences that change under a fixed version number, with the rules and cases that test them.
 fn print_changes(old: &standard::Texts, new: &standard::Texts) {
     let changes = compare_texts(old, new);
+    let catalog = OperatorCatalog::embedded();
     for change in &changes {
         anstream::print!("{change}");
+        for line in rules::about(&catalog, change) {
+            anstream::println!("= {line}");
+        }
     }
     let versions: BTreeSet<&str> =
         changes.iter().flat_map(|change| &change.places).filter_map(|(place, _)| standard::version(place)).collect();

@@ -11,13 +11,12 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, Texts, VersionFacts};
 
 use super::next_specs::Prepared;
 use super::pip;
-use super::rules;
 use super::section::Section;
 use super::tests_of::TestChanges;
 use super::wanted::Wanted;
 use crate::import_specs::Dump;
 use crate::texts::changes::Change;
-use crate::texts::{history, standard};
+use crate::texts::{history, rules, standard};
 use crate::vendor::{self, PACKAGES, Package, Packed};
 
 /// A version with everything that is imported from it.

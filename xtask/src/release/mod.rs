@@ -10,7 +10,6 @@ pub(crate) mod next;
 pub(crate) mod next_specs;
 mod older;
 mod pip;
-mod rules;
 mod section;
 mod suite_version;
 mod tests_of;

@@ -5,5 +5,6 @@ pub(crate) mod changes;
 pub(crate) mod errata;
 pub(crate) mod history;
 pub(crate) mod package;
+pub(crate) mod rules;
 mod sentence;
 pub(crate) mod standard;

@@ -1,15 +1,19 @@
-//! Rules of op.yaml that a changed sentence may concern.
+//! Rules of op.yaml that a changed sentence concerns: those that text.yaml names for the older sentences, and those about a parameter
+//! that the sentences name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::generate::{OperatorCatalog, OperatorFile};
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_report::coverage::{TextError, tests_of_sentence};
 
-use crate::texts::changes::Change;
-use crate::texts::standard::version;
+use super::changes::Change;
+use super::sentence::digest;
+use super::standard::version;
 
-/// Returns a line for each operator of a change: its rules about the parameters that the sentences name, with their numbers of cases.
-pub(super) fn about(catalog: &OperatorCatalog, change: &Change) -> Vec<String> {
+/// Returns a line for each operator of a change: what tests the older sentences, and the rules about the parameters that the
+/// sentences name, with their numbers of cases.
+pub(crate) fn about(catalog: &OperatorCatalog, change: &Change) -> Vec<String> {
     let mut operators: BTreeMap<OperatorVersion, BTreeSet<&str>> = BTreeMap::new();
     for (place, _) in &change.places {
         let Some(Ok(parsed)) = version(place).map(str::parse::<OperatorVersion>) else { continue };
@@ -26,6 +30,11 @@ pub(super) fn about(catalog: &OperatorCatalog, change: &Change) -> Vec<String> {
 
 fn line(operator: &OperatorVersion, file: &OperatorFile, parts: &BTreeSet<&str>, change: &Change) -> String {
     let OperatorVersion { domain, name, .. } = operator;
+    let stated = match tests(&format!("{domain}/{name}"), change) {
+        Ok(tests) if tests.is_empty() => String::new(),
+        Ok(tests) => format!("the older sentences are tested by {}; ", Vec::from_iter(tests).join(", ")),
+        Err(error) => format!("{error}; "),
+    };
     let found = rules(file, parts, change);
     let rules = if found.is_empty() {
         format!("none of {} rules is about a parameter that the sentences name", file.constraints.0.len())
@@ -38,7 +47,16 @@ fn line(operator: &OperatorVersion, file: &OperatorFile, parts: &BTreeSet<&str>,
         };
         format!("rules, with their numbers of cases: {}", found.iter().map(count).collect::<Vec<_>>().join(", "))
     };
-    format!("specs/{domain}/{name}/op.yaml: {rules}; run '{domain}/{name}-*/**'")
+    format!("specs/{domain}/{name}/op.yaml: {stated}{rules}; run '{domain}/{name}-*/**'")
+}
+
+/// Returns the rules and cases that text.yaml names for the removed sentences.
+fn tests(operator: &str, change: &Change) -> Result<BTreeSet<String>, TextError> {
+    let mut tests = BTreeSet::new();
+    for sentence in &change.removed {
+        tests.extend(tests_of_sentence(operator, &digest(sentence))?);
+    }
+    Ok(tests)
 }
 
 /// Returns the ids of the rules about one of the parts, or about a parameter that a changed sentence names.
@@ -81,5 +99,13 @@ mod tests {
         let lines = about(&OperatorCatalog::embedded(), &change);
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].starts_with("specs/ai.onnx/Abs/op.yaml: ") && lines[2].contains("NoSuch"), "{lines:?}");
+    }
+
+    #[test]
+    fn the_rules_of_a_removed_sentence_are_those_of_text_yaml() {
+        let removed = vec!["However step value cannot be 0.".to_owned()];
+        let change = Change { places: vec![("ai.onnx/Slice-13".to_owned(), 1)], removed, added: Vec::new() };
+        let lines = about(&OperatorCatalog::embedded(), &change);
+        assert!(lines[0].contains("op.yaml: the older sentences are tested by C5; rules"), "{lines:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! Declarations: the types of inputs, outputs and intermediate values.
 
+use std::collections::HashSet;
+
 use onnx_conformance_reference::proto::{ValueInfoProto, decode};
 
 use crate::finding::{Finding, Place};
@@ -12,8 +14,18 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
     for id in context.bodies().ids() {
         let body = context.bodies().body(id);
         let Some(graph) = body.graph() else { continue };
-        if graph.name().is_empty() && body.parent.is_none() {
-            context.body(id, RuleId::GraphName, "the graph has no name");
+        if graph.name().is_empty() {
+            let rule = if body.parent.is_none() { RuleId::GraphName } else { RuleId::SubgraphName };
+            context.body(id, rule, "the graph has no name");
+        }
+        let mut declared = HashSet::new();
+        for info in graph.value_info.iter().filter(|info| !info.name().is_empty()) {
+            if !declared.insert(info.name()) {
+                let name = info.name();
+                let place = Place { item: Some(format!("value '{name}'")), ..context.bodies().place(id) };
+                let text = format!("value_info has two entries for '{name}'");
+                context.push(Finding::new(RuleId::ValueDeclaredTwice, place, text));
+            }
         }
         for input in &graph.input {
             check_info(context, id, input, Role::Input);

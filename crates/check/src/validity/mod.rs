@@ -7,6 +7,7 @@ mod external;
 mod functions;
 mod imports;
 mod ir;
+mod metadata;
 mod names;
 mod order;
 mod report;

@@ -14,7 +14,7 @@ use crate::rules::{Level, RuleId};
 use crate::scan::{Folder, Scan, Source, scan};
 use crate::validity::context::Context;
 use crate::validity::ir::{self, IrFacts};
-use crate::validity::{attributes, declarations, functions, imports, names, tensors};
+use crate::validity::{attributes, declarations, functions, imports, metadata, names, tensors};
 
 /// Results of a check.
 #[derive(Debug)]
@@ -90,6 +90,7 @@ pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits)
     functions::check(&mut context);
     names::check(&mut context);
     declarations::check(&mut context);
+    metadata::check(&mut context);
     attributes::check(&mut context);
     tensors::check(&mut context);
     let mut findings = context.findings;

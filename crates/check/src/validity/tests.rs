@@ -139,6 +139,7 @@ const CHANGES: &[(&str, Change)] = &[
     ),
     ("opset/missing", Change::Model(|model| model.opset_import.clear())),
     ("graph/name", Change::Model(|model| model.graph.as_mut().unwrap().name = None)),
+    ("subgraph/name", Change::Model(|model| node(model).attribute[0].g.as_mut().unwrap().name = None)),
     (
         "value/type-form",
         Change::Model(|model| {

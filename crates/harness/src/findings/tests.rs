@@ -12,11 +12,11 @@ use crate::measure::{Measurement, Measurements};
 use crate::run::Outcome;
 use crate::run::test_results::result;
 
-/// Files below specs/texts. Each text of the standard follows a line `@@` with its locations. The lines of the first are sentences
-/// with their digests.
-const TEXTS: [&str; 2] = [SENTENCES, "documents.txt"];
+/// Files below specs/texts. Each text of the standard follows a line `@@` with its locations, and each sentence its digest.
+const TEXTS: [&str; 2] = ["schemas.txt", DOCUMENTS];
 
-const SENTENCES: &str = "schemas.txt";
+/// The file whose locations are documents, each with a heading that may contain a comma.
+const DOCUMENTS: &str = "documents.txt";
 
 /// Separator between the pieces of a quote.
 const LEFT_OUT: &str = " ... ";
@@ -32,10 +32,14 @@ impl StandardTexts {
             let file = std::fs::read_to_string(folder.join(name)).unwrap();
             for block in file.split("\n@@ ").skip(1) {
                 let (places, text) = block.split_once('\n').unwrap_or((block, ""));
-                let sentence = |line| if name == SENTENCES { without_digest(line) } else { line };
-                let text = folded(&text.lines().map(sentence).collect::<Vec<_>>().join("\n"));
-                for place in places.split(", ") {
-                    texts.insert(place.to_owned(), text.clone());
+                let text = folded(&text.lines().map(without_digest).collect::<Vec<_>>().join("\n"));
+                if name == DOCUMENTS {
+                    // The sections of a document are one text, since a quote may come from several.
+                    let document = places.split_once(' ').map_or(places, |(document, _)| document);
+                    let all: &mut String = texts.entry(document.to_owned()).or_default();
+                    all.extend([" ", &text]);
+                } else {
+                    texts.extend(places.split(", ").map(|place| (place.to_owned(), text.clone())));
                 }
             }
         }

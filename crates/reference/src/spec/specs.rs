@@ -463,7 +463,7 @@ fn expected_file(path: &str) -> Option<ExpectedFile> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
-        | ["graphs" | "ir", _]
+        | ["graphs" | "ir" | "documents", _]
         | ["next", "releases.yaml" | "texts.yaml"]
         | [_, _, "op.yaml" | "text.yaml"]
         | [_, _, "cases", _] => Some(ExpectedFile::Other),

@@ -1,4 +1,5 @@
-//! Sentences of the standard, each with the rules and cases that test it: `specs/<domain>/<Op>/text.yaml`.
+//! Sentences of the standard, each with the rules and cases that test it: `specs/<domain>/<Op>/text.yaml`, and
+//! `specs/documents` for IR.md, onnx.proto and other documents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,6 +31,9 @@ pub(super) struct TextItem {
     pub(super) rules: Vec<String>,
     #[serde(default)]
     pub(super) cases: Vec<String>,
+    /// The rules of `check`.
+    #[serde(default)]
+    pub(super) check: Vec<String>,
     pub(super) by_signature: Option<Signature>,
     pub(super) not_normative: Option<NotNormative>,
     pub(super) untestable: Option<String>,
@@ -81,12 +85,14 @@ pub struct Contradiction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextState {
-    /// Rules of op.yaml, or cases of no rule, show it.
+    /// Rules of op.yaml, cases of no rule, or rules of `check` show it.
     Tested {
-        /// The rules.
+        /// The rules of op.yaml.
         rules: Vec<String>,
-        /// Names of cases.
+        /// Names of cases; for a document, patterns of ids.
         cases: Vec<String>,
+        /// Rules of `check`.
+        check: Vec<String>,
     },
     /// The signature of the version holds it.
     BySignature(Signature),
@@ -122,8 +128,9 @@ impl TextState {
     /// Describes the state in a few words.
     pub fn words(&self) -> String {
         match self {
-            TextState::Tested { rules, cases } => {
-                rules.iter().chain(cases).map(String::as_str).collect::<Vec<_>>().join(", ")
+            TextState::Tested { rules, cases, check } => {
+                let check = check.iter().map(|rule| format!("check {rule}"));
+                rules.iter().chain(cases).cloned().chain(check).collect::<Vec<_>>().join(", ")
             }
             TextState::BySignature(Signature::Types) => "by the signature: types".to_owned(),
             TextState::BySignature(Signature::Arity) => "by the signature: arity".to_owned(),
@@ -154,19 +161,20 @@ pub struct StatedSentence {
 impl StatedSentence {
     /// Returns the sections that have the sentence in these versions.
     pub fn sections(&self) -> BTreeSet<&Section> {
-        let places = self.sentence.places.iter().filter(|(since, _)| self.versions.contains(since));
+        let is_chosen = |since: &Option<u32>| since.is_none_or(|since| self.versions.contains(&since));
+        let places = self.sentence.places.iter().filter(|(since, _)| is_chosen(since));
         places.map(|(_, section)| section).collect()
     }
 }
 
-/// Sentences of an operator, with their states.
+/// Sentences of an operator or a document, with their states.
 #[derive(Clone, Debug, Default)]
 pub struct OperatorText {
-    /// The domain and name: `ai.onnx/Slice`.
+    /// The domain and name of the operator, `ai.onnx/Slice`, or the name of the document, `IR.md`.
     pub operator: String,
     /// The sentences in the order of the texts.
     pub sentences: Vec<StatedSentence>,
-    /// Faults of text.yaml, each with its file and line.
+    /// Faults of the file of states, each with its file and line.
     pub problems: Vec<String>,
 }
 
@@ -203,8 +211,16 @@ impl OperatorText {
         let totals = OperatorText::totals(all);
         let sum: usize = totals.values().sum();
         let states: Vec<String> = totals.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let operators = if let [_] = all { "1 operator".to_owned() } else { format!("{} operators", all.len()) };
-        format!("{sum} sentences of {operators}: {}", states.join(", "))
+        let documents = all.iter().filter(|text| text.is_document()).count();
+        let counted = [(all.len() - documents, "operator"), (documents, "document")].into_iter().filter_map(|(count, what)| {
+            (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+        });
+        format!("{sum} sentences of {}: {}", counted.collect::<Vec<_>>().join(" and "), states.join(", "))
+    }
+
+    /// Returns true for the sentences of a document, false for those of an operator.
+    pub fn is_document(&self) -> bool {
+        !self.operator.contains('/')
     }
 }
 
@@ -307,7 +323,7 @@ fn cases_of(item: &TextItem, versions: &[u32], shown: &ShownCases<'_>) -> Vec<St
 }
 
 impl TextItem {
-    fn state(&self) -> TextState {
+    pub(super) fn state(&self) -> TextState {
         if let Some(signature) = self.by_signature {
             TextState::BySignature(signature)
         } else if let Some(kind) = self.not_normative {
@@ -318,10 +334,14 @@ impl TextItem {
             TextState::Contradicts(contradiction.clone())
         } else if let Some(reason) = &self.open {
             TextState::Open(reason.clone())
-        } else if self.rules.is_empty() && self.cases.is_empty() {
+        } else if self.rules.is_empty() && self.cases.is_empty() && self.check.is_empty() {
             TextState::Missing
         } else {
-            TextState::Tested { rules: self.rules.clone(), cases: self.cases.clone() }
+            TextState::Tested {
+                rules: self.rules.clone(),
+                cases: self.cases.clone(),
+                check: self.check.clone(),
+            }
         }
     }
 }

@@ -10,6 +10,17 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs, yaml};
 use super::text::{IdsByVersion, OperatorText, ShownCases, TextError, TextItem, stated};
 use super::text_problems::{Check, problems};
 
+/// Returns the rules, and the cases of no rule, that test a sentence of an operator by its digest.
+pub fn tests_of_sentence(operator: &str, digest: &str) -> Result<Vec<String>, TextError> {
+    let path = format!("{operator}/text.yaml");
+    let items: Vec<TextItem> = yaml::read(&path, Specs::embedded().file(&path).unwrap_or("[]"))?;
+    let tests = items.into_iter().filter(|item| item.text.starts_with(digest));
+    let mut tests: Vec<String> = tests.flat_map(|item| item.rules.into_iter().chain(item.cases)).collect();
+    tests.sort();
+    tests.dedup();
+    Ok(tests)
+}
+
 impl OperatorText {
     /// Reads the sentences of the operators that a filter selects cases of.
     pub fn chosen(filter: &Filter) -> Result<Vec<OperatorText>, TextError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::{ShownCases, StatedSentence, TextItem, TextState};
+use onnx_conformance_check::RuleId;
 use onnx_conformance_reference::spec::Sentence;
 
 /// Letters that a reason has at least.
@@ -86,7 +87,8 @@ impl Check<'_> {
         }
         let by_rules = item.rules.iter().any(|rule| self.shown.of_rule(since, rule).next().is_some());
         let by_names = item.cases.iter().any(|name| self.shown.named(since, name).next().is_some());
-        if !(item.rules.is_empty() && item.cases.is_empty() || by_rules || by_names) {
+        let names_cases = !(item.rules.is_empty() && item.cases.is_empty());
+        if names_cases && !by_rules && !by_names {
             missing
                 .push(format!("has no case in version {since}: neither its rules nor the named cases have one there"));
         }
@@ -96,9 +98,9 @@ impl Check<'_> {
 
 impl TextItem {
     /// Returns what is wrong with the item itself.
-    fn faults(&self) -> impl Iterator<Item = String> {
+    pub(super) fn faults(&self) -> impl Iterator<Item = String> {
         let states = [
-            !self.rules.is_empty() || !self.cases.is_empty(),
+            !self.rules.is_empty() || !self.cases.is_empty() || !self.check.is_empty(),
             self.by_signature.is_some(),
             self.not_normative.is_some(),
             self.untestable.is_some(),
@@ -114,11 +116,13 @@ impl TextItem {
         let contradiction = self.contradicts.iter().flat_map(|it| [&it.with, &it.reading]);
         let reasons = self.untestable.iter().chain(&self.open).chain(contradiction.skip(1));
         let short = reasons.filter(|reason| reason.trim().len() < MIN_REASON).count();
-        number.into_iter().chain((short > 0).then(|| "needs a reason, one sentence".to_owned()))
+        let unknown = self.check.iter().filter(|id| !RuleId::ALL.iter().any(|rule| rule.id() == id.as_str()));
+        let unknown = unknown.map(|id| format!("names rule {id}, which `check` does not have"));
+        number.into_iter().chain((short > 0).then(|| "needs a reason, one sentence".to_owned())).chain(unknown)
     }
 }
 
 /// Returns the first words of a sentence.
-fn start_of(sentence: &str) -> String {
+pub(super) fn start_of(sentence: &str) -> String {
     sentence.split_whitespace().take(8).collect::<Vec<_>>().join(" ")
 }
