@@ -119,12 +119,7 @@ fn line(stated: &StatedSentence) -> String {
         1 => " (1 case)".to_owned(),
         count => format!(" ({count} cases)"),
     };
-    format!(
-        "  {} {}{cases}{place}\n    {}",
-        stated.sentence.digest,
-        stated.state.words(),
-        stated.sentence.text
-    )
+    format!("  {} {}{cases}{place}\n    {}", stated.sentence.digest, stated.state.words(), stated.sentence.text)
 }
 
 fn as_json(all: &[OperatorText]) -> serde_json::Value {

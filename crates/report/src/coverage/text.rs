@@ -212,9 +212,9 @@ impl OperatorText {
         let sum: usize = totals.values().sum();
         let states: Vec<String> = totals.iter().map(|(state, count)| format!("{count} {state}")).collect();
         let documents = all.iter().filter(|text| text.is_document()).count();
-        let counted = [(all.len() - documents, "operator"), (documents, "document")].into_iter().filter_map(|(count, what)| {
-            (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
-        });
+        let counted = [(all.len() - documents, "operator"), (documents, "document")].into_iter();
+        let counted = counted.filter(|(count, _)| *count > 0);
+        let counted = counted.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
         format!("{sum} sentences of {}: {}", counted.collect::<Vec<_>>().join(" and "), states.join(", "))
     }
 
@@ -337,11 +337,7 @@ impl TextItem {
         } else if self.rules.is_empty() && self.cases.is_empty() && self.check.is_empty() {
             TextState::Missing
         } else {
-            TextState::Tested {
-                rules: self.rules.clone(),
-                cases: self.cases.clone(),
-                check: self.check.clone(),
-            }
+            TextState::Tested { rules: self.rules.clone(), cases: self.cases.clone(), check: self.check.clone() }
         }
     }
 }

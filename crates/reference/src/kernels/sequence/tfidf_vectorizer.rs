@@ -67,7 +67,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         let tokens = tokens.iter().skip(row * columns).take(columns);
         let budget = call.budget.nested();
         let tokens = budget.collect(tokens.map(|token| numbers.get(token).copied()))?;
-        budget.count_work(found.len())?;
+        budget.count_work(tokens.len() + found.len())?;
         found.fill(0);
         pool.count(call, &tokens, &mut found)?;
         for (index, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
