@@ -1,8 +1,8 @@
 //! Sentences of IR.md, onnx.proto and other documents of the standard, with their states: `specs/documents`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::suite::{Filter, Generated, Suite};
+use onnx_conformance_cases::suite::{Filter, FilterError, Generated, Suite};
 use onnx_conformance_reference::spec::{Sentence, Specs, yaml};
 
 use super::text::{OperatorText, StatedSentence, TextError, TextItem, TextState};
@@ -37,7 +37,8 @@ impl OperatorText {
             return Ok(Vec::new());
         }
         let suite = Suite::project(None, Generated::embedded())?;
-        let ids: Vec<String> = suite.choose(&Filter::default())?.into_iter().flat_map(|(_, _, ids)| ids).collect();
+        let mut ids: Vec<String> = suite.choose(&Filter::default())?.into_iter().flat_map(|(_, _, ids)| ids).collect();
+        ids.sort_unstable();
         chosen
             .into_iter()
             .map(|name| {
@@ -48,12 +49,12 @@ impl OperatorText {
             .collect()
     }
 
-    /// Reads the file of a document. The suite has cases with these ids.
+    /// Reads the file of a document. The suite has cases with these ids, which are sorted.
     fn read_document(name: &str, path: &str, text: &str, ids: &[String]) -> Result<OperatorText, TextError> {
         let items: Vec<TextItem> = yaml::read(path, text)?;
         let known = Sentence::all_of_document(name);
         let mut problems = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut cases: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for item in &items {
             let (digest, words) = item.text.split_once(' ').unwrap_or((&item.text, ""));
             let line = text.lines().position(|line| line.contains(digest)).map_or(1, |line| line + 1);
@@ -65,20 +66,22 @@ impl OperatorText {
                 }
                 Some(_) => {}
             }
-            if !seen.insert(digest) {
+            if cases.contains_key(digest) {
                 report("has two states".to_owned());
             }
             if !item.versions.is_empty() || !item.rules.is_empty() || item.by_signature.is_some() {
                 report("is about a document, which has no versions, signature, or rules of op.yaml".to_owned());
             }
             item.faults().for_each(&mut report);
+            let mut shown = BTreeSet::new();
             for pattern in &item.cases {
-                match Filter::new(std::slice::from_ref(pattern)) {
-                    Ok(filter) if ids.iter().any(|id| filter.matches(id)) => {}
-                    Ok(_) => report(format!("names cases {pattern}, but the suite has none")),
+                match selected(pattern, ids) {
+                    Ok(found) if found.is_empty() => report(format!("names cases {pattern}, but the suite has none")),
+                    Ok(found) => shown.extend(found),
                     Err(error) => report(error.to_string()),
                 }
             }
+            cases.insert(digest, shown.into_iter().cloned().collect());
         }
         let stated = known.iter().map(|sentence| {
             let item = items.iter().find(|item| item.text.starts_with(sentence.digest));
@@ -86,26 +89,25 @@ impl OperatorText {
                 sentence,
                 versions: Vec::new(),
                 state: item.map_or(TextState::Missing, TextItem::state),
-                cases: item.map(|item| selected(&item.cases, ids)).unwrap_or_default(),
+                cases: cases.remove(sentence.digest).unwrap_or_default(),
             }
         });
         let sentences: Vec<StatedSentence> = stated.collect();
-        for StatedSentence { sentence, state, .. } in &sentences {
-            if *state == TextState::Missing && !seen.contains(sentence.digest) {
-                let start = start_of(sentence.text);
-                problems.push(format!("{path}: no state for '{} {start}'; add an item", sentence.digest));
-            }
+        for sentence in known.iter().filter(|known| !items.iter().any(|item| item.text.starts_with(known.digest))) {
+            let start = start_of(sentence.text);
+            problems.push(format!("{path}: no state for '{} {start}'; add an item", sentence.digest));
         }
         Ok(OperatorText { operator: name.to_owned(), sentences, problems })
     }
 }
 
-/// Returns the ids that one of the patterns selects.
-fn selected(patterns: &[String], ids: &[String]) -> Vec<String> {
-    match Filter::new(patterns) {
-        Ok(filter) if !patterns.is_empty() => ids.iter().filter(|id| filter.matches(id)).cloned().collect(),
-        _ => Vec::new(),
-    }
+/// Returns the ids that a pattern selects. The ids are sorted, so only those that begin with its literal start are compared.
+fn selected<'a>(pattern: &str, ids: &'a [String]) -> Result<Vec<&'a String>, FilterError> {
+    let filter = Filter::new(&[pattern])?;
+    let literal = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
+    let start = ids.partition_point(|id| id.as_str() < literal);
+    let candidates = ids.iter().skip(start).take_while(|id| id.starts_with(literal));
+    Ok(candidates.filter(|id| filter.matches(id)).collect())
 }
 
 #[cfg(test)]
