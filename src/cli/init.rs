@@ -55,6 +55,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
+    #[command(flatten)]
+    profile: options::ProfileOption,
+
     /// Run the cases this many times. A case whose outcome differs gets the worst one, with `varies: true`
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -81,7 +84,7 @@ struct Outcomes {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = Filter::new(&arguments.scope)?;
+    let filter = Filter::new(&arguments.scope())?;
     arguments.check_outputs()?;
     let suite = arguments.source.open()?;
     let outcomes = if arguments.from.is_empty() {
@@ -127,6 +130,13 @@ impl Arguments {
         self.output.as_ref().map_or(Ok(()), |path| files.add(path, Kind::Expectations))
     }
 
+    /// Returns the patterns of the cases that the file covers.
+    fn scope(&self) -> Vec<String> {
+        let mut scope = self.scope.clone();
+        self.profile.add_to(&mut scope);
+        scope
+    }
+
     fn is_exact(&self) -> bool {
         self.exact
     }
@@ -157,7 +167,7 @@ impl Arguments {
                 let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
                 let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
                 self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
-                let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
+                let selected = Selected { cases: plan.selected, filters: self.scope(), ..Selected::default() };
                 known = Some((Header::new(declaration, suite.digest()?, selected).dated(today()), accepted));
             }
             let Some((header, _)) = &known else { continue };
@@ -225,7 +235,7 @@ impl Arguments {
         let place = path.display();
         let read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
-        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
+        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope() {
             bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
         }
         if self.is_exact() {
@@ -274,7 +284,7 @@ impl Arguments {
         let text = onnx_conformance_cases::case::read_text(path)?;
         let Outcomes { header, accepted, run } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
-        if file.exact != self.is_exact() || file.scope != self.scope {
+        if file.exact != self.is_exact() || file.scope != self.scope() {
             bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {

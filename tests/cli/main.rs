@@ -23,6 +23,7 @@ mod models;
 mod operators;
 mod outputs;
 mod probe;
+mod profiles;
 mod program;
 mod questions;
 mod reports;
