@@ -11,6 +11,7 @@ mod conversion_report;
 mod convert;
 pub mod coverage;
 mod coverage_text;
+mod denylist;
 mod diff;
 mod explain;
 mod export;

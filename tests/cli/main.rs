@@ -8,6 +8,7 @@ mod commands;
 mod convert;
 mod convert_half;
 mod convert_limits;
+mod denylists;
 mod documents;
 mod endless;
 mod errors;
