@@ -52,6 +52,8 @@ mod show;
 mod smoke;
 mod spec;
 mod standard_text;
+mod submission;
+mod submit_check;
 mod suggest;
 mod target;
 mod terminal;

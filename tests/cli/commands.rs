@@ -10,6 +10,7 @@ use onnx_conformance::reference::proto::{Message as _, OperatorSetIdProto};
 use crate::models::{Folder, identity};
 use crate::program::{Called, call, command, finish};
 use crate::site::SITE;
+use crate::submissions::{seal, write_submission};
 
 /// Documents whose commands are run, below the project's folder. Folders stand for all their `.md` files.
 const DOCUMENTS: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs", "adapters", "examples"];
@@ -168,6 +169,8 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
             ("finding", "--runtime", "NAME") => arguments.push("onnxruntime".to_owned()),
             ("finding", _, "ID") => arguments.push("gather-strings".to_owned()),
             ("check", _, "DIR") => arguments.push("models".to_owned()),
+            ("submit-check", _, "DIR") => arguments.push("submission".to_owned()),
+            ("submit-check", "--package", _) => arguments.push("https://example.org/mine".to_owned()),
             (_, _, "DIR") => arguments.push("made".to_owned()),
             ("init", "--scope", _) => {
                 arguments.pop();
@@ -227,6 +230,9 @@ fn folder() -> Folder {
     folder.write("target/failures/last.txt", format!("{CASE}\n"));
     folder.write("file.yaml", "runtime: builtin\nexpect: []\n");
     call(&["export", &folder.file("suite"), CASE]).expect(0, "1 cases");
+    let submission = folder.path().join("submission");
+    write_submission(&submission, None);
+    seal(&submission).expect(0, "wrote ");
     folder
 }
 

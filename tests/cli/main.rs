@@ -34,6 +34,7 @@ mod signals;
 mod site;
 mod snapshot;
 mod streams;
+mod submissions;
 mod suite_versions;
 mod text_releases;
 mod texts;
