@@ -250,7 +250,7 @@ impl Sources {
     }
 
     /// Returns the releases with tests among the cases.
-    fn releases(&self) -> anyhow::Result<Arc<Releases>> {
+    pub(crate) fn releases(&self) -> anyhow::Result<Arc<Releases>> {
         Ok(Releases::below(self.testdata.as_deref())?)
     }
 

@@ -37,7 +37,7 @@ pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
 pub use graphs::{GraphCases, GraphId, GraphRole};
 pub use hostile::HostileCases;
 pub use ir::{IrCases, remove_temporary};
-pub use profile::{Profile, is_in_float};
+pub use profile::{Profile, is_in_float, is_in_type};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};
 pub use records::{
     OperatorRecord, VersionRecord, later_texts, recorded_cases, recorded_digests, records, stale_records,

@@ -134,9 +134,14 @@ fn is_of_float(id: &str) -> bool {
 
 /// Returns true if each type in an id is float, or belongs to a parameter that does not allow float.
 pub fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
-    let float = ValueType::Tensor(ElementType::Float);
-    let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
-    id.types().all(|(parameter, named)| named == "float" || !may_be_float(parameter))
+    is_in_type(spec, id, ElementType::Float)
+}
+
+/// Returns true if each type in an id is this one, or belongs to a parameter that does not allow it.
+pub fn is_in_type(spec: &OpSpec, id: CaseId<'_>, element: ElementType) -> bool {
+    let wanted = ValueType::Tensor(element);
+    let may_be = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&wanted));
+    id.types().all(|(parameter, named)| named == element.name() || !may_be(parameter))
 }
 
 #[cfg(test)]

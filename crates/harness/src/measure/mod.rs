@@ -2,6 +2,7 @@
 
 mod answer;
 mod at_opset;
+mod conformance;
 mod digests;
 mod entries;
 mod history;
@@ -16,6 +17,7 @@ mod tools;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
+pub use conformance::{Conformance, OperatorConformance, is_required};
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
 pub use levels::{LevelFailures, Levels};
