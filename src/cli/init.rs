@@ -31,6 +31,7 @@ use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -8,9 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use onnx_conformance_cases::case::{TextRelease, Variant, lines, read_lines, read_text};
 use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_cases::suite::{
-    Filter, FilterError, Generated, Profile, Releases, Suite, later_texts, read_operators,
-};
+use onnx_conformance_cases::suite::{Filter, Generated, Profile, Releases, Suite, later_texts, read_operators};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
@@ -59,7 +57,7 @@ pub(crate) struct Selection {
 pub(crate) struct ProfileOption {
     /// Select only cases of this profile: values (200 cases, is the binding right?), pr (about 6,000, for each change), float or full.
     /// The filter @NAME does the same
-    #[arg(long, value_name = "NAME", value_parser = profile, conflicts_with = "suite")]
+    #[arg(long, value_name = "NAME", value_parser = Profile::named, conflicts_with = "suite")]
     profile: Option<Profile>,
 }
 
@@ -69,10 +67,6 @@ impl ProfileOption {
         let pattern = self.profile.map(Profile::pattern).filter(|pattern| !patterns.contains(pattern));
         patterns.extend(pattern);
     }
-}
-
-fn profile(name: &str) -> Result<Profile, FilterError> {
-    Profile::named(name)
 }
 
 /// Sources of cases.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use onnx_conformance_cases::suite::{Generated, Suite};
+use onnx_conformance_cases::suite::{Generated, Profile, Suite};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::measure::{Conformance, OperatorConformance, is_required};
@@ -41,6 +41,10 @@ pub(crate) struct Arguments {
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 
+    /// Say it about the cases of this profile only
+    #[arg(long, value_name = "NAME", value_parser = Profile::named, default_value = "full")]
+    profile: Profile,
+
     /// Print at most this many operators that do not conform; 0 for all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
@@ -67,8 +71,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         sealed.check_facts(&folder.seal_place(), &shown)?;
     }
     print::line(&summary(&folder, &read, &shown))?;
+    let mut results = read.results;
+    results.retain(|result| arguments.profile.includes(&result.id));
     for opset in opsets {
-        print::line(&statement(&Conformance::at(opset, arguments.element, &read.results)?, arguments.show))?;
+        let conformance = Conformance::at(opset, arguments.element, &results)?;
+        print::line(&statement(&conformance, arguments.profile, arguments.show))?;
     }
     Ok(exit::SUCCESS)
 }
@@ -132,9 +139,9 @@ fn summary(folder: &SubmissionFolder, read: &Read, shown: &Manifest) -> String {
 }
 
 /// Formats the statement about an opset, with the operators that do not conform.
-fn statement(conformance: &Conformance, show: usize) -> String {
-    let about = conformance.element.map(|element| format!(" in {element}")).unwrap_or_default();
-    let about = format!("conformant with opset {}{about}", conformance.opset);
+fn statement(conformance: &Conformance, profile: Profile, show: usize) -> String {
+    let element = conformance.element.map(|element| format!(" in {element}")).unwrap_or_default();
+    let about = format!("conformant with opset {}, profile {}{element}", conformance.opset, profile.name());
     let (all, failing) = (conformance.operators.len(), conformance.failing().count());
     if all == 0 {
         return format!("{about}: no statement, since no operator has a required case of it");
@@ -172,20 +179,23 @@ mod tests {
         Conformance::at(13, None, &lines.iter().map(read).collect::<Vec<CaseResult>>()).unwrap()
     }
 
+    fn say(lines: &[(&str, &str)], show: usize) -> String {
+        statement(&results(lines), Profile::Full, show)
+    }
+
     #[test]
     fn a_statement_names_operators_and_types() {
         let pass = [("ai.onnx/Abs-13/a/T=float", "pass"), ("ai.onnx/Sign-13/a/T=float", "pass")];
         assert_eq!(
-            statement(&results(&pass), 30),
-            "conformant with opset 13: yes; every required case of 2 operators passes"
+            say(&pass, 30),
+            "conformant with opset 13, profile full: yes; every required case of 2 operators passes"
         );
         let mixed =
             [&pass[..], &[("ai.onnx/Abs-13/a/T=int8", "error"), ("ai.onnx/Sign-13/refuse/a", "accepted")]].concat();
-        let said =
-            "conformant with opset 13: no; 2 of 2 operators have required cases that fail:\n  Abs-13: 1 of 2 (T=int8)";
-        assert_eq!(statement(&results(&mixed), 30), format!("{said}\n  Sign-13: 1 of 2"));
-        assert!(statement(&results(&[]), 30).ends_with("no statement, since no operator has a required case of it"));
-        assert_eq!(statement(&results(&mixed), 1), format!("{said}\n  and 1 more; --show 0 prints all"));
+        let said = "conformant with opset 13, profile full: no; 2 of 2 operators have required cases that fail:\n  Abs-13: 1 of 2 (T=int8)";
+        assert_eq!(say(&mixed, 30), format!("{said}\n  Sign-13: 1 of 2"));
+        assert!(say(&[], 30).ends_with("no statement, since no operator has a required case of it"));
+        assert_eq!(say(&mixed, 1), format!("{said}\n  and 1 more; --show 0 prints all"));
     }
 
     #[test]

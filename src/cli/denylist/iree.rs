@@ -1,6 +1,5 @@
 //! Lists of IREE, `onnx_ops_*.json`: tests that are not compiled or run, and those that are expected to fail.
 
-
 use crate::cli::denylist::jsonc::Configuration;
 use crate::cli::denylist::list::{ListFault, Listed, NameList, is_test_name, plain_name};
 

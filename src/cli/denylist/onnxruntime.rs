@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, provider: Option<&str>) -> Result<NameList, ListF
 fn key_of<'a>(configuration: &'a Configuration<'_>, provider: &str) -> Result<&'a str, ListFault> {
     let name_of = |key: &'a str| key.strip_prefix(FAILING)?.strip_prefix('_');
     let keys = || configuration.members.keys().map(String::as_str);
-    let is_asked = |key: &&'a str| name_of(*key).is_some_and(|name| name.eq_ignore_ascii_case(provider));
+    let is_asked = |key: &&'a str| name_of(key).is_some_and(|name| name.eq_ignore_ascii_case(provider));
     let found = keys().find(is_asked);
     found.ok_or_else(|| {
         let known: Vec<&str> = keys().filter_map(name_of).collect();

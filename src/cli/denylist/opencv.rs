@@ -1,4 +1,4 @@
-//! Lists of OpenCV, `modules/dnn/test/test_onnx_conformance_layer_*_denylist.inl.hpp`: names in quotes, one on a line.
+//! Lists of `OpenCV`, `modules/dnn/test/test_onnx_conformance_layer_*_denylist.inl.hpp`: names in quotes, one on a line.
 
 use crate::cli::denylist::list::{ListFault, Listed, NameList, is_test_name};
 use crate::cli::denylist::tokens::{Language, code_tokens};

@@ -199,7 +199,7 @@ mod tests {
             ("graph/clips/two_clips/good", true),
             ("ir/encodings/raw/T=int4", true),
             ("ir/encodings/raw/T=float16", false),
-            ("onnx-1.23.2/node/test_add", false),
+            ("onnx-1.14.1/node/test_add", false),
         ] {
             assert_eq!(Profile::Float.includes(id), expected, "{id}");
             assert!(Profile::Full.includes(id));
