@@ -3,6 +3,7 @@
 mod attributes;
 mod context;
 mod declarations;
+mod devices;
 mod external;
 mod functions;
 mod imports;
@@ -10,8 +11,10 @@ mod ir;
 mod metadata;
 mod names;
 mod order;
+mod quantization;
 mod report;
 mod tensors;
+mod training;
 mod uses;
 
 #[cfg(test)]
