@@ -183,14 +183,11 @@ impl Loader<'_> {
         let problem = if !self.has_constant_inputs.get() {
             graph.inputs.iter().find(is_constant).map(|input| (&input.name, "is also an input"))
         } else if graph.inputs.iter().filter(is_constant).count() > constants {
-            graph
-                .inputs
-                .iter()
-                .find(is_constant)
-                .map(|input| (&input.name, "is listed before an input without a value"))
+            let first = graph.inputs.iter().find(is_constant);
+            first.map(|input| (&input.name, "is listed before an input without a value"))
         } else {
-            let is_input = |name: &&String| graph.inputs.iter().any(|input| input.name == **name);
-            let other = initializers.keys().find(|name| !is_input(name));
+            let inputs: HashSet<&str> = graph.inputs.iter().map(|input| input.name.as_str()).collect();
+            let other = initializers.keys().find(|name| !inputs.contains(name.as_str()));
             other.map(|name| (name, "is not an input, which IR version 3 requires"))
         };
         if let Some((name, rule)) = problem {
