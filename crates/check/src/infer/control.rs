@@ -236,6 +236,7 @@ impl<'m> Walk<'_, 'm> {
         }
         if batch == 1 {
             self.check_batch(visit, facts.first());
+            self.check_batches(visit, &facts, states);
             let types = |fact: ValueFact| ValueFact { shape: None, ..fact };
             results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
             return results.into_iter().map(types).collect();
@@ -260,6 +261,22 @@ impl<'m> Walk<'_, 'm> {
         {
             let message = format!("sequence_lens has {lengths} elements, but the batch has {batch} sequences");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
+    }
+
+    /// Checks that all states and scan inputs have the same batch size, and all scan inputs the same length.
+    fn check_batches(&mut self, visit: Visit<'_, 'm>, facts: &[ValueFact], states: usize) {
+        for (axis, from, what) in [(0, 0, "batches"), (1, states, "slices")] {
+            let size = |fact: &ValueFact| match fact.shape.as_ref()?.get(axis)? {
+                Dim::Size(size) => Some(*size),
+                _ => None,
+            };
+            let mut sizes = facts.iter().skip(from).filter_map(size);
+            let Some(first) = sizes.next() else { continue };
+            if let Some(other) = sizes.find(|other| *other != first) {
+                let message = format!("an input has {first} {what}, and another one {other}");
+                self.push(visit.id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+            }
         }
     }
 

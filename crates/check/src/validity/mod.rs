@@ -1,11 +1,13 @@
 //! Validity: checks of a model against all rules.
 
 mod attributes;
+mod branches;
 mod context;
 mod declarations;
 mod devices;
 mod external;
 mod functions;
+mod gradients;
 mod imports;
 mod ir;
 mod metadata;

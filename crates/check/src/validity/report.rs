@@ -15,7 +15,8 @@ use crate::scan::{Folder, Scan, Source, scan};
 use crate::validity::context::Context;
 use crate::validity::ir::{self, IrFacts};
 use crate::validity::{
-    attributes, declarations, devices, functions, imports, metadata, names, quantization, tensors, training,
+    attributes, branches, declarations, devices, functions, gradients, imports, metadata, names, quantization, tensors,
+    training,
 };
 
 /// Results of a check.
@@ -92,6 +93,8 @@ pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits)
     functions::check(&mut context);
     names::check(&mut context);
     declarations::check(&mut context);
+    branches::check(&mut context);
+    gradients::check(&mut context);
     metadata::check(&mut context);
     attributes::check(&mut context);
     tensors::check(&mut context);

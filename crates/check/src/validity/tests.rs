@@ -69,6 +69,22 @@ const ROWS: &[(&str, &[&str])] = &[
       <domain: \"l\", opset_import: [\"\" : 21]> f (a) => (b) { b = Ceil (a) }",
         &["node/type"],
     ),
+    (
+        "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.preview.training\" : 1]> g (float[2] w, float[2] x) => (float[2] d) {
+            h = Mul (w, x)
+            y = Neg (h)
+            d = ai.onnx.preview.training.Gradient <xs = [\"h\"], zs = [\"w\", \"x\"], y = \"y\"> (h, w, x)
+        }",
+        &["node/constraint"],
+    ),
+    (
+        "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.preview.training\" : 1]> g (float[2] w, float[2] x) => (float[2] d) {
+            h = Mul (w, x)
+            y = Mul (h, w)
+            d = ai.onnx.preview.training.Gradient <xs = [\"h\"], zs = [\"w\"], y = \"y\"> (h, w)
+        }",
+        &[],
+    ),
 ];
 
 #[test]

@@ -188,9 +188,10 @@ fn scan_batches(call: &Call<'_>) -> Result {
         Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
         _ => {
             let shapes: Vec<&[usize]> = tensors().map(Tensor::shape).collect();
-            return Err(invalid(format!(
-                "the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"
-            )));
+            return Err(broken(
+                "C5",
+                format!("the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"),
+            ));
         }
     };
     let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();

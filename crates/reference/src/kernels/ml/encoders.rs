@@ -235,6 +235,11 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             }
             _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; only one may be")),
         };
+    let of_strings = call.has("string_vocabulary");
+    if (map.key_type == ElementType::String) != of_strings {
+        let words = if of_strings { "strings" } else { "integers" };
+        return Err(broken("C5", format!("the keys of the map are {}, but the vocabulary has {words}", map.key_type)));
+    }
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
