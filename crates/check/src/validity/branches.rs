@@ -1,7 +1,7 @@
 //! Branches of If: the declared shape of an output must fit the output of both.
 
 use foldhash::{HashMap, HashMapExt as _};
-use onnx_conformance_reference::proto::{Text, ValueInfoProto};
+use onnx_conformance_reference::proto::{NodeProto, Text, ValueInfoProto};
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
 use crate::infer::{BodyId, Contradiction, NodeId, contradiction, declared};
@@ -31,11 +31,12 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
 /// Returns the nodes of a graph that are If.
 fn branching(context: &Context<'_, '_>, body: BodyId) -> Vec<NodeId> {
     let bodies = context.bodies();
-    let is_if = |node: &NodeId| {
-        let spec = bodies.node(*node).and_then(|proto| bodies.spec(body, proto));
+    let is_if = |node: &NodeProto| {
+        let spec = bodies.spec(body, node);
         spec.is_some_and(|spec| spec.version.name == "If" && spec.version.domain == DEFAULT_DOMAIN)
     };
-    (0..bodies.body(body).nodes().len()).map(|index| NodeId { body, index }).filter(is_if).collect()
+    let nodes = bodies.body(body).nodes().iter().zip(0..);
+    nodes.filter(|(node, _)| is_if(node)).map(|(_, index)| NodeId { body, index }).collect()
 }
 
 fn check_node(context: &mut Context<'_, '_>, id: NodeId, infos: &HashMap<&str, &ValueInfoProto>) {
