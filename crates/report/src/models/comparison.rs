@@ -137,7 +137,11 @@ fn are_steps_away(expected: &Value, actual: &Value, most: u128) -> bool {
     let is_same_kind = expected.element_type() == actual.element_type() && expected.shape() == actual.shape();
     is_same_kind
         && expected.element_type().is_integer()
-        && expected.indices().into_iter().zip(actual.indices()).all(|(one, other)| one.abs_diff(other) <= most)
+        && expected
+            .indices()
+            .into_iter()
+            .zip(actual.indices())
+            .all(|(one, other)| u128::from(one.abs_diff(other)) <= most)
 }
 
 #[cfg(test)]

@@ -200,7 +200,7 @@ impl Runs<'_> {
     fn roundings(&self, nodes: &[usize]) -> Roundings {
         let nodes = || nodes.iter().filter_map(|at| self.divided.node(*at));
         let names = nodes().flat_map(|node| node.input.iter().chain(&node.output));
-        let types = names.filter_map(|name| Some(self.seen.types.get(name)?.element_type()));
+        let types = names.filter_map(|name| Some(self.seen.types.get(&**name)?.element_type()));
         Roundings { steps: Steps::of_nodes(nodes()), half: coarsest_half(types) }
     }
 
