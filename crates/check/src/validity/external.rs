@@ -64,22 +64,28 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
         None => None,
     };
     let offset = offset.unwrap_or(0);
+    let problem = size_problem((offset, length), size, needed);
+    found.extend(problem.map(|problem| finding(RuleId::ExternalSize, format!("file '{location}': {problem}"))));
+    found
+}
+
+/// Returns the problem of a part of a file, given the size of the file and the bytes that the elements need.
+fn size_problem((offset, length): (u64, Option<u64>), size: Option<u64>, needed: Option<u64>) -> Option<String> {
     let left = size.map(|size| size.checked_sub(offset));
-    let message = match (length, left, needed) {
-        (_, Some(None), _) => format!("file '{location}' ends before offset {offset}"),
+    let problem = match (length, left, needed) {
+        (_, Some(None), _) => format!("it ends before offset {offset}"),
         (Some(length), Some(Some(left)), _) if length > left => {
-            format!("file '{location}' has {left} bytes after offset {offset}, but the length is {length}")
+            format!("it has {left} bytes after offset {offset}, but the length is {length}")
         }
         (Some(length), _, Some(needed)) if length != needed => {
             format!("the length is {length} bytes, but the elements need {needed}")
         }
         (None, Some(Some(left)), Some(needed)) if left != needed => {
-            format!("file '{location}' has {left} bytes after offset {offset}, but the elements need {needed}")
+            format!("it has {left} bytes after offset {offset}, but the elements need {needed}")
         }
-        _ => return found,
+        _ => return None,
     };
-    found.push(finding(RuleId::ExternalSize, message));
-    found
+    Some(problem)
 }
 
 /// Notes initializers whose external data does not begin at a page of memory, once for the model.
@@ -88,7 +94,8 @@ pub(super) fn check_alignment(context: &mut Context<'_, '_>) {
     let graphs = bodies.ids().filter_map(|id| bodies.body(id).graph());
     let offset = |tensor: &TensorProto| {
         let entry = tensor.external_data.iter().find(|entry| entry.key() == "offset")?;
-        entry.value().parse::<u64>().ok().filter(|offset| !offset.is_multiple_of(PAGE))
+        let digits = Some(entry.value()).filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()))?;
+        digits.parse::<u64>().ok().filter(|offset| !offset.is_multiple_of(PAGE))
     };
     let tensors = graphs.flat_map(|graph| &graph.initializer);
     let tensors = tensors.filter(|tensor| tensor.data_location() == DataLocation::External);

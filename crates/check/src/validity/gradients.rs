@@ -14,7 +14,6 @@ const DOMAIN: &str = "ai.onnx.preview.training";
 pub(super) fn check(context: &mut Context<'_, '_>) {
     let bodies = context.bodies();
     for id in bodies.ids() {
-        let is_gradient = |node: &NodeProto| node.op_type() == "Gradient" && node.domain() == DOMAIN;
         let nodes = bodies.body(id).nodes();
         if bodies.body(id).graph().is_none() || !nodes.iter().any(is_gradient) {
             continue;
@@ -23,6 +22,18 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
             check_node(context, NodeId { body: id, index }, node);
         }
     }
+}
+
+fn is_gradient(node: &NodeProto) -> bool {
+    node.op_type() == "Gradient" && node.domain() == DOMAIN
+}
+
+/// Returns the values of the graph that the attributes of a Gradient name.
+pub(super) fn named_values(node: &NodeProto) -> impl Iterator<Item = &str> {
+    let attributes =
+        node.attribute.iter().filter(|found| is_gradient(node) && ["xs", "y", "zs"].contains(&found.name()));
+    let texts = attributes.flat_map(|found| found.strings.iter().chain(&found.s));
+    texts.filter_map(|text| std::str::from_utf8(text).ok())
 }
 
 fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {

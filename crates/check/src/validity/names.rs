@@ -6,6 +6,7 @@ use onnx_conformance_reference::proto::{TensorProto, Text};
 use crate::infer::{Body, BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
+use crate::validity::gradients;
 use crate::validity::order;
 use crate::validity::uses::Uses;
 
@@ -145,6 +146,11 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
                         similar(context, id, (index, assigned), name).map(|other| format!("did you mean '{other}'?"));
                     context.node(place, RuleId::ValueUndefined, message, edit);
                 }
+            }
+        }
+        for name in gradients::named_values(node) {
+            if let Resolution::Value(value) | Resolution::Later(value) = resolve(context, id, Some(index), name) {
+                record_use(context, place, value, uses);
             }
         }
         for (name, at) in node.output.iter().zip(0..).filter(|(name, _)| !name.is_empty()) {

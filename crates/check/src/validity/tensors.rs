@@ -126,10 +126,7 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
                 .with_edit("store the whole tensor"),
         );
     }
-    if let Some(location) = tensor.data_location.filter(|code| DataLocation::try_from(*code).is_err()) {
-        found
-            .push(finding(RuleId::TensorLocation, format!("data_location {location} is neither DEFAULT nor EXTERNAL")));
-    }
+    found.extend(location_problem(tensor).map(|message| finding(RuleId::TensorLocation, message)));
     let code = tensor.data_type();
     let Some(element) = ElementType::from_code(code) else {
         let newest = ElementType::ALL.len();
@@ -170,13 +167,20 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         found.extend(external::problems(context, tensor, needed));
         return found;
     }
-    let problem = size_problem(tensor, element, count, amounts.first().copied());
-    found.extend(problem.map(|(rule, message)| finding(rule, message)));
+    found.extend(
+        size_problem(tensor, element, count, amounts.first().copied()).map(|(rule, message)| finding(rule, message)),
+    );
     found.extend(surplus_bits(tensor, element).map(|message| finding(RuleId::TensorBits, message)));
     if tensor.string_data.iter().any(|text| std::str::from_utf8(text).is_err()) {
         found.push(finding(RuleId::TensorText, "an element of string_data is not UTF-8".to_owned()));
     }
     found
+}
+
+/// Returns the problem of the place of the elements.
+fn location_problem(tensor: &TensorProto) -> Option<String> {
+    let location = tensor.data_location.filter(|code| DataLocation::try_from(*code).is_err())?;
+    Some(format!("data_location {location} is neither DEFAULT nor EXTERNAL"))
 }
 
 /// Returns the problem of the first entry of 6-bit floats that has further bits. Large tensors are not read.

@@ -19,6 +19,10 @@ const STEPS: f64 = 1.0 / 64.0;
 /// Largest tolerance of computations with quantizations, relative to the largest element.
 const MOST_STEPS: f64 = 1.0 / 8.0;
 
+/// Largest difference of all elements behind several quantizations, relative to the elements, as root mean squares. Roundings either way
+/// average out, and a factor that is off does not.
+const MOST_DEVIATION: f64 = 1.0 / 32.0;
+
 /// Steps by which integers of 8 bits may differ behind several nodes, one of which quantizes: 1/64 of their range.
 const BYTE_STEPS: u128 = 4;
 
@@ -95,10 +99,27 @@ impl Roundings {
 pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
     let most = roundings.steps.of_integers(expected.value_type().element_type());
     match compare(expected, actual, &accuracy(expected, roundings)) {
-        Ok(_) => None,
+        Ok(_) => deviation(expected, actual, roundings),
         Err(_) if are_steps_away(expected, actual, most) => None,
         Err(difference) => Some(difference.message),
     }
+}
+
+/// Describes the difference of all elements together behind several quantizations, if it is larger than that of one quantization and
+/// than roundings explain.
+fn deviation(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
+    let Steps::Several(2..) = roundings.steps else { return None };
+    let of_one = accuracy(expected, Roundings { steps: Steps::Several(1), ..roundings });
+    if compare(expected, actual, &of_one).is_ok() {
+        return None;
+    }
+    let (expected, actual) = (expected.as_tensor()?.floats(), actual.as_tensor()?.floats());
+    let finite = expected.iter().zip(&actual).filter(|(one, other)| one.is_finite() && other.is_finite());
+    let sums = finite.fold((0.0, 0.0), |(off, all), (one, other)| (off + (one - other).powi(2), all + one.powi(2)));
+    let share = (sums.0 / sums.1).sqrt();
+    let percent = 100.0 * share;
+    (share > MOST_DEVIATION)
+        .then(|| format!("the elements are off by {percent:.0} % (root mean square), more than quantization explains"))
 }
 
 /// Returns true if a node rounds to the steps of a quantization.
@@ -162,6 +183,8 @@ mod tests {
         assert!(!is_near(&float(0.5), &float(0.51), Steps::One));
         assert!(!is_near(&float(0.5), &float(0.55), Steps::Several(1)));
         assert!(is_near(&float(0.5), &float(0.55), Steps::Several(16)));
+        let off = Value::Tensor(Tensor::of_floats(ElementType::Float, &[2], &[1.1, 0.55]).unwrap());
+        assert!(!is_near(&float(0.5), &off, Steps::Several(64)), "a factor of 1.1 is no rounding");
         assert!(!is_near(&float(0.5), &float(0.7), Steps::Several(10_000)));
         assert!(is_near(&byte(5), &byte(9), Steps::Several(2)) && !is_near(&byte(5), &byte(10), Steps::Several(2)));
         assert!(is_near(&byte(5), &byte(6), Steps::One) && !is_near(&byte(5), &byte(7), Steps::One));

@@ -12,6 +12,7 @@ mod constants;
 mod embedding;
 mod forest;
 mod functions;
+mod gather;
 mod image;
 mod inputs;
 mod losses;

@@ -4,8 +4,8 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Replacement, Rule, RuleFn};
 use super::{
-    attention, axes, broadcast, cast, causal, constants, embedding, functions, image, inputs, losses, normalization,
-    quantize, random, recurrent, sampling, shapes, signal, softmax, trees, windows,
+    attention, axes, broadcast, cast, causal, constants, embedding, functions, gather, image, inputs, losses,
+    normalization, quantize, random, recurrent, sampling, shapes, signal, softmax, trees, windows,
 };
 use crate::convert::answer::{Step, impossible};
 use crate::convert::draft::Draft;
@@ -16,6 +16,7 @@ const FAMILIES: &[&[Rule]] = &[
     cast::RULES,
     constants::RULES,
     functions::RULES,
+    gather::RULES,
     image::RULES,
     inputs::RULES,
     normalization::RULES,

@@ -22,6 +22,7 @@ use onnx_conformance_subject::{Ask, Builtin, Declaration, Ended, Host, Ran, Requ
 
 use super::reference::Seen;
 use super::*;
+use crate::models::comparison::Steps;
 use crate::models::generated_inputs::InputPlan;
 
 /// Memory limit of the built-in executor.
@@ -199,7 +200,10 @@ fn a_wrong_node_of_a_real_model_is_found() {
 #[test]
 fn another_runtime_may_have_the_right_values() {
     let samples = samples();
-    let sample = samples.iter().max_by_key(|sample| sample.float_nodes().len()).unwrap();
+    // Behind tens of quantizations, a factor of 1.1 is no larger than what rounding either way makes.
+    let nodes = |sample: &&Sample| Steps::of_nodes(sample.model.graph.iter().flat_map(|graph| &graph.node));
+    let exact = samples.iter().filter(|sample| nodes(sample) == Steps::None);
+    let sample = exact.max_by_key(|sample| sample.float_nodes().len()).unwrap();
     let builtin = Builtin::new(Duration::from_mins(1));
     let mut count = 0;
     for (at, name) in sample.float_nodes().into_iter().step_by(3) {
