@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -81,6 +81,61 @@ test("a search ranks what is called so first", async () => {
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("h1").textContent === "Softmax-11");
   await close(page);
+});
+
+test("at least 60 of 66 ordinary queries have their target among the first three", async () => {
+  const page = await open("#/");
+  const queries = JSON.parse(readFileSync(new URL("queries.json", import.meta.url), "utf8"));
+  const found = await page.evaluate(async (all) => {
+    const index = await site.index();
+    return all.map(({ query }) => site.find(index, query).slice(0, 3).map(({ address }) => address));
+  }, queries);
+  const missed = queries.filter(({ lead }, at) => !found[at].some((address) => lead.some((start) => address.startsWith(start))));
+  assert.equal(queries.length, 66);
+  assert.ok(queries.length - missed.length >= 60, `missed: ${missed.map(({ query }) => query).join(", ")}`);
+  await close(page);
+});
+
+test("a search finds mistyped words, findings and rules, and leads there", async () => {
+  const page = await open("#/");
+  const go = async (text, heading) => {
+    await page.fill("#search", text);
+    await page.waitForFunction((words) => document.getElementById("search").value === words && document.querySelector("#found li b"), text);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((words) => document.querySelector("main h1")?.textContent === words, heading);
+  };
+  await go("sofmax", "Softmax-13");
+  await go("gather of strings", "Gather of strings gives empty strings in place of elements for some shapes");
+  await go("node/deprecated", "Rules of check");
+  assert.ok(await page.locator("details[open] code", { hasText: "node/deprecated" }).isVisible());
+  await page.fill("#search", "qqqqxyz");
+  await page.waitForFunction(() => document.querySelector("#found li")?.textContent === "No results.");
+  await close(page);
+});
+
+test("findings are listed, filtered, and have a page each with the text of an issue", async () => {
+  const page = await open("#/findings");
+  const rows = () => page.locator("ul.found li").count();
+  assert.ok(await rows() >= 100);
+  await page.selectOption("#choose-runtime", "onnxruntime");
+  await page.waitForFunction(() => location.hash.includes("runtime=onnxruntime"));
+  await page.selectOption("#choose-op", "ai.onnx/Gather");
+  await page.waitForFunction(() => location.hash.includes("op=ai.onnx/Gather"));
+  const few = await rows();
+  assert.ok(few > 0 && few < 10, String(few));
+  await page.getByRole("link", { name: /^Gather of strings/ }).click();
+  await page.waitForFunction(() => /^Gather of strings/.test(document.querySelector("main h1").textContent));
+  assert.match(await page.locator("blockquote").textContent(), /if `axis = 0`/);
+  assert.ok(await page.locator("ul.measured li").count() > 5);
+  assert.match(await page.locator("details pre").textContent(), /^# Gather of strings[\s\S]*```python/);
+  await close(page);
+  const short = await open("#/finding/gather-strings");
+  assert.match(await short.locator("h1").textContent(), /^Gather of strings/);
+  await close(short);
+  const wrong = await open("#/finding/onnxruntime/gather-string");
+  assert.equal(await wrong.locator("h1").textContent(), "No such finding");
+  assert.ok(await wrong.getByRole("link", { name: "onnxruntime/gather-strings" }).isVisible());
+  await close(wrong);
 });
 
 test("filters narrow the operators, stand in the address and survive a new start", async () => {
@@ -279,6 +334,24 @@ test("a phone scrolls down, not sideways", async () => {
     await close(page);
   }
   assert.deepEqual(wide, []);
+});
+
+test("no page of an operator scrolls sideways on a phone", async () => {
+  const page = await open("#/", { viewport: { width: 390, height: 800 } });
+  const wide = await page.evaluate(async () => {
+    const front = await site.front();
+    const found = [];
+    for (const operator of front.operators) {
+      const turn = document.body.dataset.ready;
+      location.hash = site.operatorHref(front.domains[operator.d].name, operator.n);
+      while (document.body.dataset.ready === turn) await new Promise((resolve) => { setTimeout(resolve, 5); });
+      const width = document.documentElement.scrollWidth;
+      if (width > 390) found.push(`${operator.n} is ${width} wide`);
+    }
+    return found;
+  });
+  assert.deepEqual(wide, []);
+  await close(page);
 });
 
 test("states are told apart without colours, and on paper", async () => {

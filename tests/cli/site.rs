@@ -163,6 +163,35 @@ fn every_operator_has_its_page() {
 }
 
 #[test]
+fn every_finding_has_its_page() {
+    let rows = data("findings");
+    let rows = rows.as_array().unwrap();
+    assert_eq!(data("front")["findings"].as_u64(), u64::try_from(rows.len()).ok());
+    let name = |row: &Value| format!("finding/{}/{}", row["runtime"].as_str().unwrap(), row["id"].as_str().unwrap());
+    for row in rows {
+        let page = data(&name(row));
+        assert_eq!(page["title"], row["title"], "{}", name(row));
+        let is_open = page["proof"].as_str().unwrap().contains("the text leaves it open");
+        assert_eq!(page["issue"].is_null(), is_open, "{page}");
+    }
+    let strings = rows.iter().find(|row| row["id"] == "gather-strings").unwrap();
+    assert_eq!(strings["about"][0], "ai.onnx/Gather");
+    let issue = data("finding/onnxruntime/gather-strings")["issue"].clone();
+    let printed = call(&["finding", "--issue", "onnxruntime/gather-strings"]).expect(0, "# Gather of strings");
+    assert_eq!(printed.out.trim_end(), issue.as_str().unwrap().trim_end());
+}
+
+#[test]
+fn the_search_has_attributes_values_and_rules() {
+    let front = data("front");
+    let at = front["operators"].as_array().unwrap().iter().position(|operator| operator["n"] == "Resize").unwrap();
+    let words = data("search")[at].clone();
+    assert!(words["attributes"]["mode"].as_array().unwrap().contains(&"cubic".into()), "{words}");
+    assert!(words["rules"].as_array().unwrap().iter().any(|rule| rule[0] == "C9"), "{words}");
+    assert!(data("rules").as_array().unwrap().iter().any(|rule| rule["id"] == "node/type" && rule["level"] == "error"));
+}
+
+#[test]
 fn every_pattern_of_graphs_has_its_file() {
     let graphs = data("graphs");
     let topics = graphs["topics"].as_array().unwrap();

@@ -36,6 +36,8 @@ pub(crate) struct Front {
     pub(crate) reach: Vec<(&'static str, [usize; 3])>,
     /// Number of cases confirmed by each source.
     pub(crate) evidence: Vec<(String, usize)>,
+    /// Number of findings about the measured runtimes.
+    pub(crate) findings: usize,
     /// Number of files with the program that runs in the browser; 0 if the site does not have it.
     pub(crate) module: usize,
 }
@@ -266,6 +268,7 @@ impl FrontBuilder {
             cases: self.cases,
             reach: Vec::new(),
             evidence: Vec::new(),
+            findings: 0,
             module: 0,
         })
     }

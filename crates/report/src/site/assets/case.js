@@ -84,7 +84,7 @@
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
       el("p", { class: "quiet" }, "Committed measurements have only outcomes; results files also have messages and distances."),
-      findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.versions}`), el("p", null, finding.title), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
+      findings.map((finding) => el("article", { class: "finding" }, el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)), el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
       el("h2", null, "Run it"),
       el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),
       el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),

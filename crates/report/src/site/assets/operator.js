@@ -89,7 +89,7 @@
     const find = (name) => [name, `large/${name}`].find((one) => known.has(one));
     const chips = (names) => names.map(find).filter(Boolean).map((name) => link(site.operatorHref(data.domain, data.name, { ...Object.fromEntries(chosen), b: name, at: "behaviour" }), { class: "chip" }, name));
     return el("section", { id: "rules" }, el("h2", null, "Rules"), el("dl", { class: "rules" }, data.rules.map((rule) => [
-      el("dt", null, rule.id), el("dd", null, `${rule.says}.`,
+      el("dt", { id: `rule-${rule.id}` }, rule.id), el("dd", null, `${rule.says}.`,
         rule.shown.length > 0 ? el("div", null, el("span", { class: "quiet" }, "shown by "), chips(rule.shown)) : null,
         rule.broken.length > 0 ? el("div", null, el("span", { class: "quiet" }, "must be refused "), chips(rule.broken)) : null)])));
   }
@@ -262,7 +262,7 @@
   function findings(data) {
     if (data.findings.length === 0) return null;
     return el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map((finding) => el("article", { class: "finding" },
-      el("h3", null, finding.title),
+      el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)),
       el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`),
       el("p", null, el("span", { class: "quiet" }, "The standard: "), finding.proof),
       finding.text ? el("p", null, el("span", { class: "quiet" }, "So: "), finding.text) : null,

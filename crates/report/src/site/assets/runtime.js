@@ -36,6 +36,20 @@
     }), operators.length > most ? el("p", { class: "quiet" }, `and ${operators.length - most} more operators`) : null);
   }
 
+  /** The findings about the runtime, once each, with the operators that show them. */
+  function ownFindings(data, column) {
+    const byId = new Map();
+    for (const [operator, finding] of data.findings) {
+      if (!byId.has(finding.id)) byId.set(finding.id, { finding, operators: [] });
+      byId.get(finding.id).operators.push(operator);
+    }
+    if (byId.size === 0) return null;
+    return el("section", { id: "findings" }, el("h2", null, `Findings: ${count(byId.size)}`),
+      el("p", null, link(site.href(["findings"], { runtime: column.runtime }), null, "In a list with filters")),
+      el("ul", { class: "found" }, [...byId.values()].map(({ finding, operators }) => el("li", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title),
+        el("div", { class: "quiet" }, `${operators.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${finding.versions}`)))));
+  }
+
   function releases(front, data, column) {
     if (!data.before) return null;
     const before = front.columns[front.column(data.before)];
@@ -86,8 +100,7 @@
       el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
       sections,
-      data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },
-        el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator), ` ${finding.title}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does)))) : null,
+      ownFindings(data, column),
       releases(front, data, column),
     ];
   });
