@@ -307,6 +307,47 @@ test("every operator has a page", async () => {
   await close(page);
 });
 
+test("addresses that are nearly right lead to the right page", async () => {
+  for (const [address, heading, hash] of [
+    ["#/op/Resize", "Resize-19", "#/op/ai.onnx/Resize"],
+    ["#/op/ai.onnx/Resize-13", "Resize-13", "#/op/ai.onnx/Resize?v=13"],
+    ["#/op/ai.onnx/resize", "Resize-19", "#/op/ai.onnx/Resize"],
+    ["#/op/resize@11", "Resize-11", "#/op/ai.onnx/Resize?v=11"],
+    ["#/op/batch_normalization", "BatchNormalization-15", "#/op/ai.onnx/BatchNormalization"],
+    ["#/op/ai.onnx/TreeEnsemble", "TreeEnsemble-5", "#/op/ai.onnx.ml/TreeEnsemble"],
+    ["#/op/ai.onnx/Resize?v=14", "Resize-13", "#/op/ai.onnx/Resize?v=14"],
+    ["#/Softmax", "Softmax-13", "#/op/ai.onnx/Softmax"],
+    ["#/runtime/onnxruntime@1.20.1", "onnxruntime 1.20.1", "#/runtime/onnxruntime-1.20.1"],
+    ["#/runtime/OnnxRuntime%201.20", "onnxruntime 1.20.1", "#/runtime/onnxruntime-1.20.1"],
+    ["#/compare/onnxruntime@1.20.1/ort@1.31", "onnxruntime 1.20.1 and onnxruntime 1.31.1", "#/compare/onnxruntime@1.20.1/ort@1.31"],
+    ["#/finding", "Findings", "#/findings"],
+    ["#/opset/13", "ONNX, measured", "#/?opset=13"],
+  ]) {
+    const page = await open(address);
+    await page.waitForFunction((words) => document.querySelector("main h1").textContent === words, heading, { timeout: 10_000 }).catch(() => assert.fail(`${address} does not show ${heading}`));
+    assert.equal(new URL(page.url()).hash, hash, address);
+    await close(page);
+  }
+  const newest = await open("#/runtime/ort");
+  assert.match(await newest.locator("h1").textContent(), /^onnxruntime \d/);
+  await close(newest);
+});
+
+test("unknown addresses say so, with the nearest names", async () => {
+  for (const [address, heading, near] of [
+    ["#/op/ai.onnx/Rezise", "No such operator", "Resize"],
+    ["#/runtime/onnxruntime-1.19.2", "No such runtime", "onnxruntime-1.20.1"],
+    ["#/runtime/onxruntime", "No such runtime", "onnxruntime-1.32.0"],
+    ["#/findigns", "No such page", "findings"],
+    ["#/rules?at=rule-node/tpye", "Rules of check", "node/type"],
+  ]) {
+    const page = await open(address);
+    assert.equal(await page.locator("main h1").textContent(), heading);
+    assert.ok((await page.locator("main").textContent()).includes(near), `${address} does not name ${near}`);
+    await close(page);
+  }
+});
+
 for (const [name, options] of [
   ["light", {}],
   ["dark", { colorScheme: "dark" }],

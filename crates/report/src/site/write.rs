@@ -46,6 +46,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("match.js", include_str!("assets/match.js")),
     ("synonyms.js", include_str!("assets/synonyms.js")),
     ("search.js", include_str!("assets/search.js")),
+    ("addresses.js", include_str!("assets/addresses.js")),
     ("front.js", include_str!("assets/front.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),

@@ -140,6 +140,12 @@ const site = (() => {
     document.body.dataset.ready = String(turn);
   }
 
+  /** Draws the page of another address in the place of this one. */
+  function lead(next) {
+    history.replaceState(null, "", next);
+    return show(false);
+  }
+
   /** Returns a selector that finds the focused element after the page is redrawn. */
   function focusPath(element) {
     if (!element.closest("main")) return null;
@@ -192,7 +198,7 @@ const site = (() => {
   document.addEventListener("DOMContentLoaded", () => show(false));
 
   return {
-    loaded, load, el, link, code, count, plural, table, address, href, choose, operatorHref, caseHref, page, say,
+    loaded, load, el, link, code, count, plural, table, address, href, choose, lead, operatorHref, caseHref, page, say,
     copyButton, saveButton,
   };
 })();

@@ -44,7 +44,9 @@
     const graph = parts[0] === "graph" ? await site.graphCase(front, parts.slice(1)) : null;
     if (graph) return graph;
     const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
-    const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `, link("#/", null, "All operators"))];
+    const operator = site.operatorLike(front, parts.slice(0, 2));
+    const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `,
+      operator ? link(site.operatorHref(operator.domain, operator.name, { v: operator.since, at: "cases" }), null, `Cases of ${operator.name}`) : link("#/", null, "All operators"))];
     if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;
     const [, domain, name, since, rest] = found;
     const data = await site.load(`op/${domain}/${name}`);

@@ -102,13 +102,14 @@
   }
 
   function missing(all, name, found) {
-    const near = found.length > 0 ? found.map((row) => `${row.runtime}/${row.id}`) : site.nearest(name, all.map((row) => `${row.runtime}/${row.id}`));
-    return [el("h1", null, found.length > 0 ? "Several findings" : "No such finding"),
-      el("p", null, found.length > 0 ? `Several runtimes have a finding '${name}': ` : `There is no finding '${name}'. `, near.length > 0 && found.length === 0 ? "Near: " : null,
-        separated(near.map((one) => link(hrefOf(...one.split("/")), null, one))), ". ", link("#/findings", null, "All findings"))];
+    const names = (rows) => rows.map((row) => `${row.runtime}/${row.id}`);
+    const hrefOfName = (one) => hrefOf(...one.split("/"));
+    if (found.length > 1) return [el("h1", null, "Several findings"), el("p", null, `Several runtimes have a finding '${name}': `, site.links(names(found), hrefOfName), ".")];
+    return site.unknown("No such finding", `There is no finding '${name}'.`, site.nearest(name, names(all)), hrefOfName, ["#/findings", "All findings"]);
   }
 
-  site.page("finding", async ([runtime = "", id]) => {
+  site.page("finding", async ([runtime, id]) => {
+    if (!runtime) return site.lead("#/findings");
     const { all, name, found } = await resolve(runtime, id);
     if (found.length !== 1) return missing(all, name, found);
     const [row] = found;

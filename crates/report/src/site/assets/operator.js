@@ -270,18 +270,27 @@
       el("p", { class: "quiet" }, Object.entries(finding.behaviours).map(([since, names]) => el("span", null, `${data.name}-${since}: ${names.join(", ")}. `))))));
   }
 
-  site.page("op", async ([domain, name], chosen) => {
+  /** The version that an address asks for, which may be any opset; the newest by default. */
+  function versionAt(data, wanted) {
+    const version = wanted ? data.versions.findLast((one) => one.since <= wanted) || data.versions[0] : data.versions.at(-1);
+    if (!wanted || version.since === wanted) return [version, null];
+    const words = version.since < wanted ? `At opset ${wanted} of ${data.domain}, ${data.name}-${version.since} is in force.` : `Opset ${wanted} of ${data.domain} has no ${data.name}. This is its first version.`;
+    return [version, el("p", { class: "notice" }, words)];
+  }
+
+  site.page("op", async (parts, chosen) => {
+    const [domain, name] = parts;
     const front = await site.front();
-    if (!front.byName.has(`${domain}/${name}`)) return [el("h1", null, "No such operator"), el("p", null, `${domain} has no operator '${name}'. `, link("#/", null, "All operators"))];
+    if (parts.length !== 2 || !front.byName.has(`${domain}/${name}`)) return site.otherOperator(front, parts, chosen);
     const data = await site.load(`op/${domain}/${name}`);
-    const wanted = Number(chosen.get("v"));
-    const version = data.versions.find((one) => one.since === wanted) || data.versions.at(-1);
+    const [version, remark] = versionAt(data, Number(chosen.get("v")));
     const columns = site.chosenColumns(front, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
     return [
       el("p", { class: "crumbs" }, link(site.href([], { domain }), null, domain), " · ", link(site.href([], { field: front.byName.get(`${domain}/${name}`).f }), null, front.byName.get(`${domain}/${name}`).f),
         " · versions ", versionChips(data, version, chosen)),
       el("h1", null, `${name}-${version.since}`),
+      remark,
       el("p", { class: "lead" }, data.summary),
       facts(data, version),
       signature(version),

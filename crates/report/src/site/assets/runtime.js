@@ -68,8 +68,9 @@
 
   site.page("runtime", async ([named], chosen) => {
     const front = await site.front();
-    const at = front.column(named);
-    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `There is no measurement of '${named}'. `, link("#/runtimes", null, "All runtimes"))];
+    const at = site.columnLike(front, named || "");
+    if (at < 0) return named ? site.noRuntime(front, named) : site.lead("#/runtimes");
+    if (named !== front.columns[at].key && named !== front.columns[at].runtime) return site.lead(site.href(["runtime", front.columns[at].key], Object.fromEntries(chosen)));
     const column = front.columns[at];
     const { key } = column;
     const data = await site.load(`runtime/${key}`);
@@ -117,7 +118,8 @@
 
   site.page("compare", async ([first, second], chosen) => {
     const front = await site.front();
-    const pick = (key, fallback) => (front.column(key || "") >= 0 ? front.column(key) : fallback);
+    const pick = (key, fallback) => (site.columnLike(front, key || "") >= 0 ? site.columnLike(front, key) : fallback);
+    const unknown = [first, second].filter((key) => key && site.columnLike(front, key) < 0);
     const [a, b] = [pick(first, front.newest[0]), pick(second, front.newest[1] ?? front.newest[0])];
     const opset = Number(chosen.get("opset")) || 21;
     const type = front.types.indexOf(chosen.get("type") || "");
@@ -144,6 +146,7 @@
     rows.sort((x, y) => Number(y.worse) - Number(x.worse));
     const types = [["", "all"], ...[...front.types].sort().map((name) => [name, name])];
     return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
+      unknown.map((key) => el("p", { class: "notice" }, `There is no measurement of '${key}'. Nearest: ${site.nearestColumns(front, key).join(", ") || "none"}.`)),
       el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
         site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, type < 0 ? "" : front.types[type])),
       el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; operators that are not measured on both are omitted.`),
@@ -179,6 +182,4 @@
       front.reach.length > 0 ? [el("h2", null, "Coverage of the cases"), table(null, ["", "reached", "excused", "of"], front.reach.map(([title, counts]) => [title, ...counts.map(count)]))] : null,
       front.evidence.length > 0 ? [el("h2", null, "Evidence for the expected outputs"), table(null, ["source", "cases"], front.evidence.map(([source, sum]) => [source, count(sum)]))] : null];
   });
-
-  site.page("missing", async () => [el("h1", null, "No such page"), el("p", null, link("#/", null, "All operators"))]);
 })();
