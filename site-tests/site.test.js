@@ -64,6 +64,28 @@ test("the front page is laid out a few times, and redraws no more than it shows"
   await close(page);
 });
 
+test("the front page has three doors, and float by default", async () => {
+  const page = await open("#/");
+  assert.deepEqual(await page.locator(".door h2").allTextContents(), ["I have a model", "I make a runtime", "I write the standard"]);
+  assert.ok(await page.locator("h1").isVisible());
+  for (const link of await page.locator(".door a").all()) {
+    const address = await link.getAttribute("href");
+    const other = await open(address === "#search" ? "#/" : address);
+    assert.doesNotMatch(await other.locator("main h1").textContent(), /^No such|cannot be shown/, address);
+    await close(other);
+  }
+  const cell = page.locator("table.runtimes tbody tr", { hasText: /^onnxruntime/ }).locator("td.share a").first();
+  const [right, all] = (await cell.textContent()).match(/^(\d+)\/(\d+)/).slice(1).map(Number);
+  assert.ok(right > all / 2, `${right} of ${all}`);
+  const [, sentence] = /(\d+ of \d+) measured operators/.exec(await page.evaluate(() => site.front().then((front) => site.sentence(front, 21, front.column("onnxruntime")))));
+  assert.equal(sentence, `${right} of ${all}`, "the page of the runtime has the same number");
+  await cell.click();
+  await page.waitForFunction(() => location.hash.includes("on=onnxruntime"));
+  assert.equal(await page.locator("#choose-type").inputValue(), "");
+  assert.equal(await page.locator("#grid tbody tr[data-operator]").count() >= all, true);
+  await close(page);
+});
+
 test("a search ranks what is called so first", async () => {
   const page = await open("#/");
   const first = async (text) => {

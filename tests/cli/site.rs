@@ -162,6 +162,38 @@ fn every_operator_has_its_page() {
     }
 }
 
+/// Returns the number of operators of ai.onnx at opset 21 that are right in float in a column, and that of measured ones.
+fn right_in_float(column: &str) -> [usize; 2] {
+    let front = data("front");
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let at = front["columns"].as_array().unwrap().iter().position(|known| known["key"] == column).unwrap();
+    let domain = front["domains"].as_array().unwrap().iter().position(|domain| domain["name"] == "ai.onnx").unwrap();
+    let (mut right, mut measured) = (0, 0);
+    for operator in front["operators"].as_array().unwrap().iter().filter(|operator| number(&operator["d"]) == domain) {
+        let versions = operator["v"].as_array().unwrap();
+        let Some(version) = versions.iter().rev().find(|version| number(&version["since"]) <= 21) else { continue };
+        if version["deprecated"] == true {
+            continue;
+        }
+        let earlier = version["before"].as_array().into_iter().flatten().find(|rows| 21 <= number(&rows["until"]));
+        let row = number(&earlier.unwrap_or(version)["float"][0]);
+        let cell = front["rows"][row].as_str().unwrap().split(' ').nth(at).unwrap();
+        right += usize::from(cell.starts_with('r'));
+        measured += usize::from(!cell.starts_with(['?', 'n', 'o']));
+    }
+    [right, measured]
+}
+
+#[test]
+fn the_front_page_counts_right_operators_as_measured_does() {
+    let measured: Value =
+        serde_json::from_str(&call(&["measured", "--format", "json"]).expect(0, "onnxruntime").out).unwrap();
+    let overview = measured.as_array().unwrap().iter().rfind(|it| it["runtime"] == "onnxruntime").unwrap();
+    let column = format!("onnxruntime-{}", overview["version"].as_str().unwrap());
+    let counted = ["right", "operators"].map(|name| usize::try_from(overview[name].as_u64().unwrap()).unwrap());
+    assert_eq!(right_in_float(&column), counted);
+}
+
 #[test]
 fn every_finding_has_its_page() {
     let rows = data("findings");

@@ -22,7 +22,7 @@ pub use levels::{LevelFailures, Levels};
 pub use measurement::{Measured, Measurement, distance_text};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
-pub use overview::{CasesOfOperator, Overview, cases_in_float};
+pub use overview::{CasesOfOperator, Overview, cases_in_float, is_in_float};
 pub use severity::Severity;
 pub use tools::measured_tools;
 pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

@@ -131,7 +131,7 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
 }
 
 /// Returns true if each type in an id is float, or belongs to a parameter that does not allow float.
-fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
+pub fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
     let float = ValueType::Tensor(ElementType::Float);
     let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
     id.types().all(|(parameter, named)| named == "float" || !may_be_float(parameter))

@@ -119,6 +119,8 @@ pub(crate) struct EarlierRows {
 pub(crate) struct RowsOfVersion {
     /// Rows of all its cases: required only, and including recommended.
     all: [usize; 2],
+    /// Rows of the cases that use float wherever the version allows it.
+    float: [usize; 2],
     /// Position of each type, and its rows.
     types: Vec<[usize; 3]>,
 }
@@ -150,6 +152,8 @@ pub(crate) struct VersionStates {
 struct StatesAtOpset {
     /// Of all its cases: required only, and including recommended.
     all: [String; 2],
+    /// Of the cases that use float wherever the version allows it.
+    float: [String; 2],
     /// Each type, and its states.
     types: Vec<(String, [String; 2])>,
 }
@@ -196,6 +200,7 @@ impl StatesAtOpset {
         };
         StatesAtOpset {
             all: both(&table.cases.iter().collect::<Vec<_>>()),
+            float: both(&table.cases_in_float()),
             types: table.types().into_iter().map(of_type).collect(),
         }
     }
@@ -233,13 +238,13 @@ impl FrontBuilder {
 
     fn rows_of(&mut self, states: StatesAtOpset) -> RowsOfVersion {
         let mut both = |states: [String; 2]| states.map(|states| self.rows.position(states));
-        let all = both(states.all);
+        let (all, float) = (both(states.all), both(states.float));
         let mut types = Vec::new();
         for (label, states) in states.types {
             let [required, recommended] = both(states);
             types.push([self.types.position(label), required, recommended]);
         }
-        RowsOfVersion { all, types }
+        RowsOfVersion { all, float, types }
     }
 
     /// Returns the complete front page.

@@ -47,6 +47,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("synonyms.js", include_str!("assets/synonyms.js")),
     ("search.js", include_str!("assets/search.js")),
     ("addresses.js", include_str!("assets/addresses.js")),
+    ("doors.js", include_str!("assets/doors.js")),
     ("front.js", include_str!("assets/front.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),

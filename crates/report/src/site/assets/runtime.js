@@ -4,12 +4,11 @@
 (() => {
   const { el, link, code, table, plural, count } = site;
   const sentence = (front, opset, at) => {
-    const { all, counts } = site.tally(front, opset, at, -1, 0);
-    const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
+    const { counts, measured } = site.tally(front, opset, at, site.FLOAT, 0);
     if (measured === 0) return counts.n ? `does not accept opset ${opset}` : `is not measured at opset ${opset}`;
     const parts = site.STATES.filter((state) => state.key !== "r" && !"?no".includes(state.key) && counts[state.key])
       .map((state) => `${counts[state.key]} ${counts[state.key] === 1 ? state.name : state.many}`);
-    return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators are right in every required case${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
+    return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators of ai.onnx are right in float${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
   };
   site.sentence = sentence;
 
@@ -122,7 +121,7 @@
     const unknown = [first, second].filter((key) => key && site.columnLike(front, key) < 0);
     const [a, b] = [pick(first, front.newest[0]), pick(second, front.newest[1] ?? front.newest[0])];
     const opset = Number(chosen.get("opset")) || 21;
-    const type = front.types.indexOf(chosen.get("type") || "");
+    const type = site.typeOf(front, chosen.get("type"));
     const options = front.columns.map((column) => [column.key, front.title(column)]);
     const go = (one, two) => { location.hash = site.href(["compare", one, two], Object.fromEntries(chosen)); };
     const select = (label, value, change) => el("label", { class: "choice" }, `${label} `, el("select", { id: `compare-${label}`, "data-focus": `compare-${label}`, onchange: (event) => change(event.target.value) }, options.map(([key, text]) => el("option", { value: key, selected: key === front.columns[value].key }, text))));
@@ -144,11 +143,11 @@
         site.cellWords(cells[1])] });
     }
     rows.sort((x, y) => Number(y.worse) - Number(x.worse));
-    const types = [["", "all"], ...[...front.types].sort().map((name) => [name, name])];
+    const types = [["", "float where allowed"], ["all", "all types"], ...front.types.filter((name) => name !== "float").sort().map((name) => [name, name])];
     return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
       unknown.map((key) => el("p", { class: "notice" }, `There is no measurement of '${key}'. Nearest: ${site.nearestColumns(front, key).join(", ") || "none"}.`)),
       el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
-        site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, type < 0 ? "" : front.types[type])),
+        site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, site.typeKey(front, type))),
       el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; operators that are not measured on both are omitted.`),
       el("div", { class: "scroll" }, table({ class: "compare" }, ["operator", front.title(front.columns[a]), front.title(front.columns[b]), "the second"], rows.map(({ row }) => row)))];
   });
