@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -297,6 +297,16 @@ test("two runtimes are compared", async () => {
   }));
   await page.waitForFunction(() => document.querySelector("h1").textContent.includes("tract"));
   assert.ok(await page.locator("table.compare tbody tr").count() > 20);
+  await close(page);
+});
+
+test("two versions of a runtime show which findings are fixed", async () => {
+  const page = await open("#/compare/onnxruntime@1.20.1/onnxruntime@1.32.0");
+  const fixed = page.locator("#fixed");
+  await fixed.waitFor();
+  assert.ok(await fixed.locator("li").count() > 3);
+  assert.match(await fixed.textContent(), /fixed in 1\.\d+/);
+  for (const words of await page.locator("#fresh li").allTextContents()) assert.doesNotMatch(words, /since 1\.(15|16|17|18|20)\./);
   await close(page);
 });
 

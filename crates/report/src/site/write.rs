@@ -56,6 +56,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("runtime.js", include_str!("assets/runtime.js")),
     ("findings.js", include_str!("assets/findings.js")),
     ("rules.js", include_str!("assets/rules.js")),
+    ("compare.js", include_str!("assets/compare.js")),
     ("module.js", include_str!("assets/module.js")),
     ("model.js", include_str!("assets/model.js")),
     ("play.js", include_str!("assets/play.js")),

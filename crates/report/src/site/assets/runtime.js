@@ -1,6 +1,6 @@
 "use strict";
 
-/** Runtimes: one in full, all in a list, two compared, where they disagree; and about the site. */
+/** Runtimes: one in full, all in a list, where they disagree; and about the site. */
 (() => {
   const { el, link, code, table, plural, count } = site;
   const sentence = (front, opset, at) => {
@@ -113,43 +113,6 @@
     return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
       front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
-  });
-
-  site.page("compare", async ([first, second], chosen) => {
-    const front = await site.front();
-    const pick = (key, fallback) => (site.columnLike(front, key || "") >= 0 ? site.columnLike(front, key) : fallback);
-    const unknown = [first, second].filter((key) => key && site.columnLike(front, key) < 0);
-    const [a, b] = [pick(first, front.newest[0]), pick(second, front.newest[1] ?? front.newest[0])];
-    const opset = Number(chosen.get("opset")) || 21;
-    const type = site.typeOf(front, chosen.get("type"));
-    const options = front.columns.map((column) => [column.key, front.title(column)]);
-    const go = (one, two) => { location.hash = site.href(["compare", one, two], Object.fromEntries(chosen)); };
-    const select = (label, value, change) => el("label", { class: "choice" }, `${label} `, el("select", { id: `compare-${label}`, "data-focus": `compare-${label}`, onchange: (event) => change(event.target.value) }, options.map(([key, text]) => el("option", { value: key, selected: key === front.columns[value].key }, text))));
-    const rows = [];
-    let same = 0;
-    for (const operator of front.operators) {
-      const version = site.versionAt(front, operator, opset);
-      if (!version) continue;
-      const cells = [a, b].map((at) => site.stateAt(front, operator, version, opset, at, type, 0));
-      if (cells.some((cell) => !cell || "?no".includes(cell.key))) continue;
-      if (cells[0].key === cells[1].key && cells[0].bad === cells[1].bad) {
-        same += 1;
-        continue;
-      }
-      const domain = front.domains[operator.d].name;
-      rows.push({ worse: site.isWorse(cells[1].key, cells[0].key) || (cells[0].key === cells[1].key && cells[1].bad > cells[0].bad), row: [
-        link(site.operatorHref(domain, operator.n, { v: version.since, cols: [a, b].map((at) => front.columns[at].key).join(",") }), null, `${operator.n}-${version.since}`),
-        ...cells.map((cell) => el("td", null, site.mark(cell, site.cellNumbers(cell)))),
-        site.cellWords(cells[1])] });
-    }
-    rows.sort((x, y) => Number(y.worse) - Number(x.worse));
-    const types = [["", "float where allowed"], ["all", "all types"], ...front.types.filter((name) => name !== "float").sort().map((name) => [name, name])];
-    return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
-      unknown.map((key) => el("p", { class: "notice" }, `There is no measurement of '${key}'. Nearest: ${site.nearestColumns(front, key).join(", ") || "none"}.`)),
-      el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
-        site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, site.typeKey(front, type))),
-      el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; operators that are not measured on both are omitted.`),
-      el("div", { class: "scroll" }, table({ class: "compare" }, ["operator", front.title(front.columns[a]), front.title(front.columns[b]), "the second"], rows.map(({ row }) => row)))];
   });
 
   site.page("disagreements", async () => {
