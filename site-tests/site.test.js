@@ -74,6 +74,7 @@ test("the front page has three doors, and float by default", async () => {
     assert.doesNotMatch(await other.locator("main h1").textContent(), /^No such|cannot be shown/, address);
     await close(other);
   }
+  assert.match(await page.locator(".releases svg").getAttribute("aria-label"), /onnxruntime: .*1\.20\.1 \(2024-11-21\) \d+ of \d+/);
   const cell = page.locator("table.runtimes tbody tr", { hasText: /^onnxruntime/ }).locator("td.share a").first();
   const [right, all] = (await cell.textContent()).match(/^(\d+)\/(\d+)/).slice(1).map(Number);
   assert.ok(right > all / 2, `${right} of ${all}`);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::suite::SUITE_VERSION;
+use onnx_conformance_harness::runtimes::released;
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
 use onnx_conformance_subject::{Accepted, Opsets};
@@ -53,6 +54,10 @@ pub(crate) struct ColumnData {
     version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    /// Day on which the version was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released: Option<&'static str>,
+    /// Day of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     date: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,6 +298,7 @@ impl ColumnData {
             runtime: column.runtime.clone(),
             version: column.version.clone(),
             file: column.file.clone(),
+            released: released(&column.runtime, &column.version),
             date: column.date.clone(),
             platform: column.platform.clone(),
             digest: column.digest.clone(),

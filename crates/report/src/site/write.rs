@@ -48,6 +48,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("search.js", include_str!("assets/search.js")),
     ("addresses.js", include_str!("assets/addresses.js")),
     ("doors.js", include_str!("assets/doors.js")),
+    ("releases.js", include_str!("assets/releases.js")),
     ("front.js", include_str!("assets/front.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),

@@ -238,6 +238,7 @@
       site.el("div", { class: "line" }, site.el("h2", { id: "runtimes-title" }, "Runtimes"),
         site.select("at opset", "opset", opsets, shown.opset),
         site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], shown.level ? "recommended" : "")),
+      site.releases(front, shown),
       definition(front, shown),
       runtimesTable(front, shown),
       site.columnChooser(front, shown.columns),

@@ -85,6 +85,7 @@
     const facts = [
       ["Opsets", column.opsets ? Object.entries(column.opsets).map(([domain, [a, b]]) => `${domain} ${a}–${b}`).join(", ") : "not said"],
       ["IR versions", column.ir ? `${column.ir[0]}–${column.ir[1]}` : "not said"],
+      column.released ? ["Released", column.released] : null,
       ["Measured", [column.date, column.platform].filter(Boolean).join(", ") || "date and machine not recorded"],
       ["From", column.file || `the committed measurement`],
       column.digest ? ["Digest of the suite", column.digest] : null,
