@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -318,6 +318,23 @@ test("what changed between any two versions", async () => {
   await page.selectOption("#choose-from", "25");
   await page.waitForFunction(() => location.hash.includes("from=25"));
   await page.waitForFunction(() => /equal lines/.test(document.querySelector(".diff").textContent));
+  await close(page);
+});
+
+test("Resize, cubic, opset 13, float16: one screen after three choices", async () => {
+  const page = await open("#/op/ai.onnx/Resize?v=13");
+  await page.selectOption("#choose-type", "float16");
+  await page.waitForFunction(() => location.hash.includes("type=float16"));
+  await page.selectOption("#choose-with", "mode=cubic");
+  await page.waitForFunction(() => location.hash.includes("with=mode%3Dcubic") || location.hash.includes("with=mode=cubic"));
+  const rows = page.locator("#behaviours tbody tr:not(.total)");
+  const some = await rows.count();
+  assert.ok(some > 5 && some < 40, String(some));
+  assert.ok((await rows.first().locator("td a").first().getAttribute("href")).includes("float16"));
+  const heads = await page.locator("#behaviours thead th").allTextContents();
+  assert.ok(heads.some((text) => text.startsWith("onnxruntime")) && heads.some((text) => text.startsWith("tract")), heads.join());
+  await rows.first().locator("td a").first().click();
+  await page.waitForFunction(() => /^ai.onnx\/Resize-13\//.test(document.querySelector("main h1").textContent));
   await close(page);
 });
 

@@ -50,6 +50,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("doors.js", include_str!("assets/doors.js")),
     ("releases.js", include_str!("assets/releases.js")),
     ("front.js", include_str!("assets/front.js")),
+    ("behaviours.js", include_str!("assets/behaviours.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),
     ("graphs.js", include_str!("assets/graphs.js")),

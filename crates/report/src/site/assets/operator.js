@@ -83,6 +83,32 @@
     });
   }
 
+  /** The types of a version, each with its state on every shown column. */
+  function typesByRuntime(front, data, version, columns, level) {
+    return version.types.map(([parameter, all]) => {
+      const order = [...all].sort((a, b) => Number(a[1].includes("(tensor")) - Number(b[1].includes("(tensor")) || a[0].localeCompare(b[0]));
+      const head = columns.map((at) => el("th", { scope: "col" }, link(site.href(["runtime", front.columns[at].key]), null, front.columns[at].runtime), " ", el("span", { class: "quiet" }, front.columns[at].version)));
+      return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Types of ${parameter}` }, el("table", { class: "types by-runtime" },
+        el("thead", null, el("tr", null, el("th", { scope: "col" }, parameter), head)),
+        el("tbody", null, order.map(([, spelt, rows]) => {
+          const cells = data.rows[rows[level]].split(" ").map(site.cell);
+          return el("tr", null, el("th", { scope: "row" }, code(spelt)), columns.map((at) => {
+            const cell = cells[at] || site.cell("?");
+            return el("td", null, site.mark(cell, site.cellNumbers(cell), { title: `${front.title(front.columns[at])}: ${site.cellWords(cell)}` }));
+          }));
+        }))));
+    });
+  }
+
+  /** The types of the shown version by runtime, or of all versions on one runtime. */
+  function typeSection(front, data, version, chosen, columns, level) {
+    const at = front.column(chosen.get("types") || "");
+    const choices = [["", "each runtime"], ...front.columns.map((column) => [column.key, front.title(column)])];
+    return el("section", { id: "types" }, el("div", { class: "line" }, el("h2", null, at < 0 ? `Types of ${data.name}-${version.since}` : "Types by version"), site.select("on", "types", choices, at < 0 ? "" : front.columns[at].key)),
+      el("p", { class: "quiet" }, at < 0 ? "The numbers count behaviours. Choose one runtime for all versions." : "Each version of the operator, on this runtime."),
+      el("div", { class: at < 0 ? "" : "columns" }, at < 0 ? typesByRuntime(front, data, version, columns, level) : types(front, data, [at], level)), site.legend());
+  }
+
   function rules(data, chosen) {
     if (data.rules.length === 0) return null;
     const known = new Set(data.behaviours.map((behaviour) => behaviour.n));
@@ -193,7 +219,7 @@
   };
 
   /** The outcome of some cases on a column: the worst state and the number of cases in it. */
-  function worst(data, cases, at) {
+  const worst = site.worstOf = (data, cases, at) => {
     let key = null;
     let bad = 0;
     for (const [, outcome] of cases) {
@@ -202,7 +228,7 @@
       else if (state === key) bad += 1;
     }
     return { key: key || "?", bad, total: cases.length };
-  }
+  };
 
   function caseTable(front, data, version, chosen, columns) {
     const on = Math.max(front.column(chosen.get("on") || ""), -1);
@@ -293,12 +319,13 @@
       remark,
       el("p", { class: "lead" }, data.summary),
       facts(data, version),
+      site.contents(data, chosen, [["measured", "Measured", true], ["behaviours", "Behaviours", data.behaviours.length > 0], ["types", "Types", true], ["rules", "Rules", data.rules.length > 0], ["text", "Sentences", data.sentences.length > 0],
+        ["changes", "Changes", data.versions.length > 1], ["cases", "Cases", data.behaviours.length > 0], ["findings", `Findings (${data.findings.length})`, data.findings.length > 0]]),
       signature(version),
       el("section", { id: "measured" }, el("div", { class: "line" }, el("h2", null, "Measured"), site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : "")),
         measured(front, data, version, columns, level), site.columnChooser(front, columns)),
-      el("section", { id: "types" }, el("h2", null, "Types by version"),
-        columns.length > 1 ? el("p", { class: "quiet" }, "One mark each for ", columns.map((at, index) => [index > 0 ? ", " : "", front.title(front.columns[at])]), ".") : null,
-        el("div", { class: "columns" }, types(front, data, columns, level)), site.legend()),
+      site.behaviours(front, data, version, chosen, columns),
+      typeSection(front, data, version, chosen, columns, level),
       rules(data, chosen),
       sentences(data, version),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),

@@ -43,7 +43,7 @@
       byId.get(finding.id).operators.push(operator);
     }
     if (byId.size === 0) return null;
-    return el("section", { id: "findings" }, el("h2", null, `Findings: ${count(byId.size)}`),
+    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(byId.size)}`),
       el("p", null, link(site.href(["findings"], { runtime: column.runtime }), null, "In a list with filters")),
       el("ul", { class: "found" }, [...byId.values()].map(({ finding, operators }) => el("li", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title),
         el("div", { class: "quiet" }, `${operators.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${finding.versions}`)))));
@@ -61,7 +61,7 @@
     const [better, worse] = [of(true), of(false)];
     return el("section", { id: "releases" }, el("h2", null, `Since ${before.version}`), el("p", null, `${plural(better.length, "behaviour")} better, ${count(worse.length)} worse. `,
       link(site.href(["compare", before.key, column.key]), null, "Compare operators")),
-    worse.length > 0 ? el("details", { open: worse.length < 30 }, el("summary", null, "worse"), list(worse)) : null,
+    worse.length > 0 ? el("details", { open: worse.length < 10 }, el("summary", null, "worse"), list(worse)) : null,
     better.length > 0 ? el("details", null, el("summary", null, "better"), list(better)) : null);
   }
 
@@ -75,7 +75,7 @@
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
-    const groups = data.faults.filter((fault) => level === 1 || fault.required);
+    const groups = data.faults.filter((fault) => level === 1 || fault.required || fault.s === "c");
     const others = front.columns.filter((other) => other.runtime === column.runtime);
     const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
       const of = groups.filter((group) => group.s === state.key);
@@ -99,10 +99,10 @@
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
         site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
       el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
+      releases(front, data, column),
+      ownFindings(data, column),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
       sections,
-      ownFindings(data, column),
-      releases(front, data, column),
     ];
   });
 
