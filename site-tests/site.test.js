@@ -128,7 +128,9 @@ test("a search finds mistyped words, findings and rules, and leads there", async
     await page.waitForFunction((words) => document.querySelector("main h1")?.textContent === words, heading);
   };
   await go("sofmax", "Softmax-13");
-  await go("gather of strings", "Gather of strings gives empty strings in place of elements for some shapes");
+  await go("resize opset 13 cubic fp16", "Resize-13");
+  assert.deepEqual([await page.locator("#choose-type").inputValue(), await page.locator("#choose-with").inputValue()], ["float16", "mode=cubic"]);
+  await go("onnxruntime/gather-strings", "Gather of strings gives empty strings in place of elements for some shapes");
   await go("node/deprecated", "Rules of check");
   assert.ok(await page.locator("details[open] code", { hasText: "node/deprecated" }).isVisible());
   await page.fill("#search", "qqqqxyz");

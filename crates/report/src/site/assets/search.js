@@ -42,15 +42,33 @@
         const at = this.number(word);
         weights.set(at, Math.max(weights.get(at) || 0, weight));
       };
-      const own = site.wordsOf(title);
+      const [own, pairs] = [site.wordsOf(title), new Map()];
       own.forEach((word, at) => {
         give(word, places.own || WEIGHT.title);
         // `matmul` is one word for readers.
-        if (at + 1 < own.length && own.length <= 4) give(word + own[at + 1], (places.own || WEIGHT.title) - 4);
+        if (at + 1 < own.length && own.length <= 4) {
+          give(word + own[at + 1], (places.own || WEIGHT.title) - 4);
+          pairs.set(this.number(word + own[at + 1]), [word, own[at + 1]].map((one) => this.number(one)));
+        }
       });
-      for (const [place, text] of Object.entries(places)) if (place !== "own") for (const word of site.wordsOf(text)) give(word, WEIGHT[place]);
-      this.entries.push({ title, address, words, bonus, weights, own: own.map((word) => this.number(word)), joined: own.join("") });
+      for (const [place, text] of Object.entries(places)) if (WEIGHT[place]) for (const word of site.wordsOf(text)) give(word, WEIGHT[place]);
+      const names = [title, ...(places.names || [])].map((name) => site.wordsOf(name).join(""));
+      this.entries.push({ title, address, words, bonus, weights, pairs, own: own.map((word) => this.number(word)), names });
     }
+  }
+
+  /** Position of a sequence of words in others; -1 if it is not there. */
+  const positionOf = (own, words) => (own.length === 0 ? -1 : words.findIndex((_, at) => own.every((word, next) => words[at + next] === word)));
+
+  /** The address of an operator, with the type, the attribute value and the opset that the readings of a query name. */
+  function refined(domain, operator, types, attributes, readings) {
+    const own = site.wordsOf(operator.n);
+    const all = readings.map((words) => words.filter((word) => !own.includes(word)));
+    const isNamed = (text) => all.some((words) => positionOf(site.wordsOf(text), words) >= 0);
+    const [type] = types.filter(isNamed).sort((a, b) => b.length - a.length);
+    const [setting] = Object.entries(attributes).flatMap(([name, values]) => values.filter(isNamed).map((value) => `${name}=${value}`));
+    const opset = all.map((words) => words[words.indexOf("opset") + 1]).find((word, at) => all[at].includes("opset") && /^\d+$/.test(word));
+    return { address: site.operatorHref(domain, operator.n, { v: opset, type, with: setting, at: type || setting ? "behaviours" : "" }), chosen: [type, setting].filter(Boolean).join(", ") };
   }
 
   function addOperators(index, front, extra) {
@@ -58,9 +76,11 @@
       const domain = front.domains[operator.d].name;
       const { attributes = {}, rules = [] } = extra.search[at] || {};
       const isOld = operator.v.at(-1).deprecated;
+      const types = [...operator.v.at(-1).byType.keys()].map((type) => front.types[type]).filter((type) => !type.includes("."));
       index.add(operator.n, site.operatorHref(domain, operator.n), isOld ? `deprecated: ${operator.s}` : operator.s, {
-        alias: isOld ? "deprecated" : "", attribute: Object.keys(attributes).join(" "), value: Object.values(attributes).flat().join(" "), text: `${operator.s} ${operator.f} ${domain}`,
+        alias: isOld ? "deprecated" : "", attribute: Object.keys(attributes).join(" "), value: Object.values(attributes).flat().join(" "), text: `${operator.s} ${operator.f} ${domain} ${types.join(" ")} opset`,
       }, domain === "ai.onnx" ? 6 : 4);
+      index.entries.at(-1).refine = (readings) => refined(domain, operator, types, attributes, readings);
       for (const [id, says] of rules) {
         index.add(`${operator.n}/${id}`, site.operatorHref(domain, operator.n, { at: `rule-${id}` }), says, { own: WEIGHT.rule, rule: says });
       }
@@ -82,7 +102,7 @@
 
   function addTexts(index, extra) {
     for (const finding of extra.findings) {
-      const places = { own: WEIGHT.finding, finding: `${finding.id} ${finding.runtime} ${finding.about.map((name) => name.split("/").at(-1)).join(" ")}`, text: "finding" };
+      const places = { own: WEIGHT.finding, names: [finding.id, `${finding.runtime}/${finding.id}`], finding: `${finding.id} ${finding.runtime} ${finding.about.map((name) => name.split("/").at(-1)).join(" ")}`, text: "finding" };
       index.add(finding.title, site.href(["finding", finding.runtime, finding.id]), `finding about ${finding.runtime}`, places);
     }
     for (const topic of extra.graphs.topics || []) {
@@ -147,17 +167,17 @@
         const fit = quality * (entry.weights.get(known) || 0);
         if (fit > best) [best, place] = [fit, known];
       }
-      if (best > 0) covered.add(place);
-      else missing += importance;
+      for (const one of entry.pairs.get(place) || [place]) covered.add(one);
+      if (best === 0) missing += importance;
       all += importance;
       sum += best * importance;
     });
     if (sum === 0) return 0;
     const found = (all - missing) / all;
     const joined = words.join("");
-    const isOwn = entry.joined === joined ? 45 : entry.joined.startsWith(joined) ? 12 : 0;
+    const isOwn = entry.names.includes(joined) ? 60 : entry.names[0].startsWith(joined) ? 12 : 0;
     const share = entry.own.length === 0 ? 0 : entry.own.filter((word) => covered.has(word)).length / entry.own.length;
-    return (sum / all) * found * found + isOwn + 12 * share * found + entry.bonus;
+    return (sum / all) * found * found + isOwn + 26 * share * found + entry.bonus;
   }
 
   /** Results that the form of the query tells: an opset, a version of an operator, the id of a case. */
@@ -193,14 +213,20 @@
       return similar.get(word);
     };
     const best = new Map();
-    for (const { words, factor } of readings(query)) {
+    const all = readings(query);
+    const split = all.map(({ words }) => site.wordsOf(words.join(" ")));
+    for (const { words, factor } of all) {
       const wordsLike = words.map(similarTo);
       for (const entry of entries) {
         const value = rank(entry, words, wordsLike) * factor;
         if (value > 22 && value > (best.get(entry) || 0)) best.set(entry, value);
       }
     }
-    const found = [...formed(front, query), ...[...best].map(([{ title, address, words }, value]) => ({ rank: value, title, address, words }))];
+    const resultOf = ([{ title, address, words, refine }, value]) => {
+      const { address: refinedAddress = address, chosen = "" } = refine ? refine(split) : {};
+      return { rank: value, title, address: refinedAddress, words: chosen ? `${chosen}: ${words}` : words };
+    };
+    const found = [...formed(front, query), ...[...best].map(resultOf)];
     found.sort((a, b) => b.rank - a.rank || a.title.length - b.title.length || a.title.localeCompare(b.title));
     const [taken, kinds] = [new Set(), {}];
     return found.filter(({ address }) => {
