@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     write_records(&home.join("records"), &records)?;
     write_wrapped(&home.join("records/wrapped.txt"))?;
+    write_profile(&home.join("profiles/pr.txt"))?;
     write_external(&home.join("ir/external"))
 }
 
@@ -50,6 +51,13 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
 fn write_wrapped(path: &Path) -> Result<(), Box<dyn Error>> {
     let text = if path.exists() { fs::read_to_string(path)? } else { String::new() };
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("wrapped.z"), compressed(&text)?)?;
+    Ok(())
+}
+
+/// Embeds the list of the cases of a profile, compressed.
+fn write_profile(path: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", path.display());
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("pr.z"), compressed(&fs::read_to_string(path)?)?)?;
     Ok(())
 }
 

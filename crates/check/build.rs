@@ -9,8 +9,10 @@ use std::{env, fs};
 use serde::Deserialize;
 
 /// Groups of rules, in the order of the documentation.
-const GROUPS: [&str; 11] =
-    ["file", "model", "ir", "opset", "node", "value", "graph", "subgraph", "tensor", "external", "function"];
+const GROUPS: [&str; 13] = [
+    "file", "model", "ir", "opset", "node", "value", "graph", "subgraph", "tensor", "external", "function", "training",
+    "device",
+];
 
 /// Entry of a rule, as docs/check.md describes it.
 #[derive(Deserialize)]

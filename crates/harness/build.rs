@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_findings(&home.join("findings"), "findings.rs")?;
     write_findings(&home.join("findings/tools"), "tool_faults.rs")?;
     write_tools(&home.join("expectations/tools"))?;
-    write_profiles(&home.join("profiles"))?;
+    write_frozen_lists(&home.join("profiles"))?;
     write_adapters(&home.join("adapters"))
 }
 
@@ -80,7 +80,7 @@ fn own_name(path: &Path) -> Result<&str, &'static str> {
 }
 
 /// Writes a table of the frozen lists of suite versions, oldest first.
-fn write_profiles(root: &Path) -> Result<(), Box<dyn Error>> {
+fn write_frozen_lists(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut rows = Vec::new();
     for file in fs::read_dir(root)? {
@@ -94,7 +94,7 @@ fn write_profiles(root: &Path) -> Result<(), Box<dyn Error>> {
     }
     rows.sort();
     let rows: String = rows.into_iter().map(|(_, row)| row).collect();
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("profiles.rs"), format!("&[\n{rows}]\n"))?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("frozen_lists.rs"), format!("&[\n{rows}]\n"))?;
     Ok(())
 }
 

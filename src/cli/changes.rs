@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use onnx_conformance_cases::suite::{Generated, SUITE_VERSION, Suite};
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::promises::{Changes, Kind, Profile, Renames};
+use onnx_conformance_harness::promises::{Changes, FrozenList, Kind, Renames};
 
 use crate::cli::options::Form;
 use crate::cli::print;
@@ -33,10 +33,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let from = profile(&arguments.from, None)?;
+    let from = list(&arguments.from, None)?;
     let to = match arguments.to.as_deref().unwrap_or(SUITE_VERSION) {
         version if version == arguments.from => from.clone(),
-        version => profile(version, Some(&from))?,
+        version => list(version, Some(&from))?,
     };
     let changes = Changes::between(&from, &to, Renames::embedded());
     match arguments.format {
@@ -47,16 +47,16 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 /// Returns the list of a version: a frozen one, or that of the cases in this program. Cases that an earlier list has are not made again.
-fn profile(version: &str, earlier: Option<&Profile>) -> anyhow::Result<Profile> {
-    if version == SUITE_VERSION && !Profile::versions().any(|frozen| frozen == version) {
+fn list(version: &str, earlier: Option<&FrozenList>) -> anyhow::Result<FrozenList> {
+    if version == SUITE_VERSION && !FrozenList::versions().any(|frozen| frozen == version) {
         print::note(&format!("suite {version} is not frozen yet; its cases are those of this program"));
         let suite = Suite::project(None, Generated::embedded())?;
         return Ok(match earlier {
-            Some(earlier) => Profile::after(earlier, &suite)?,
-            None => Profile::new(&suite)?,
+            Some(earlier) => FrozenList::after(earlier, &suite)?,
+            None => FrozenList::new(&suite)?,
         });
     }
-    Ok(Profile::embedded(version)?)
+    Ok(FrozenList::embedded(version)?)
 }
 
 /// Formats the changes: a line per kind with its number of cases, then its behaviours.
@@ -88,8 +88,8 @@ fn text(changes: &Changes, is_all: bool) -> String {
 mod tests {
     use super::*;
 
-    fn list(version: &str, cases: &[String]) -> Profile {
-        Profile::parse(version, &format!("suite {version}\n{}", cases.concat())).unwrap()
+    fn list(version: &str, cases: &[String]) -> FrozenList {
+        FrozenList::parse(version, &format!("suite {version}\n{}", cases.concat())).unwrap()
     }
 
     #[test]

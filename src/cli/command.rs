@@ -11,7 +11,7 @@ use onnx_conformance_harness::{exit, interrupt};
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
     changes, check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge,
-    op, pool, print, report, run, show, smoke, spec, trace,
+    op, pool, print, report, run, show, smoke, spec, submit_check, trace,
 };
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -66,6 +66,8 @@ enum Command {
     Show(show::Arguments),
     /// Run a few small models to check an adapter, and report its errors.
     Smoke(smoke::Arguments),
+    /// Seal or verify a submission: the results of a whole run, with the adapter. Print whether the runtime conforms.
+    SubmitCheck(submit_check::Arguments),
     /// Print the value of every node of a case or a model, or find the first node that a runtime computes differently.
     Trace(trace::Arguments),
 }
@@ -135,6 +137,7 @@ impl Command {
             Command::Run(arguments) => run::main(arguments),
             Command::Show(arguments) => show::main(arguments),
             Command::Smoke(arguments) => smoke::main(arguments),
+            Command::SubmitCheck(arguments) => submit_check::main(arguments),
             Command::Trace(arguments) => trace::main(arguments),
         }
     }

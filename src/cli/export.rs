@@ -59,7 +59,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Writes an archive. Its profile is `all`, or `selection` if there are filters.
+/// Writes an archive. Its profile is `all`, the selected one, or `selection` if there are other filters.
 fn archive(arguments: &Arguments, suite: &Suite, plan: &Plan<'_>, patterns: &[String]) -> anyhow::Result<u8> {
     let path = &arguments.folder;
     if path.exists() {
@@ -73,7 +73,11 @@ fn archive(arguments: &Arguments, suite: &Suite, plan: &Plan<'_>, patterns: &[St
     }
     let written = archive.len();
     let text = TextRelease::newest().to_string();
-    let profile = if patterns.is_empty() { "all" } else { "selection" };
+    let profile = match patterns {
+        [] => "all",
+        [pattern] => pattern.strip_prefix('@').unwrap_or("selection"),
+        _ => "selection",
+    };
     let digest = suite.digest()?;
     let facts = ArchiveFacts { suite: SUITE_VERSION, digest: &digest, profile, text: &text };
     let bytes = archive.finish(&facts);

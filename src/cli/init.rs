@@ -1,11 +1,11 @@
-//! `init`: creates the first expectation file of a runtime, from a run or from its results.
+//! `init`: creates the first expectation file of a runtime, from a run, from its results, or from a list of failing tests.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::case::Variant;
-use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
@@ -19,9 +19,10 @@ use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Plan, Rewrites, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
 use onnx_conformance_report::terminal::{self, Show};
-use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, probe_if_undeclared};
+use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, name_problem, probe_if_undeclared};
 
 use crate::cli::actual::Recorder;
+use crate::cli::denylist::{Denylist, ImportOptions};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::results_file::{self, ResultsFile, ResultsPlace, today};
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
@@ -30,6 +31,7 @@ use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -55,6 +57,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
 
+    #[command(flatten)]
+    profile: options::ProfileOption,
+
     /// Run the cases this many times. A case whose outcome differs gets the worst one, with `varies: true`
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -71,6 +76,25 @@ pub(crate) struct Arguments {
     /// Write one line of JSON per case to this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
+
+    /// Write the file of --runtime from a list of upstream's tests that fail, and run nothing. Any outcome of these tests is as
+    /// expected. Formats: opencv, onnx-mlir, migraphx, iree and onnxruntime read the lists of these projects; names reads one name
+    /// on a line
+    #[arg(
+        long,
+        value_name = "FORMAT:FILE",
+        value_parser = Denylist::parse,
+        conflicts_with_all = ["from", "results", "runs", "scope", "exact", "suite", "specs"]
+    )]
+    from_denylist: Option<Denylist>,
+
+    /// With --from-denylist: skip tests that no release of ONNX has
+    #[arg(long, requires = "from_denylist")]
+    skip_unknown: bool,
+
+    /// With --from-denylist onnxruntime:FILE: also read the tests of this execution provider, such as `OPENVINO_GPU`
+    #[arg(long, value_name = "NAME", requires = "from_denylist")]
+    provider: Option<String>,
 }
 
 /// Results of runs of all cases that a file covers.
@@ -81,8 +105,11 @@ struct Outcomes {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = Filter::new(&arguments.scope)?;
+    let filter = Filter::new(&arguments.scope())?;
     arguments.check_outputs()?;
+    if let Some(list) = &arguments.from_denylist {
+        return arguments.import(list);
+    }
     let suite = arguments.source.open()?;
     let outcomes = if arguments.from.is_empty() {
         match arguments.run(&suite, &filter)? {
@@ -113,7 +140,9 @@ impl Arguments {
     /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
         let reading = |files: OutputFiles, path: &PathBuf| files.reading("the file of --from", Some(path.as_path()));
-        let mut files = self.from.iter().fold(OutputFiles::default(), reading);
+        let list = self.from_denylist.as_ref().map(Denylist::path);
+        let files = OutputFiles::default().reading("the list of --from-denylist", list);
+        let mut files = self.from.iter().fold(files, reading);
         if self.runs > 1 && self.results.is_some() {
             return Err(Usage(
                 "--results is the file of one run; with --runs, write the results of each run with `onnx-conformance run --results r.jsonl`, \
@@ -127,12 +156,48 @@ impl Arguments {
         self.output.as_ref().map_or(Ok(()), |path| files.add(path, Kind::Expectations))
     }
 
+    /// Returns the patterns of the cases that the file covers.
+    fn scope(&self) -> Vec<String> {
+        let mut scope = self.scope.clone();
+        self.profile.add_to(&mut scope);
+        scope
+    }
+
     fn is_exact(&self) -> bool {
         self.exact
     }
 
     fn path(&self, runtime: &Declaration) -> PathBuf {
         if self.is_exact() { measured_path(runtime) } else { default_path(runtime) }
+    }
+
+    /// Writes a file from a list of failing tests, without a run.
+    fn import(&self, list: &Denylist) -> anyhow::Result<u8> {
+        let runtime = &self.runtime.runtime;
+        if runtime == BUILTIN {
+            bail!(Usage("--from-denylist needs the runtime that the file is for; add --runtime NAME".to_owned()));
+        }
+        if let Some(problem) = name_problem(runtime) {
+            bail!(Usage(format!(
+                "--runtime: {problem}; with --from-denylist, give the name that the adapter declares"
+            )));
+        }
+        let path = self.output.clone().unwrap_or_else(|| default_path(&Declaration::named(runtime, "0")));
+        self.check_free(&path)?;
+        let options = ImportOptions { provider: self.provider.as_deref(), skip_unknown: self.skip_unknown };
+        let releases = self.source.releases()?;
+        let imported = list.import(&releases, options)?;
+        let suite = format!("{SUITE_VERSION} {}", self.source.open()?.digest()?);
+        let mut head = Expectations::empty(runtime);
+        (head.strict, head.suite) = (self.strict, Some(suite));
+        let _lock = lock_expectations(&path)?;
+        self.check_free(&path)?;
+        write(&path, &imported.to_yaml(head))?;
+        print::line(&format!(
+            "{} entries, for which any outcome is as expected; write the file anew from a run to see changes",
+            imported.count()
+        ))?;
+        Ok(exit::SUCCESS)
     }
 
     /// Runs the cases. Returns the exit code if there are no cases or a run was stopped.
@@ -157,7 +222,7 @@ impl Arguments {
                 let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
                 let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
                 self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
-                let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
+                let selected = Selected { cases: plan.selected, filters: self.scope(), ..Selected::default() };
                 known = Some((Header::new(declaration, suite.digest()?, selected).dated(today()), accepted));
             }
             let Some((header, _)) = &known else { continue };
@@ -225,7 +290,7 @@ impl Arguments {
         let place = path.display();
         let read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
-        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
+        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope() {
             bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
         }
         if self.is_exact() {
@@ -274,7 +339,7 @@ impl Arguments {
         let text = onnx_conformance_cases::case::read_text(path)?;
         let Outcomes { header, accepted, run } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
-        if file.exact != self.is_exact() || file.scope != self.scope {
+        if file.exact != self.is_exact() || file.scope != self.scope() {
             bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {
@@ -311,7 +376,9 @@ impl Arguments {
         if !path.exists() {
             return Ok(());
         }
-        let way_out = if self.from.is_empty() {
+        let way_out = if self.from_denylist.is_some() {
+            "write to another one with --output".to_owned()
+        } else if self.from.is_empty() {
             format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
         } else {
             "--update updates it".to_owned()

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use onnx_conformance_cases::case::{TextRelease, Variant, lines, read_lines, read_text};
 use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_cases::suite::{Filter, Generated, Releases, Suite, later_texts, read_operators};
+use onnx_conformance_cases::suite::{Filter, Generated, Profile, Releases, Suite, later_texts, read_operators};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
@@ -46,7 +46,27 @@ pub(crate) struct Selection {
     release: Vec<String>,
 
     #[command(flatten)]
+    profile: ProfileOption,
+
+    #[command(flatten)]
     pub(crate) sources: Sources,
+}
+
+/// Profile that restricts the selected cases.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ProfileOption {
+    /// Select only cases of this profile: values (200 cases, is the binding right?), pr (about 6,000, for each change), float or full.
+    /// The filter @NAME does the same
+    #[arg(long, value_name = "NAME", value_parser = Profile::named, conflicts_with = "suite")]
+    profile: Option<Profile>,
+}
+
+impl ProfileOption {
+    /// Adds the filter of the profile to others, unless they have it.
+    pub(crate) fn add_to(self, patterns: &mut Vec<String>) {
+        let pattern = self.profile.map(Profile::pattern).filter(|pattern| !patterns.contains(pattern));
+        patterns.extend(pattern);
+    }
 }
 
 /// Sources of cases.
@@ -119,6 +139,7 @@ impl Selection {
                 bail!(Nothing(format!("{}: the file has no filters, so no case is selected", path.display())));
             }
         }
+        self.profile.add_to(&mut patterns);
         Ok(patterns)
     }
 
@@ -223,7 +244,7 @@ impl Sources {
     }
 
     /// Returns the releases with tests among the cases.
-    fn releases(&self) -> anyhow::Result<Arc<Releases>> {
+    pub(crate) fn releases(&self) -> anyhow::Result<Arc<Releases>> {
         Ok(Releases::below(self.testdata.as_deref())?)
     }
 

@@ -12,7 +12,7 @@ use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::promises::{
-    Profile, Renames, changes_since, describe_changes, is_later, suite_version, unchanged_since,
+    FrozenList, Renames, changes_since, describe_changes, is_later, suite_version, unchanged_since,
 };
 use onnx_conformance_harness::run::{
     CaseResult, Confirm, Header, Outcome, Plan, ProcessorFeature, Read, Selected, plan,
@@ -262,7 +262,7 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
         return Ok(());
     }
     let path = expectations.path();
-    let frozen = match Profile::embedded(version) {
+    let frozen = match FrozenList::embedded(version) {
         Ok(frozen) => frozen,
         Err(error) => {
             print::note(&format!(
@@ -286,7 +286,7 @@ fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) 
     if version == header.suite {
         return Ok(());
     }
-    let Ok(frozen) = Profile::embedded(&version) else { return Ok(()) };
+    let Ok(frozen) = FrozenList::embedded(&version) else { return Ok(()) };
     let ids: Vec<&str> = read.results.iter().map(|result| result.id.as_str()).collect();
     let (count, unchanged) = (ids.len(), unchanged_since(&frozen, Renames::embedded(), suite, &ids)?);
     read.results.retain(|result| unchanged.contains(CaseId::parse(&result.id).path));

@@ -10,7 +10,7 @@ use crate::cli::print;
 /// Prints that the patterns select no case, with the nearest name for each.
 pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
     print::note("no case matches");
-    for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
+    for pattern in patterns.iter().filter(|pattern| !pattern.starts_with(['!', '@'])) {
         if let Some(nearest) = near_pattern(suite, pattern) {
             print::note(&format!("'{pattern}' selects nothing; did you mean '{nearest}'?"));
         }

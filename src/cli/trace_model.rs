@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_check::Limits;
 use onnx_conformance_check::convert::Target;
 use onnx_conformance_check::infer::{BodyId, infer_facts};
 use onnx_conformance_check::scan::scan;
@@ -224,8 +225,14 @@ fn started(runtime: &str, allowance: &Allowance, stop: &Stop) -> anyhow::Result<
 }
 
 fn decoded(path: &Path, bytes: &Bytes) -> anyhow::Result<ModelProto> {
-    let decoded = decode::model(bytes.clone());
-    decoded.map_err(|error| NotAModel(format!("{} is not a model: {error}", model_name(path))).into())
+    let error = match decode::model(bytes.clone()) {
+        Ok(model) if !bytes.is_empty() => return Ok(model),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    // The scanner says what the file is instead.
+    let found = scan(&bytes[..], &Limits::default()).err().map(|finding| finding.message).or(error).unwrap_or_default();
+    bail!(NotAModel(format!("{} is not a model: {found}", model_name(path))))
 }
 
 fn graph<'a>(path: &Path, model: &'a ModelProto) -> anyhow::Result<&'a GraphProto> {

@@ -37,6 +37,9 @@ pub(crate) enum ValueError {
     /// Not a part of a run.
     #[error("expected K/N with K from 1 to N, such as 2/8, or auto")]
     Shard,
+    /// Not a list of failing tests with its format. This names the formats.
+    #[error("expected FORMAT:FILE with one of the formats {0}")]
+    Denylist(String),
     /// Not a report format with a file.
     #[error("expected junit=FILE, markdown=FILE or badge=FILE")]
     Report,

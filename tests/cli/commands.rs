@@ -10,6 +10,7 @@ use onnx_conformance::reference::proto::{Message as _, OperatorSetIdProto};
 use crate::models::{Folder, identity};
 use crate::program::{Called, call, command, finish};
 use crate::site::SITE;
+use crate::submissions::{seal, write_submission};
 
 /// Documents whose commands are run, below the project's folder. Folders stand for all their `.md` files.
 const DOCUMENTS: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs", "adapters", "examples"];
@@ -47,7 +48,7 @@ const PLACEHOLDERS: [(&str, &[&str]); 24] = [
 ];
 
 /// Option values that differ from their placeholder: command, option, and value.
-const VALUES: [(&str, &str, &str); 15] = [
+const VALUES: [(&str, &str, &str); 16] = [
     ("run", "--runtime", "builtin"),
     ("smoke", "--runtime", "builtin"),
     ("init", "--runtime", "builtin"),
@@ -57,6 +58,7 @@ const VALUES: [(&str, &str, &str); 15] = [
     ("run", "--resume", "r.jsonl"),
     ("run", "--expectations", "file.yaml"),
     ("init", "--from", "r.jsonl"),
+    ("init", "--from-denylist", "names:names.txt"),
     ("report", "-o", "made"),
     ("trace", "--runtime", "builtin"),
     ("trace", "--against", "builtin"),
@@ -160,11 +162,15 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
         let value = VALUES.iter().find(|(command, of, _)| *command == name && *of == option);
         let is_probed = line.contains("--probe") || word == "NAME" || word.contains(' ');
         match (name.as_str(), option.as_str(), word.as_str()) {
+            // A list is about a runtime that need not be there.
+            ("init", "--runtime", _) if line.contains("--from-denylist") => arguments.push("mine".to_owned()),
             _ if value.is_some() => arguments.extend(value.map(|(.., value)| (*value).to_owned())),
             ("check", "--runtime", _) if is_probed => arguments.push("builtin".to_owned()),
             ("finding", "--runtime", "NAME") => arguments.push("onnxruntime".to_owned()),
             ("finding", _, "ID") => arguments.push("gather-strings".to_owned()),
             ("check", _, "DIR") => arguments.push("models".to_owned()),
+            ("submit-check", _, "DIR") => arguments.push("submission".to_owned()),
+            ("submit-check", "--package", _) => arguments.push("https://example.org/mine".to_owned()),
             (_, _, "DIR") => arguments.push("made".to_owned()),
             ("init", "--scope", _) => {
                 arguments.pop();
@@ -184,6 +190,7 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
         "run" | "export" if arguments.contains(&"--release".to_owned()) => arguments.push("**/test_abs".to_owned()),
         "coverage" if arguments.contains(&"--graphs".to_owned()) => arguments.push("graph/casts/**".to_owned()),
         "run" | "coverage" | "export" => arguments.push(CASES.to_owned()),
+        "init" if arguments.contains(&"--from-denylist".to_owned()) => {}
         "init" => arguments.extend(["--scope".to_owned(), CASES.to_owned()]),
         _ => {}
     }
@@ -211,6 +218,7 @@ fn folder() -> Folder {
         g (float[N, sequence] x) => (float[N, sequence] y) { y = Relu (x) }"#;
     folder.write("batches.onnx", parse_model(batches).unwrap().encode_to_vec());
     folder.write("ids.txt", format!("{CASE}\n"));
+    folder.write("names.txt", "test_abs\n");
     for name in ["old.jsonl", "new.jsonl", "results.jsonl", "mine.jsonl", "last.jsonl", "r.jsonl"] {
         call(&["run", CASES, "--results", &folder.file(name)]).expect(0, "pass");
     }
@@ -222,6 +230,9 @@ fn folder() -> Folder {
     folder.write("target/failures/last.txt", format!("{CASE}\n"));
     folder.write("file.yaml", "runtime: builtin\nexpect: []\n");
     call(&["export", &folder.file("suite"), CASE]).expect(0, "1 cases");
+    let submission = folder.path().join("submission");
+    write_submission(&submission, None);
+    seal(&submission).expect(0, "wrote ");
     folder
 }
 

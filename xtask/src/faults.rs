@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use onnx_conformance_cases::suite::Profile;
 use onnx_conformance_faults::{Class, Verdict, all, measure};
 
 use crate::workspace;
@@ -18,6 +19,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
+    /// Run only the cases of this profile, and print the share of the faults that they detect
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "write"])]
+    profile: Option<String>,
+
     /// Write the faults that no required case detects to crates/faults/undecided.txt, for review
     #[arg(long)]
     write: bool,
@@ -30,8 +35,14 @@ fn list() -> PathBuf {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_chosen = |name: &String| arguments.operators.is_empty() || arguments.operators.contains(name);
-    let verdicts = measure(all().into_iter().filter(|fault| is_chosen(&fault.operator)).collect())?;
+    let profile = arguments.profile.as_deref().map_or(Ok(Profile::Full), Profile::named)?;
+    let faults = all().into_iter().filter(|fault| is_chosen(&fault.operator)).collect();
+    let verdicts = measure(faults, &|id| profile.includes(id))?;
     anyhow::ensure!(!verdicts.is_empty(), "{} has no faults", arguments.operators.join(", "));
+    if arguments.profile.is_some() {
+        print_shares(&verdicts, &fs::read_to_string(list())?);
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.write {
         anyhow::ensure!(arguments.operators.is_empty(), "the list covers all operators; give no operator");
         fs::write(list(), written(&verdicts))?;
@@ -70,16 +81,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             problems += 1;
         }
     }
+    print_shares(&verdicts, &text);
+    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the share of detected faults by class.
+fn print_shares(verdicts: &[Verdict], text: &str) {
     anstream::println!("{:<10} {:>7} {:>9} {:>7} {:>12}", "class", "faults", "noticed", "share", "not decided");
     for class in Class::ALL {
         let of_class: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.fault.class == class).collect();
         let noticed = of_class.iter().filter(|verdict| verdict.noticed.is_some()).count();
         let decided =
-            of_class.iter().filter(|verdict| verdict.noticed.is_some() || !is_undecided(verdict, &text)).count();
+            of_class.iter().filter(|verdict| verdict.noticed.is_some() || !is_undecided(verdict, text)).count();
         let share = if decided == 0 { 100.0 } else { 100.0 * noticed as f64 / decided as f64 };
         anstream::println!("{class:<10} {decided:>7} {noticed:>9} {share:>6.1}% {:>12}", of_class.len() - decided);
     }
-    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn is_undecided(verdict: &Verdict, text: &str) -> bool {

@@ -17,6 +17,7 @@ mod import_specs;
 mod layout;
 mod measure;
 mod new_op;
+mod profile;
 mod proto;
 mod python;
 mod release;
@@ -77,6 +78,8 @@ enum Task {
     NewRelease(release::new_release::Arguments),
     /// Compare the newest development build of ONNX and the newest runtimes with what is committed, and write nothing to the tree.
     Next(release::next::Arguments),
+    /// Write the list of the profile `pr`, and print what it detects of what the whole suite detects.
+    Profile(profile::Arguments),
     /// Run the whole suite on the built-in executor, and write a site with its results and all measurements.
     Report(report::Arguments),
     /// Create the Python environments of adapters, for their newest versions.
@@ -120,6 +123,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::NewOp(arguments) => new_op::run(arguments)?,
         Task::NewRelease(arguments) => release::new_release::main(arguments)?,
         Task::Next(arguments) => release::next::main(arguments)?,
+        Task::Profile(arguments) => profile::main(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),

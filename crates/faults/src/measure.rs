@@ -37,8 +37,8 @@ pub struct Verdict {
     pub cases: usize,
 }
 
-/// Runs the required cases of each fault's operator, in order, until one detects the fault.
-pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
+/// Runs those required cases of each fault's operator that are selected, in order, until one detects the fault.
+pub fn measure(faults: Vec<Fault>, is_selected: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<Verdict>, GenerateError> {
     let operators = OperatorCatalog::embedded();
     let mut by_operator: BTreeMap<(String, String), Vec<Fault>> = BTreeMap::new();
     for fault in faults {
@@ -51,7 +51,7 @@ pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
             let mut cases_by_version = BTreeMap::new();
             for since in Specs::embedded().versions(&domain, &name) {
                 let version = OperatorVersion::new(&domain, &name, since);
-                cases_by_version.insert(since, with_outputs(&operators, &version)?);
+                cases_by_version.insert(since, with_outputs(&operators, &version, is_selected)?);
             }
             Ok(faults.into_iter().map(|fault| measure_fault(fault, &cases_by_version)).collect())
         })
@@ -59,12 +59,16 @@ pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
     Ok(verdicts?.into_iter().flatten().collect())
 }
 
-/// Returns the cases with outputs, required or not.
-fn with_outputs(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<Case>, GenerateError> {
+/// Returns the selected cases with outputs, required or not.
+fn with_outputs(
+    operators: &OperatorCatalog,
+    version: &OperatorVersion,
+    is_selected: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Case>, GenerateError> {
     if !operators.has(version) {
         return Ok(Vec::new());
     }
-    let mut cases = cases(operators, version, &|id| !id.contains("/refuse/"))?;
+    let mut cases = cases(operators, version, &|id| !id.contains("/refuse/") && is_selected(id))?;
     cases.retain(|case| case.refusal.is_none());
     Ok(cases)
 }

@@ -311,6 +311,11 @@ fn is_same_release(a: &str, b: &str) -> bool {
     without_build(a) == without_build(b)
 }
 
+/// Returns true if a version is a published one, and no build between two releases.
+pub fn is_published(version: &str) -> bool {
+    without_build(version) == version
+}
+
 /// Returns a version without the part that every build has anew, such as a date: `1.33.0` for `1.33.0.dev20261129001+cpu`.
 fn without_build(version: &str) -> &str {
     let lower = version.to_ascii_lowercase();

@@ -88,6 +88,7 @@ pub mod whole_folder;
 pub use cases::{Cases, CasesError, Judgement, KnownFailures, SuiteCase, cases, cases_with_testdata};
 pub use expectations::Verdict;
 pub use libtest::{Harness, UPDATE, libtest};
+pub use onnx_conformance_cases::suite::Profile;
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
     Declaration, ElementType, Ended, Host, InProcess, Named, OperatorCounts, Operators, Output, Phase, Ran, Request,

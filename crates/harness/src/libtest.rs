@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use onnx_conformance_cases::case::{TextRelease, Variant};
-use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
+use onnx_conformance_cases::suite::{Filter, Generated, Profile, Suite, remove_temporary};
 use onnx_conformance_subject::{
     Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, probe_if_undeclared, serve,
 };
@@ -38,6 +38,13 @@ pub use trials::UPDATE;
 /// Environment variable of child processes of the test binary. If set, the process serves the adapter protocol and runs no tests.
 const SERVE: &str = "ONNX_CONFORMANCE_SERVE";
 
+/// Environment variable with the profile to run, instead of the one of [`Harness::profile`].
+const PROFILE: &str = "ONNX_CONFORMANCE_PROFILE";
+
+/// Environment variable that calls the runtime in the process of the tests, as [`Harness::in_process`] does: for debuggers and
+/// profilers.
+const IN_PROCESS: &str = "ONNX_CONFORMANCE_IN_PROCESS";
+
 /// Runs the project's suite on a runtime as a test binary, and returns its exit code. This is all that `main` of a test with
 /// `harness = false` has to do. [`Harness`] describes the tests and has more options.
 pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
@@ -52,11 +59,16 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 /// A trial fails if a case differs from the expectation file. It is ignored, with the reason, if all its cases are expected
 /// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
 /// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case.
+///
+/// `ONNX_CONFORMANCE_PROFILE=pr` runs the cases of a [`Profile`], and `ONNX_CONFORMANCE_IN_PROCESS=1` calls the runtime in the
+/// process of the tests, where a debugger is attached. A process with `ONNX_CONFORMANCE_SERVE` serves the adapter protocol on its
+/// standard streams instead of running tests: `ONNX_CONFORMANCE_SERVE=1 path/to/test-binary` is an adapter for `--runtime`.
 pub struct Harness {
     place: Place,
     expectations: PathBuf,
     testdata: Option<PathBuf>,
     filters: Vec<String>,
+    profile: Option<Profile>,
     strict: bool,
     variant: Variant,
     text: Option<String>,
@@ -91,6 +103,7 @@ impl Harness {
             expectations,
             testdata: None,
             filters: Vec::new(),
+            profile: None,
             strict: false,
             variant: Variant::Runtime,
             text: None,
@@ -111,6 +124,12 @@ impl Harness {
     #[must_use]
     pub fn cases(self, filters: &[&str]) -> Harness {
         Harness { filters: filters.iter().map(|&filter| filter.to_owned()).collect(), ..self }
+    }
+
+    /// Runs only cases of this profile. The environment variable `ONNX_CONFORMANCE_PROFILE` names another.
+    #[must_use]
+    pub fn profile(self, profile: Profile) -> Harness {
+        Harness { profile: Some(profile), ..self }
     }
 
     /// Also counts recommended cases.
@@ -178,6 +197,12 @@ impl Harness {
         if let (Place::Subprocess(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
             return serve(runtime);
         }
+        let calls_here = std::env::var_os(IN_PROCESS).is_some_and(|value| value != "0");
+        if calls_here { self.in_process().run_here() } else { self.run_here() }
+    }
+
+    /// Runs the trials selected by the command line, from this process.
+    fn run_here(self) -> ExitCode {
         let arguments = match Arguments::from_process() {
             Ok(arguments) if arguments.action == Action::Help => {
                 let _ = stdout().write_all(arguments::help().as_bytes());
@@ -197,8 +222,19 @@ impl Harness {
         code
     }
 
+    /// Returns the filter of the cases, and whether the environment names its profile.
+    fn filter(&self) -> anyhow::Result<(Filter, bool)> {
+        let named = match std::env::var(PROFILE) {
+            Ok(name) => Some(Profile::named(&name).context(PROFILE)?),
+            Err(_) => None,
+        };
+        let mut patterns = self.filters.clone();
+        patterns.extend(named.or(self.profile).map(Profile::pattern));
+        Ok((Filter::new(&patterns)?, named.is_some()))
+    }
+
     fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
-        let filter = Filter::new(&self.filters)?;
+        let (filter, is_other_profile) = self.filter()?;
         // The trials outlive this function's scope. They live until the program ends.
         let text = self.text.as_deref().map_or_else(|| Ok(TextRelease::newest()), TextRelease::known)?;
         let suite = Suite::project(self.testdata.as_deref(), Generated::embedded().by_text(text))?;
@@ -209,7 +245,7 @@ impl Harness {
             let listed = listed.map(|name| Trial::new(name, || Ok(Completion::Passed))).collect();
             return Ok(runner::run(&arguments, listed, &mut stdout())?.exit_code());
         }
-        let is_whole = arguments.is_whole();
+        let is_whole = arguments.is_whole() && !is_other_profile;
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if wants_update && !is_whole {
             note(&format!("{UPDATE} has no effect in a run of some of the tests"));

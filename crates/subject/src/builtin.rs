@@ -24,6 +24,7 @@ pub struct Builtin {
     timeout: Duration,
     memory: usize,
     stop: Stop,
+    deadline: Deadline,
     jobs: Option<usize>,
     kept: Option<KeptData>,
 }
@@ -34,7 +35,14 @@ impl Builtin {
 
     /// Creates the executor. A run stops after `timeout`, or if it would take more than 4 GiB.
     pub fn new(timeout: Duration) -> Builtin {
-        Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None, kept: None }
+        Builtin {
+            timeout,
+            memory: ExecutionLimits::default().bytes,
+            stop: Stop::default(),
+            deadline: Deadline::never(),
+            jobs: None,
+            kept: None,
+        }
     }
 
     /// Limits the memory of a run in bytes: the model, its inputs, and all computed values.
@@ -47,6 +55,12 @@ impl Builtin {
     #[must_use]
     pub fn stopped_by(self, stop: &Stop) -> Builtin {
         Builtin { stop: stop.clone(), ..self }
+    }
+
+    /// Makes runs stop at this deadline, if it is before the end of their time.
+    #[must_use]
+    pub fn until(self, deadline: &Deadline) -> Builtin {
+        Builtin { deadline: deadline.clone(), ..self }
     }
 
     /// Shares external data with another model of the same folder.
@@ -68,8 +82,8 @@ impl Builtin {
 
     /// Loads a model while this many other bytes are in use.
     fn load_within(&self, model: &Bytes, folder: Option<&Path>, held: usize) -> Result<LoadedModel, Ended> {
-        let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
-        let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
+        let (started, timeout, stop, end) = (Instant::now(), self.timeout, self.stop.clone(), self.deadline.clone());
+        let deadline = Deadline::new(move || stop.is_set() || end.is_over() || started.elapsed() > timeout);
         let external = FolderData::new(folder, deadline.clone()).sharing(self.kept.clone());
         // The model shares its weights with its file, which is counted here. Other files count when the model is
         // loaded.

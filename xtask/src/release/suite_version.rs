@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 use onnx_conformance_cases::suite::SUITE_VERSION;
-use onnx_conformance_harness::promises::Profile;
+use onnx_conformance_harness::promises::FrozenList;
 
 use super::section::Section;
 use super::tests_of::TestChanges;
@@ -15,7 +15,7 @@ const RENAMES: &str = "profiles/renames.yaml";
 /// Adds the rename of the tests to `profiles/renames.yaml`, which expectation files of users follow. Returns what a person has to
 /// do.
 pub(super) fn rename_tests(tests: &TestChanges) -> Result<Section> {
-    let is_frozen = Profile::versions().any(|version| version == SUITE_VERSION);
+    let is_frozen = FrozenList::versions().any(|version| version == SUITE_VERSION);
     let since = if is_frozen { next_minor(SUITE_VERSION)? } else { SUITE_VERSION.to_owned() };
     let path = workspace::root().join(RENAMES);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {RENAMES}"))?;

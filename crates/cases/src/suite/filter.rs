@@ -1,31 +1,25 @@
 //! Selection of cases by ids, paths of groups, and globs over ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::case::folders;
 use crate::suite::Releases;
-use crate::suite::glob::{FilterError, PathGlob, is_glob, wildcard};
+use crate::suite::glob::{FilterError, is_glob, wildcard};
+use crate::suite::patterns::Patterns;
+use crate::suite::profile::{PROFILE, Profile};
 
-/// A selection of cases: those that match a pattern, and match no pattern with a leading `!`.
+/// A selection of cases: those that match a pattern, are in every profile that a pattern with a leading `@` names, and match no
+/// pattern with a leading `!`.
 #[derive(Debug, Default)]
 pub struct Filter {
     wanted: Patterns,
     unwanted: Patterns,
+    /// Profiles that must contain a case.
+    profiles: BTreeSet<Profile>,
     /// The paths below which everything is selected.
     groups: BTreeSet<String>,
     /// If not empty, a case must be in one of these groups.
     within: BTreeSet<String>,
-}
-
-/// Any number of patterns, indexed so that an id is not tested against each.
-#[derive(Debug, Default)]
-struct Patterns {
-    /// Ids and paths of groups.
-    paths: BTreeSet<String>,
-    /// Globs, by the text before their first wildcard.
-    globs: BTreeMap<String, Vec<PathGlob>>,
-    /// The lengths of the texts before the first wildcards.
-    lengths: BTreeSet<usize>,
 }
 
 impl Filter {
@@ -33,6 +27,10 @@ impl Filter {
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
         for pattern in patterns.iter().map(AsRef::as_ref) {
+            if let Some(name) = pattern.strip_prefix(PROFILE) {
+                filter.profiles.insert(Profile::named(name)?);
+                continue;
+            }
             let unwanted = pattern.strip_prefix('!');
             if unwanted.unwrap_or(pattern).trim_end_matches('/').is_empty() {
                 return Err(FilterError { pattern: pattern.to_owned(), reason: "it selects no case".to_owned() });
@@ -57,7 +55,10 @@ impl Filter {
     /// Returns true if the case is selected.
     pub fn matches(&self, id: &str) -> bool {
         let is_within = self.within.is_empty() || folders(id).any(|group| self.within.contains(group));
-        is_within && (self.wanted.is_empty() || self.wanted.matches(id)) && !self.unwanted.matches(id)
+        is_within
+            && (self.wanted.is_empty() || self.wanted.matches(id))
+            && !self.unwanted.matches(id)
+            && self.profiles.iter().all(|profile| profile.includes(id))
     }
 
     /// Returns true if neither a pattern nor a group selects cases, so that the default cases of the suite are
@@ -75,7 +76,9 @@ impl Filter {
     pub fn may_select_from(&self, group: &str) -> bool {
         let meets = |within: &String| is_in(group, within) || is_in(within, group);
         let is_within = self.within.is_empty() || self.within.iter().any(meets);
-        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(group))
+        is_within
+            && (self.wanted.is_empty() || self.wanted.may_match_from(group))
+            && self.profiles.iter().all(|profile| profile.may_include_from(group))
     }
 
     /// Returns true if it is certain that every case that a pattern can match is selected.
@@ -89,12 +92,13 @@ impl Filter {
         }
         let start = &pattern[..wildcard(pattern)];
         let is_in_group = || folders(start).any(|group| self.groups.contains(group));
-        self.is_everything() || (self.unwanted.is_empty() && self.within.is_empty() && is_in_group())
+        let is_restricted = !self.unwanted.is_empty() || !self.within.is_empty() || !self.profiles.is_empty();
+        self.is_everything() || (!is_restricted && is_in_group())
     }
 
     /// Returns true if every case is selected.
     pub fn is_everything(&self) -> bool {
-        self.is_default() && self.unwanted.is_empty()
+        self.is_default() && self.unwanted.is_empty() && self.profiles.is_empty()
     }
 }
 
@@ -108,48 +112,6 @@ fn may_be_default(start: &str) -> bool {
     let newest =
         Releases::embedded().ok().and_then(|releases| Some(format!("onnx-{}/", releases.all().last()?.release)));
     !start.starts_with("onnx-") || newest.is_some_and(|newest| start.starts_with(&newest))
-}
-
-impl Patterns {
-    fn add(&mut self, pattern: &str) -> Result<(), FilterError> {
-        if is_glob(pattern) {
-            let start = &pattern[..wildcard(pattern)];
-            self.globs.entry(start.to_owned()).or_default().push(PathGlob::new(pattern)?);
-            self.lengths.insert(start.len());
-        } else {
-            self.paths.insert(pattern.trim_end_matches('/').to_owned());
-        }
-        Ok(())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.globs.is_empty()
-    }
-
-    fn matches(&self, id: &str) -> bool {
-        !self.is_empty() && (self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id)))
-    }
-
-    /// Returns true if the patterns name an id or a group that contains it.
-    fn names(&self, id: &str) -> bool {
-        !self.paths.is_empty() && (self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group)))
-    }
-
-    /// Returns the globs whose literal prefix begins the text.
-    fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<PathGlob>> {
-        self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
-    }
-
-    /// Returns true if some id that begins with the name of a group may match.
-    fn may_match_from(&self, group: &str) -> bool {
-        let below = format!("{group}/");
-        let path = self.paths.range(below.clone()..).next();
-        let glob = self.globs.range(group.to_owned()..).next();
-        self.names(group)
-            || path.is_some_and(|path| path.starts_with(&below))
-            || glob.is_some_and(|(start, _)| start.starts_with(group))
-            || self.globs_of(group).next().is_some()
-    }
 }
 
 #[cfg(test)]
@@ -212,6 +174,23 @@ mod tests {
         assert!(Filter::default().selects_all_of("**"));
         let filter = Filter::new(&["a", "!a/b*"]).unwrap();
         assert!(!filter.selects_all_of("a/*") && !filter.selects_all_of("a/bc") && filter.selects_all_of("a/c"));
+    }
+
+    #[test]
+    fn a_profile_restricts_the_other_patterns() {
+        let filter = Filter::new(&["@float", "ai.onnx/Add-*", "!ai.onnx/Add-7/**"]).unwrap();
+        assert!(filter.matches("ai.onnx/Add-13/broadcast/T=float"));
+        for other in
+            ["ai.onnx/Add-13/broadcast/T=double", "ai.onnx/Sub-13/broadcast/T=float", "ai.onnx/Add-7/x/T=float"]
+        {
+            assert!(!filter.matches(other), "{other}");
+        }
+        let profile = Filter::new(&["@float"]).unwrap();
+        assert!(profile.is_default() && !profile.is_everything() && !profile.selects_all_of("**"));
+        assert!(!Filter::new(&["@values"]).unwrap().may_select_from("ai.onnx/Add-13"));
+        assert!(Filter::new(&["@full"]).unwrap().matches("ai.onnx/Add-13/broadcast/T=double"));
+        let error = Filter::new(&["@flaot"]).unwrap_err().to_string();
+        assert!(error.contains("'@flaot'") && error.contains("@values, @pr, @float, @full"), "{error}");
     }
 
     #[test]

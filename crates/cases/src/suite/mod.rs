@@ -11,6 +11,8 @@ mod glob;
 mod graphs;
 mod hostile;
 mod ir;
+mod patterns;
+mod profile;
 mod recorded_case;
 mod records;
 mod releases;
@@ -35,6 +37,7 @@ pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
 pub use graphs::{GraphCases, GraphId, GraphRole};
 pub use hostile::HostileCases;
 pub use ir::{IrCases, remove_temporary};
+pub use profile::{Profile, is_in_float, is_in_type};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};
 pub use records::{
     OperatorRecord, VersionRecord, later_texts, recorded_cases, recorded_digests, records, stale_records,

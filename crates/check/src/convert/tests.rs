@@ -424,6 +424,17 @@ fn groups_are_normalized_by_the_body_below_their_version() {
 }
 
 #[test]
+fn indices_that_are_computed_are_counted_from_the_front() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[3, 4] x) => (float[3, 3] y) <int64 four = {4}>
+        { a = ArgMax <axis = 1, keepdims = 0> (x) n = Sub (a, four) y = Gather <axis = -1> (x, n) }"#;
+    for opset in [9, 10] {
+        check_expanded(text, opset, &[3, 4], &["ArgMax", "Sub", "Less", "Add", "Where", "Gather"]);
+    }
+    let refusal = convert(&parse_model(text).unwrap(), &target(8)).unwrap_err();
+    assert!(refusal.to_string().contains("does not support negative indices"), "{refusal}");
+}
+
+#[test]
 fn triangles_are_selected_by_positions() {
     let text = |size: &str, upper: i64| {
         format!(

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
@@ -14,6 +14,9 @@ use crate::facts::Origin;
 use crate::finding::{NodePlace, PathStep, Place};
 use crate::shorten;
 use crate::used_domains::UsedDomains;
+
+/// The first IR version in which constants of a subgraph are not among its inputs.
+const IR_OF_CONSTANTS: i64 = 4;
 
 /// Number of a graph in a model; the main graph is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -326,6 +329,17 @@ impl<'m> Bodies<'m> {
     /// The body of a graph in an attribute of a node.
     pub fn subgraph(&self, node: NodeId, attribute: usize, graph: usize) -> Option<BodyId> {
         self.subgraphs.get(&(node, attribute, graph)).copied()
+    }
+
+    /// Number of inputs that a node passes to its subgraph. Before IR version 4, constants of the subgraph follow them.
+    pub(crate) fn passed_inputs(&self, body: BodyId) -> usize {
+        let body = self.body(body);
+        let Some(graph) = body.graph().filter(|_| self.model.ir_version() < IR_OF_CONSTANTS) else {
+            return body.inputs().len();
+        };
+        let constants: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+        let is_constant = |info: &&ValueInfoProto| constants.contains(info.name());
+        graph.input.len() - graph.input.iter().rev().take_while(is_constant).count()
     }
 
     /// Resolves a name in a body: one of its own values, or one of an enclosing body.

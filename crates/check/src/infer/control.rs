@@ -141,7 +141,7 @@ impl<'m> Walk<'_, 'm> {
         // Models also declare iteration number and condition as tensors of one element instead of scalars.
         given.iter_mut().take(2).for_each(|fact| fact.shape = None);
         // With other numbers of inputs, no position shows which value an input receives.
-        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == given.len();
+        let has_inputs = self.bodies.passed_inputs(subgraph.body) == given.len();
         let outputs = self.body(subgraph.body, has_inputs.then_some(given), call);
         let scans = node.output.len().saturating_sub(count);
         let roles = ": the iteration number, the condition, and one for each carried value";
@@ -221,7 +221,7 @@ impl<'m> Walk<'_, 'm> {
         if batch == 0 {
             self.check_slices(visit, facts.get(states..).unwrap_or_default(), axes);
         }
-        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == given;
+        let has_inputs = self.bodies.passed_inputs(subgraph.body) == given;
         let outputs = self.body(subgraph.body, has_inputs.then(|| inner.clone()), call);
         let roles = ": one for each state and each scan input";
         let expected = Expected { inputs: given, roles, outputs: (node.output.len(), None) };
@@ -236,6 +236,7 @@ impl<'m> Walk<'_, 'm> {
         }
         if batch == 1 {
             self.check_batch(visit, facts.first());
+            self.check_batches(visit, &facts, states);
             let types = |fact: ValueFact| ValueFact { shape: None, ..fact };
             results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
             return results.into_iter().map(types).collect();
@@ -260,6 +261,22 @@ impl<'m> Walk<'_, 'm> {
         {
             let message = format!("sequence_lens has {lengths} elements, but the batch has {batch} sequences");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
+    }
+
+    /// Checks that all states and scan inputs have the same batch size, and all scan inputs the same length.
+    fn check_batches(&mut self, visit: Visit<'_, 'm>, facts: &[ValueFact], states: usize) {
+        for (axis, from, what) in [(0, 0, "batches"), (1, states, "slices")] {
+            let size = |fact: &ValueFact| match fact.shape.as_ref()?.get(axis)? {
+                Dim::Size(size) => Some(*size),
+                _ => None,
+            };
+            let mut sizes = facts.iter().skip(from).filter_map(size);
+            let Some(first) = sizes.next() else { continue };
+            if let Some(other) = sizes.find(|other| *other != first) {
+                let message = format!("an input has {first} {what}, and another one {other}");
+                self.push(visit.id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+            }
         }
     }
 
@@ -318,7 +335,7 @@ impl<'m> Walk<'_, 'm> {
         };
         let given: Vec<ValueFact> = inputs_given(node).iter().map(|name| item(&self.fact_of(id.body, name))).collect();
         let inputs = given.len();
-        let has_inputs = self.bodies.body(subgraph.body).inputs().len() == inputs;
+        let has_inputs = self.bodies.passed_inputs(subgraph.body) == inputs;
         let outputs = self.body(subgraph.body, has_inputs.then_some(given), call);
         let count = node.output.len();
         self.check_counts(subgraph, &Expected { inputs, roles: "", outputs: (count, Some(count)) });
@@ -332,7 +349,7 @@ impl<'m> Walk<'_, 'm> {
     fn check_counts(&mut self, subgraph: Subgraph<'_>, expected: &Expected) {
         let Subgraph { node, attribute, body } = subgraph;
         let graph = self.bodies.body(body);
-        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
+        let (inputs, outputs) = (self.bodies.passed_inputs(body), graph.outputs().len());
         let (min, max) = expected.outputs;
         let mut push = |message: String| {
             self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message));

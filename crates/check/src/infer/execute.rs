@@ -160,8 +160,9 @@ impl Executor {
             let refused = self.probe(&bound, Sizes::Known)?;
             refusal.get_or_insert(refused);
         }
-        // The first assignment has 1 for all of them.
-        refusal.map(|refusal| format!("{} (unknown dimensions taken as 1; no other size is valid)", refusal.message))
+        // The message is that of the first assignment.
+        refusal
+            .map(|refusal| format!("{} (with examples of the unknown dimensions; no size is valid)", refusal.message))
     }
 
     /// Returns the outputs that have names. The error is the reason why the node is invalid, or `None` if that is

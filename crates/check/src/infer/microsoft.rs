@@ -1,11 +1,27 @@
-//! Operators of `com.microsoft`, which onnxruntime adds to ONNX: the types of their first outputs. Without them, the types of all
-//! nodes behind such a node would be unknown. Source: the operator schemas and CPU kernels of onnxruntime 1.20.1 and 1.32.0.
+//! Operators of `com.microsoft` and `com.microsoft.nchwc`, which onnxruntime adds to ONNX: the types of their first outputs. Without
+//! them, the types of all nodes behind such a node would be unknown. Source: the operator schemas and CPU kernels of onnxruntime
+//! 1.20.1 and 1.32.0.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::types::ValueType;
 
 /// Domain of the operators.
 const DOMAIN: &str = "com.microsoft";
+
+/// Domain of operators on blocks of channels. The optimizer of the runtime puts them into models that it saves.
+const BLOCKED_DOMAIN: &str = "com.microsoft.nchwc";
+
+/// Operators of that domain. All give what they take, and are for `float`.
+const BLOCKED_OPERATORS: [&str; 8] = [
+    "AveragePool",
+    "Conv",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "MaxPool",
+    "ReorderInput",
+    "ReorderOutput",
+    "Upsample",
+];
 
 /// The runtime that has the operators.
 const RUNTIME: &str = "onnxruntime";
@@ -85,11 +101,14 @@ const OPERATORS: &[(&str, OutputType, Kernel)] = &[
 ];
 
 fn find(domain: &str, operator: &str) -> Option<(OutputType, Kernel)> {
+    if domain == BLOCKED_DOMAIN {
+        return BLOCKED_OPERATORS.contains(&operator).then_some((Input(0), Float));
+    }
     let (_, output, kernel) = OPERATORS.iter().find(|(name, ..)| domain == DOMAIN && *name == operator)?;
     Some((*output, *kernel))
 }
 
-/// Returns the type of the first output of a node of the domain, by the types of its inputs.
+/// Returns the type of the first output of a node of one of the domains, by the types of its inputs.
 pub(super) fn output_type(
     domain: &str,
     operator: &str,
@@ -130,6 +149,8 @@ mod tests {
         assert_eq!(output_type(DOMAIN, "QuantizeLinear", input), Some(types[2].clone()));
         assert_eq!(output_type(DOMAIN, "QGemm", input), None, "the output has no zero point");
         assert_eq!(output_type("", "FastGelu", input), None);
+        assert_eq!(output_type(BLOCKED_DOMAIN, "ReorderOutput", input), Some(types[0].clone()));
+        assert_eq!(output_type(BLOCKED_DOMAIN, "FastGelu", input), None);
         assert_eq!(runtime_with_kernel(DOMAIN, "FastGelu", input), Some(RUNTIME));
         assert_eq!(runtime_with_kernel(DOMAIN, "QLinearConcat", input), None, "float16");
         assert_eq!(runtime_with_kernel(DOMAIN, "NoSuch", input), None);

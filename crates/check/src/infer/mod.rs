@@ -21,7 +21,7 @@ pub(crate) use bodies::function_name;
 pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Imports, NodeId, NodePath, SubgraphStep, ValueId, ValueSite,
 };
-pub(crate) use declared::{contradiction, shape_text};
+pub(crate) use declared::{Contradiction, contradiction, declared, shape_text};
 pub use inferred::{Inferred, infer, infer_facts};
 pub use microsoft::runtime_with_kernel;
 pub(crate) use single::{output_facts, output_types};

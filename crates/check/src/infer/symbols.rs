@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::infer::{NodeView, Size, ValueFact};
+use onnx_conformance_reference::infer::{List, NodeView, Size, ValueFact};
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
@@ -21,11 +21,63 @@ const MAX_NUMBERS: usize = 12;
 /// Maximum number of assignments of sizes to try. A node with more is not judged.
 const MAX_ASSIGNMENTS: usize = 640;
 
+/// Largest window for which a size is chosen instead of tried.
+const MAX_WINDOW: i64 = 128;
+
+/// First opset at which operators broadcast as numpy does.
+const NUMPY_BROADCASTING: u32 = 7;
+
+/// Operators whose inputs broadcast to each other: a dimension of 1 fits whatever another size of it fits.
+const BROADCASTING: [&str; 23] = [
+    "Add",
+    "And",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "Pow",
+    "Sub",
+    "Sum",
+    "Where",
+    "Xor",
+];
+
+/// Operators that compute the items of a batch one by one, along axis 0 of the first input.
+const BATCHED: [&str; 6] = ["BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "MaxPool", "SpaceToDepth"];
+
+/// Batched operators whose spatial axes, from 2 on, may have any size.
+const ANY_SPACE: [&str; 7] = [
+    "DepthToSpace",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LRN",
+];
+
+/// Batched operators that are valid for any spatial size from that of their window on.
+const WINDOWED: [&str; 5] = ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"];
+
 /// Free dimension of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Symbol {
     /// A name, which is one size wherever it occurs.
     Name(String),
+    /// A formula of names, not all of which are dimensions by themselves. It is one size wherever it occurs.
+    Formula(String),
     /// An axis of an input.
     Axis(usize, usize),
 }
@@ -34,21 +86,27 @@ enum Symbol {
 /// try, or if the node has none.
 ///
 /// The sizes are the usual ones, every number of the node (sizes, attributes, constants), and the sums, products and
-/// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too.
+/// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
+/// which one size is known to be valid if any is has this size only.
 pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
     // In other domains, lengths of lists of floats and strings decide sizes.
     if view.spec.version.domain != DEFAULT_DOMAIN || view.spec.facts.tied_sizes {
         return None;
     }
-    let symbols: Vec<Symbol> = symbols(view)?.into_iter().collect();
-    let sizes = sizes(view)?;
+    let free = Free::from_view(view);
+    let all = free.symbols(view);
+    let (fixed, symbols): (Vec<_>, Vec<_>) =
+        all.iter().map(|symbol| (symbol, free.sufficient_size(view, symbol))).partition(|(_, size)| size.is_some());
+    let fixed: Vec<(&Symbol, usize)> = fixed.into_iter().filter_map(|(symbol, size)| Some((symbol, size?))).collect();
+    let symbols: Vec<&Symbol> = symbols.into_iter().map(|(symbol, _)| symbol).collect();
+    let sizes = if symbols.is_empty() { vec![1] } else { sizes(view)? };
     let exponent = u32::try_from(symbols.len()).ok()?;
-    let count = sizes.len().checked_pow(exponent).filter(|count| *count <= MAX_ASSIGNMENTS && exponent > 0)?;
+    let count = sizes.len().checked_pow(exponent).filter(|count| *count <= MAX_ASSIGNMENTS && !all.is_empty())?;
     let assignment = |number: usize| {
         let mut rest = number;
-        let mut digits = Vec::new();
+        let mut digits = fixed.clone();
         for symbol in &symbols {
-            digits.push((symbol, sizes.get(rest.checked_rem(sizes.len())?).copied()?));
+            digits.push((*symbol, sizes.get(rest.checked_rem(sizes.len())?).copied()?));
             rest = rest.checked_div(sizes.len())?;
         }
         Some(bind(view, &digits))
@@ -57,29 +115,100 @@ pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<Valu
     (0..count).map(assignment).collect()
 }
 
-/// The free dimensions of the inputs; `None` if one is a formula of a name that no input has by itself.
-fn symbols(view: &NodeView<'_, '_>) -> Option<BTreeSet<Symbol>> {
-    let mut symbols = BTreeSet::new();
-    let mut are_formulas_bound = true;
-    let facts = || view.inputs.iter().copied().zip(0..).filter_map(|(fact, at)| Some((fact?.shape.as_ref()?, at)));
-    for (shape, at) in facts() {
-        for (dim, axis) in shape.iter().zip(0..) {
-            match dim {
-                Dim::Name(name) => drop(symbols.insert(Symbol::Name(name.to_string()))),
-                Dim::Unknown => drop(symbols.insert(Symbol::Axis(at, axis))),
-                Dim::Size(_) | Dim::Sum(_) => {}
+/// Returns the dimensions of the inputs, with the position of the input and the axis.
+fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize, usize)> {
+    let facts = view.inputs.iter().copied().zip(0..);
+    facts.flat_map(|(fact, at)| {
+        let shape = fact.and_then(|fact| fact.shape.as_ref());
+        shape.into_iter().flatten().zip(0..).map(move |(dim, axis)| (dim, at, axis))
+    })
+}
+
+/// Names that are dimensions of a node's inputs by themselves. Formulas of them have a size when the names have.
+struct Free<'v> {
+    names: BTreeSet<&'v str>,
+    has_formulas: bool,
+}
+
+impl<'v> Free<'v> {
+    fn from_view(view: &'v NodeView<'_, '_>) -> Free<'v> {
+        let name = |(dim, ..): (&'v Dim, usize, usize)| match dim {
+            Dim::Name(name) => Some(&**name),
+            _ => None,
+        };
+        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false };
+        free.has_formulas =
+            dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
+        free
+    }
+
+    /// Returns the free dimension at an axis; `None` if it is a size, or follows from names.
+    fn symbol(&self, dim: &Dim, at: usize, axis: usize) -> Option<Symbol> {
+        match dim {
+            Dim::Size(_) => None,
+            Dim::Name(name) => Some(Symbol::Name(name.to_string())),
+            Dim::Unknown => Some(Symbol::Axis(at, axis)),
+            Dim::Sum(size) => {
+                let is_bound = |name: &str| self.names.contains(name).then_some(1);
+                size.evaluate(&is_bound).is_none().then(|| Symbol::Formula(dim.to_string()))
             }
         }
     }
-    for (shape, _) in facts() {
-        for dim in shape {
-            if let Dim::Sum(size) = dim {
-                let is_bound = |name: &str| symbols.contains(&Symbol::Name(name.to_owned())).then_some(1);
-                are_formulas_bound &= size.evaluate(&is_bound).is_some();
-            }
+
+    /// Returns the free dimensions of the inputs.
+    fn symbols(&self, view: &NodeView<'_, '_>) -> BTreeSet<Symbol> {
+        dims(view).filter_map(|(dim, at, axis)| self.symbol(dim, at, axis)).collect()
+    }
+
+    /// Returns a size with which a node is valid if it is valid with any.
+    fn sufficient_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> Option<usize> {
+        let operator = view.spec.version.name.as_str();
+        // The size of a formula follows from that of its names.
+        if self.has_formulas {
+            return None;
+        }
+        if BROADCASTING.contains(&operator) {
+            return (view.since() >= NUMPY_BROADCASTING).then_some(1);
+        }
+        let is_here = |place: &(&Dim, usize, usize)| self.symbol(place.0, place.1, place.2).as_ref() == Some(symbol);
+        let is_in =
+            |is_axis: &dyn Fn(usize) -> bool| dims(view).filter(is_here).all(|(_, at, axis)| at == 0 && is_axis(axis));
+        let [is_batched, is_any_space, is_windowed] =
+            [&BATCHED[..], &ANY_SPACE[..], &WINDOWED[..]].map(|operators| operators.contains(&operator));
+        if (is_batched || is_any_space || is_windowed) && is_in(&|axis| axis == 0) {
+            return Some(1);
+        }
+        let is_spatial = is_in(&|axis| axis >= 2);
+        if is_spatial && is_any_space {
+            Some(1)
+        } else if is_spatial && is_windowed {
+            window(view)
+        } else {
+            None
         }
     }
-    are_formulas_bound.then_some(symbols)
+}
+
+/// Returns the size at which the window of an operator fits; `None` if it is unknown.
+fn window(view: &NodeView<'_, '_>) -> Option<usize> {
+    let list = |name: &str| match view.ints(name) {
+        List::Unknown => None,
+        List::Absent => Some(Vec::new()),
+        List::Given(values) => Some(values),
+    };
+    let kernel: Vec<i64> = if view.is_given(1) {
+        let spatial = view.shape(1)?.into_iter().skip(2);
+        spatial.map(|dim| i64::try_from(dim.size()?).ok()).collect::<Option<_>>()?
+    } else {
+        list("kernel_shape")?
+    };
+    if list("pads")?.iter().any(|pad| *pad < 0) {
+        return None;
+    }
+    let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(1);
+    let reach = largest(kernel).checked_sub(1)?.checked_mul(largest(list("dilations")?))?;
+    let size = reach.checked_add(1).filter(|size| (1..=MAX_WINDOW).contains(size))?;
+    usize::try_from(size).ok()
 }
 
 /// The sizes to try; `None` if the node has too many numbers, or one that is too large.
@@ -152,7 +281,10 @@ fn bind(view: &NodeView<'_, '_>, assignment: &[(&Symbol, usize)]) -> Vec<Option<
         let dim = |(dim, axis): (&Dim, usize)| match dim {
             Dim::Size(_) => dim.clone(),
             Dim::Name(name) => named(name).map_or(Dim::Unknown, Dim::Size),
-            Dim::Sum(size) => Size::evaluate(size, &named).map_or(Dim::Unknown, Dim::from_int),
+            Dim::Sum(size) => match size_of(&Symbol::Formula(dim.to_string())) {
+                Some(size) => Dim::Size(size),
+                None => Size::evaluate(size, &named).map_or(Dim::Unknown, Dim::from_int),
+            },
             Dim::Unknown => size_of(&Symbol::Axis(at, axis)).map_or(Dim::Unknown, Dim::Size),
         };
         let shape = fact.shape.as_ref().map(|shape| shape.iter().zip(0..).map(dim).collect());

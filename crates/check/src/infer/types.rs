@@ -38,7 +38,8 @@ pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, 
     let signature = NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &attributes };
     let (bindings, errors) = violations(view.spec, signature);
     let mut found: Vec<Violation> = errors.into_iter().map(|error| violation(view, error)).collect();
-    found.extend(excluded_outputs(view).or_else(|| unnamed_inputs(view)).or_else(|| constant_values(view)));
+    let other = || unnamed_inputs(view).or_else(|| constant_values(view)).or_else(|| dictionary_keys(view));
+    found.extend(excluded_outputs(view).or_else(other));
     (bindings, found)
 }
 
@@ -175,6 +176,22 @@ fn constant_values(view: &NodeView<'_, '_>) -> Option<Violation> {
     let names: Vec<&str> = view.attributes.all().map(|(name, _)| name).collect();
     let message = format!("exactly one of the attributes that hold the value must be set, not {names:?} (Constant/C1)");
     (names.len() > 1).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
+}
+
+/// Checks that the keys of the map of `DictVectorizer` have the type of its vocabulary.
+fn dictionary_keys(view: &NodeView<'_, '_>) -> Option<Violation> {
+    if view.spec.version.name != "DictVectorizer" || view.attributes.any_open() {
+        return None;
+    }
+    let Some(ValueType::Map(key, _)) = view.inputs.first().copied().flatten()?.value_type.as_ref() else { return None };
+    let is_set = |name: &str| view.attributes.has(name);
+    let expected = match (is_set("string_vocabulary"), is_set("int64_vocabulary")) {
+        (true, false) => ElementType::String,
+        (false, true) => ElementType::Int64,
+        _ => return None,
+    };
+    let message = format!("the keys of the map are {key}, but those of the vocabulary {expected} (DictVectorizer/C5)");
+    (*key != expected).then_some(Violation { rule: RuleId::NodeConstraint, message, input: Some(0), edit: None })
 }
 
 /// The facts that the operator's signature and rules give about the outputs of a node: types only.

@@ -445,7 +445,6 @@ impl<'b, 'm> Walk<'b, 'm> {
         value.and_then(|value| self.facts.get(value.0)).map_or_else(ValueFact::default, |fact| ValueFact::clone(fact))
     }
 
-    /// Keeps the facts about a node's outputs after comparing them with their declarations.
     /// Returns the type of the first output of a node whose operator is none of ONNX's, if it is known.
     fn outputs_of_another_domain(&self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
         let Visit { id, node, .. } = visit;
@@ -457,6 +456,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         first.map(ValueFact::from_type).into_iter().collect()
     }
 
+    /// Keeps the facts about a node's outputs after comparing them with their declarations.
     fn outputs(
         &mut self,
         visit: Visit<'_, 'm>,

@@ -1,10 +1,17 @@
 //! External data: its declared location, and whether the file exists and is large enough. The data are never read.
 
 use onnx_conformance_reference::proto::TensorProto;
+use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 
 use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
+
+/// Size of a page of memory, as onnx.proto has it.
+const PAGE: u64 = 4096;
+
+/// Number of hexadecimal digits of a SHA-1 digest.
+const DIGITS: usize = 40;
 
 /// The problems of a tensor's external data, given the bytes it needs; the caller sets the places.
 pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: Option<usize>) -> Vec<Finding> {
@@ -24,6 +31,12 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
         let edit = "move the file into the folder of the model, and use a path relative to that folder";
         return vec![finding(RuleId::ExternalLocation, message).with_edit(edit)];
     }
+    let mut found = Vec::new();
+    let is_digest = |text: &&str| text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if let Some(text) = entry("checksum").filter(|text| !is_digest(text)) {
+        let message = format!("checksum '{text}' is not a SHA-1 digest of {DIGITS} hexadecimal digits");
+        found.push(finding(RuleId::ExternalChecksum, message));
+    }
     let mut numbers = [None, None];
     for (number, key) in numbers.iter_mut().zip(["offset", "length"]) {
         let Some(text) = entry(key) else { continue };
@@ -32,7 +45,8 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
             *number = Some(value);
         } else {
             let message = format!("{key} '{text}' is not a decimal number of bytes");
-            return vec![finding(RuleId::ExternalEntry, message)];
+            found.push(finding(RuleId::ExternalEntry, message));
+            return found;
         }
     }
     let [offset, length] = numbers;
@@ -43,7 +57,8 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
                 Some(size)
             } else {
                 let message = format!("file '{location}' does not exist in the folder of the model");
-                return vec![finding(RuleId::ExternalMissing, message)];
+                found.push(finding(RuleId::ExternalMissing, message));
+                return found;
             }
         }
         None => None,
@@ -61,9 +76,29 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
         (None, Some(Some(left)), Some(needed)) if left != needed => {
             format!("file '{location}' has {left} bytes after offset {offset}, but the elements need {needed}")
         }
-        _ => return Vec::new(),
+        _ => return found,
     };
-    vec![finding(RuleId::ExternalSize, message)]
+    found.push(finding(RuleId::ExternalSize, message));
+    found
+}
+
+/// Notes initializers whose external data does not begin at a page of memory, once for the model.
+pub(super) fn check_alignment(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    let graphs = bodies.ids().filter_map(|id| bodies.body(id).graph());
+    let offset = |tensor: &TensorProto| {
+        let entry = tensor.external_data.iter().find(|entry| entry.key() == "offset")?;
+        entry.value().parse::<u64>().ok().filter(|offset| !offset.is_multiple_of(PAGE))
+    };
+    let tensors = graphs.flat_map(|graph| &graph.initializer);
+    let tensors = tensors.filter(|tensor| tensor.data_location() == DataLocation::External);
+    let mut misplaced = tensors.filter_map(|tensor| Some((tensor.name(), offset(tensor)?)));
+    let Some((name, first)) = misplaced.next() else { return };
+    let message = match misplaced.count() {
+        0 => format!("'{name}' begins at offset {first}"),
+        count => format!("'{name}' begins at offset {first}, and {count} more are not aligned"),
+    };
+    context.model(RuleId::ExternalAlignment, message, None);
 }
 
 /// The problem with a location; it must be a relative path with `/`, without `..`.

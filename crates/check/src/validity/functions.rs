@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use onnx_conformance_reference::model::graph::plain_domain;
-use onnx_conformance_reference::proto::FunctionProto;
-use onnx_conformance_reference::spec::canonical_domain;
+use onnx_conformance_reference::proto::{FunctionProto, ValueInfoProto};
+use onnx_conformance_reference::spec::Specs;
 
 use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{NodeId, function_name};
 use crate::rules::RuleId;
-use crate::validity::context::Context;
+use crate::validity::context::{Context, Groups, more};
 
 /// Checks the functions of a model and their calls.
 pub(super) fn check(context: &mut Context<'_, '_>) {
@@ -20,6 +20,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
     for (function, index) in model.functions.iter().zip(0..) {
         check_function(context, function, index);
     }
+    check_operators(context);
     check_calls(context);
     check_recursion(context);
 }
@@ -44,18 +45,51 @@ fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index
             push(RuleId::FunctionAttributeTwice, format!("attribute '{attribute}' is declared twice"));
         }
     }
-    for import in &function.opset_import {
-        let domain = canonical_domain(import.domain());
-        let imported = bodies.imports_of_model().get(plain_domain(import.domain()));
-        if let Some(imported) = imported.filter(|version| **version != import.version()) {
-            push(
-                RuleId::FunctionOpset,
-                format!(
-                    "the function imports version {} of '{domain}', but the model imports {imported}",
-                    import.version()
-                ),
-            );
+    check_declared_types(context, function, index);
+}
+
+/// Checks that the types in a function are of its values, and that each is declared once.
+fn check_declared_types(context: &mut Context<'_, '_>, function: &FunctionProto, index: usize) {
+    let bodies = context.bodies();
+    let Some(body) = bodies.functions.get(index).map(|id| bodies.body(*id)) else { return };
+    let mut declared = HashSet::new();
+    for name in function.value_info.iter().map(ValueInfoProto::name) {
+        let problem = if !declared.insert(name) {
+            format!("value_info has two entries for '{name}'")
+        } else if !body.names.contains_key(name) {
+            format!("value_info has an entry for '{name}', which is no value of the function")
+        } else {
+            continue;
+        };
+        let place = Place { item: Some(format!("value '{name}'")), ..place(function) };
+        context.push(Finding::new(RuleId::FunctionValueInfo, place, problem));
+    }
+}
+
+/// Checks that the operators of functions are the same at the versions that the model imports.
+fn check_operators(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    let mut groups = Groups::new();
+    for id in bodies.node_ids() {
+        let (Some(function), Some(node)) = (bodies.body(id.body).function, bodies.node(id)) else { continue };
+        let domain = plain_domain(node.domain());
+        let (Some(spec), Some(&opset)) = (bodies.spec(id.body, node), bodies.imports_of_model().get(domain)) else {
+            continue;
+        };
+        let at_model = Specs::embedded().find(domain, node.op_type(), opset).ok();
+        let since = at_model.map(|other| other.version.since);
+        if since != Some(spec.version.since) {
+            groups
+                .add((function, spec.version.qualified(), opset, at_model.map(|other| other.version.qualified())), id);
         }
+    }
+    for ((_, own, opset, other), node, count) in groups.into_sorted() {
+        let found = other.map_or_else(|| "is unknown".to_owned(), |other| format!("is {other}"));
+        let message = format!(
+            "the operator is {own} in the function, but {found} at opset {opset}, which the model imports{}",
+            more(count)
+        );
+        context.node(node, RuleId::FunctionOpset, message, None);
     }
 }
 

@@ -61,6 +61,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
         }
     }
     let Some((parent, entered)) = body.parent else { return };
+    check_constant_inputs(context, id);
     let mut names: Vec<&str> = seen.union(&initializers).copied().collect();
     names.sort_unstable();
     for name in names {
@@ -69,6 +70,20 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
                 format!("'{name}' is an input or initializer of the subgraph, and also a value of an enclosing graph");
             context.body(id, RuleId::ValueShadowed, message);
         }
+    }
+}
+
+/// Checks that no input of a subgraph is an initializer, except, before IR version 4, those behind the inputs that the node
+/// passes.
+fn check_constant_inputs(context: &mut Context<'_, '_>, id: BodyId) {
+    let bodies = context.bodies();
+    let body = bodies.body(id);
+    let Some(graph) = body.graph() else { return };
+    let initializers: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+    let inputs = body.inputs().into_iter().take(bodies.passed_inputs(id));
+    for name in inputs.filter(|name| initializers.contains(name)) {
+        let message = format!("'{name}' is an input of the subgraph, and also an initializer");
+        context.body(id, RuleId::SubgraphInitializer, message);
     }
 }
 

@@ -14,7 +14,10 @@ use crate::rules::{Level, RuleId};
 use crate::scan::{Folder, Scan, Source, scan};
 use crate::validity::context::Context;
 use crate::validity::ir::{self, IrFacts};
-use crate::validity::{attributes, declarations, functions, imports, metadata, names, tensors};
+use crate::validity::{
+    attributes, branches, declarations, devices, functions, gradients, imports, metadata, names, quantization, tensors,
+    training,
+};
 
 /// Results of a check.
 #[derive(Debug)]
@@ -90,9 +93,14 @@ pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits)
     functions::check(&mut context);
     names::check(&mut context);
     declarations::check(&mut context);
+    branches::check(&mut context);
+    gradients::check(&mut context);
     metadata::check(&mut context);
     attributes::check(&mut context);
     tensors::check(&mut context);
+    quantization::check(&mut context);
+    training::check(&mut context);
+    devices::check(&mut context);
     let mut findings = context.findings;
     findings.absorb(inferred.findings);
     if limits.deadline.is_over() {

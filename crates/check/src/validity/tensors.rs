@@ -2,7 +2,8 @@
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
-use onnx_conformance_reference::proto::{AttributeProto, SparseTensorProto, TensorProto, onnx};
+use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
+use onnx_conformance_reference::proto::{AttributeProto, SparseTensorProto, TensorProto};
 use onnx_conformance_reference::tensor::packing::packed_len;
 
 use crate::finding::{Finding, Place};
@@ -39,6 +40,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
             }
         }
     }
+    external::check_alignment(context);
 }
 
 fn check_attribute(context: &mut Context<'_, '_>, node: NodeId, attribute: &AttributeProto) {
@@ -124,6 +126,10 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
                 .with_edit("store the whole tensor"),
         );
     }
+    if let Some(location) = tensor.data_location.filter(|code| DataLocation::try_from(*code).is_err()) {
+        found
+            .push(finding(RuleId::TensorLocation, format!("data_location {location} is neither DEFAULT nor EXTERNAL")));
+    }
     let code = tensor.data_type();
     let Some(element) = ElementType::from_code(code) else {
         let newest = ElementType::ALL.len();
@@ -155,17 +161,28 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         ));
         return found;
     }
-    if tensor.data_location() == onnx::tensor_proto::DataLocation::External {
+    if tensor.data_location() == DataLocation::External {
+        found.extend(amounts.first().map(|amount| {
+            let message = format!("the elements are in a file, but {} contains some, too", amount.field.name());
+            finding(RuleId::ExternalFields, message)
+        }));
         let needed = if element == ElementType::String { None } else { packed_len(element, count) };
         found.extend(external::problems(context, tensor, needed));
         return found;
     }
     let problem = size_problem(tensor, element, count, amounts.first().copied());
     found.extend(problem.map(|(rule, message)| finding(rule, message)));
+    found.extend(surplus_bits(tensor, element).map(|message| finding(RuleId::TensorBits, message)));
     if tensor.string_data.iter().any(|text| std::str::from_utf8(text).is_err()) {
         found.push(finding(RuleId::TensorText, "an element of string_data is not UTF-8".to_owned()));
     }
     found
+}
+
+/// Returns the problem of the first entry of 6-bit floats that has further bits. Large tensors are not read.
+fn surplus_bits(tensor: &TensorProto, element: ElementType) -> Option<String> {
+    let entry = tensor.int32_data.iter().find(|entry| element.bits() == 6 && !(0..64).contains(*entry))?;
+    Some(format!("an entry of int32_data is {entry}, but an element of {element} has 6 bits"))
 }
 
 /// Checks that the elements are in the right field, and that their number is correct.

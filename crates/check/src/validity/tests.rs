@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::model::text::{parse_graph, parse_model};
 use onnx_conformance_reference::proto::encode::field;
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, Message, ModelProto, NodeProto, onnx, texts};
 
@@ -68,6 +68,22 @@ const ROWS: &[(&str, &[&str])] = &[
         "<ir_version: 10, opset_import: [\"\" : 21, \"l\" : 1]> g (int64 x) => (int64 y) { y = l.f (x) }
       <domain: \"l\", opset_import: [\"\" : 21]> f (a) => (b) { b = Ceil (a) }",
         &["node/type"],
+    ),
+    (
+        "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.preview.training\" : 1]> g (float[2] w, float[2] x) => (float[2] d) {
+            h = Mul (w, x)
+            y = Neg (h)
+            d = ai.onnx.preview.training.Gradient <xs = [\"h\"], zs = [\"w\", \"x\"], y = \"y\"> (h, w, x)
+        }",
+        &["node/constraint"],
+    ),
+    (
+        "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.preview.training\" : 1]> g (float[2] w, float[2] x) => (float[2] d) {
+            h = Mul (w, x)
+            y = Mul (h, w)
+            d = ai.onnx.preview.training.Gradient <xs = [\"h\"], zs = [\"w\"], y = \"y\"> (h, w)
+        }",
+        &[],
     ),
 ];
 
@@ -208,6 +224,38 @@ const CHANGES: &[(&str, Change)] = &[
             model.functions[0].attribute = vec!["k".to_owned(), "k".to_owned()];
         }),
     ),
+    ("tensor/location", Change::Model(|model| tensor(model).data_location = Some(2))),
+    (
+        "tensor/bits",
+        Change::Model(|model| {
+            tensor(model).raw_data = None;
+            tensor(model).int32_data = vec![8, 64];
+        }),
+    ),
+    ("external/fields", Change::Model(|model| tensor(model).float_data = vec![1.0, 2.0])),
+    (
+        "graph/quantization",
+        Change::Model(|model| {
+            let annotation = onnx::TensorAnnotation {
+                tensor_name: Some("x".to_owned()),
+                quant_parameter_tensor_names: vec![pair("SCALE_TENSOR", "nowhere")],
+            };
+            model.graph.as_mut().unwrap().quantization_annotation.push(annotation);
+        }),
+    ),
+    ("training/initialization", Change::Model(|model| training(model).initialization = None)),
+    ("training/algorithm", Change::Model(|model| training(model).algorithm = Some(algorithm("nowhere")))),
+    ("training/binding-key", Change::Model(|model| training(model).update_binding = vec![pair("x", "v")])),
+    ("training/binding-twice", Change::Model(|model| training(model).update_binding.push(pair("w", "v")))),
+    (
+        "training/binding-value",
+        Change::Model(|model| training(model).initialization_binding = vec![pair("w", "nowhere")]),
+    ),
+    ("device/configuration", Change::Model(|model| devices(model).device = vec!["cpu:0".to_owned()])),
+    ("device/reference", Change::Model(|model| drop(devices(model).name.replace("other".to_owned())))),
+    ("device/tensor", Change::Model(|model| sharding(model).tensor_name = Some("z".to_owned()))),
+    ("device/axis", Change::Model(|model| sharding(model).sharded_dim[0].axis = Some(2))),
+    ("device/shards", Change::Model(|model| sharding(model).sharded_dim[0].simple_sharding[0].num_shards = None)),
 ];
 
 /// Change of a good model.
@@ -308,6 +356,81 @@ fn tensor(model: &mut ModelProto) -> &mut onnx::TensorProto {
 
 fn node(model: &mut ModelProto) -> &mut NodeProto {
     &mut model.graph.as_mut().unwrap().node[0]
+}
+
+fn pair(key: &str, value: &str) -> onnx::StringStringEntryProto {
+    onnx::StringStringEntryProto { key: Some(key.to_owned()), value: Some(value.to_owned()) }
+}
+
+/// An algorithm that computes `v` from `w` and another value of the main graph.
+fn algorithm(other: &str) -> GraphProto {
+    parse_graph(&format!("step () => (float[2] v) {{ v = Sub (w, {other}) }}")).unwrap()
+}
+
+/// Adds valid training information to a model that computes `y` from the initializer `w`.
+fn training(model: &mut ModelProto) -> &mut onnx::TrainingInfoProto {
+    let start = "start () => (float[2] s) { s = Constant <value = float[2] {0, 0}> () }";
+    model.training_info.push(onnx::TrainingInfoProto {
+        initialization: Some(parse_graph(start).unwrap()),
+        algorithm: Some(algorithm("y")),
+        initialization_binding: vec![pair("w", "s")],
+        update_binding: vec![pair("w", "v")],
+    });
+    &mut model.training_info[0]
+}
+
+/// Adds a valid configuration of two devices, over which the first node shards its input `x` along the last axis.
+fn devices(model: &mut ModelProto) -> &mut onnx::DeviceConfigurationProto {
+    let half = onnx::SimpleShardedDimProto { num_shards: Some(2), dim: None };
+    let sharding = onnx::ShardingSpecProto {
+        tensor_name: Some("x".to_owned()),
+        device: vec![0, 1],
+        sharded_dim: vec![onnx::ShardedDimProto { axis: Some(-1), simple_sharding: vec![half] }],
+        ..onnx::ShardingSpecProto::default()
+    };
+    node(model).rare_mut().device_configurations.push(onnx::NodeDeviceConfigurationProto {
+        configuration_id: Some("both".to_owned()),
+        sharding_spec: vec![sharding],
+        pipeline_stage: None,
+    });
+    model.configuration.push(onnx::DeviceConfigurationProto {
+        name: Some("both".to_owned()),
+        num_devices: Some(2),
+        device: Vec::new(),
+    });
+    &mut model.configuration[0]
+}
+
+fn sharding(model: &mut ModelProto) -> &mut onnx::ShardingSpecProto {
+    devices(model);
+    &mut node(model).rare_mut().device_configurations[0].sharding_spec[0]
+}
+
+#[test]
+fn valid_training_information_and_device_configurations_have_no_findings() {
+    let text = "<ir_version: 11, opset_import: [\"\" : 23]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+        y = Add (x, w)
+      }";
+    let mut model = parse_model(text).unwrap();
+    training(&mut model);
+    devices(&mut model);
+    assert_eq!(rules(&model.encode_to_vec()), Vec::<&str>::new());
+}
+
+#[test]
+fn constants_follow_the_inputs_of_a_subgraph_before_ir_version_4() {
+    let found = |ir: i64, inputs: &str| {
+        let text = format!(
+            r#"<ir_version: {ir}, opset_import: ["" : 8]> g (int64 m, bool b, float x) => (float y) {{
+                y = Loop (m, b, x) <body = l ({inputs}) => (bool c, float t) {{ c = Identity (d) t = Add (s, k) }}>
+            }}"#
+        );
+        rules(&parse_model(&text).unwrap().encode_to_vec())
+    };
+    assert_eq!(found(3, "int64 i, bool d, float s, float k = {1}"), Vec::<&str>::new());
+    assert!(found(3, "float k = {1}, int64 i, bool d, float s").contains(&"subgraph/initializer"));
+    assert!(found(3, "int64 i, bool d, float s = {2}, float k = {1}").contains(&"subgraph/arity"));
+    assert!(found(4, "int64 i, bool d, float s, float k = {1}").contains(&"subgraph/initializer"));
 }
 
 #[test]

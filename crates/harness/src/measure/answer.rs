@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::measure::measurement::{Measured, Measurement};
 use crate::measure::node_kind::NodeKind;
 use crate::measure::severity::Severity;
-use crate::measure::similar::{EndedCase, has_word, is_explained, passes, works};
+use crate::measure::similar::{EndedCase, has_word, is_about_other_settings, is_explained, passes, works};
 
 /// Verdict on a node for a runtime, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -104,6 +104,22 @@ impl NodeAnswer {
 impl Measurement {
     /// Returns the answer about a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
+        let answer = self.by_cases(kind);
+        let is_mixed = answer.verdict > NodeVerdict::Unknown && answer.of_these < answer.cases;
+        match kind.unknown_type().filter(|_| is_mixed) {
+            // Which of the cases are similar depends on the type.
+            Some(parameter) => {
+                let NodeAnswer { verdict, of_these, cases, .. } = &answer;
+                let reason =
+                    format!("its type {parameter} is unknown; {verdict} in {of_these} of {cases} cases of all types");
+                NodeAnswer { reason: Some(reason), case: answer.case, ..NodeAnswer::unknown() }
+            }
+            None => answer,
+        }
+    }
+
+    /// Returns the answer of the cases of the node's types, as far as these are known.
+    fn by_cases(&self, kind: &NodeKind) -> NodeAnswer {
         let required = self.candidates(kind, Level::Required);
         if let Some(answer) = self.by_similar(&required, kind) {
             return answer;
@@ -114,12 +130,23 @@ impl Measurement {
         if !similar.cases.is_empty() && similar.cases.iter().all(works) {
             return self.summed(&similar.cases, similar.other_ranks);
         }
-        let (passing, failing): (Vec<_>, Vec<_>) =
-            recommended.into_iter().filter(|(case, _)| kind.has_types_of(case)).partition(works);
-        let typed = required.into_iter().filter(|(case, _)| kind.has_types_of(case));
-        let ended: Vec<EndedCase> = typed.chain(passing).collect();
+        let answer = self.by_settings(&required, &recommended, kind);
+        // A case that fails is evidence, although it is not binding.
+        if answer.verdict != NodeVerdict::Unknown || answer.case.is_some() {
+            return answer;
+        }
+        // Kernels differ by the data they move, not by their index type.
+        let others = [self.by_settings(&required, &recommended, &kind.with_any_positions()), self.by_other_types(kind)];
+        others.into_iter().find(|other| other.verdict == NodeVerdict::LikelyRuns).unwrap_or(answer)
+    }
+
+    /// Returns the answer of the cases of a kind's types, setting by setting.
+    fn by_settings(&self, required: &[EndedCase], recommended: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
+        let has_types = |(case, _): &EndedCase| kind.has_types_of(case);
+        let (passing, failing): (Vec<_>, Vec<_>) = recommended.iter().copied().filter(has_types).partition(works);
+        let ended: Vec<EndedCase> = required.iter().copied().filter(has_types).chain(passing).collect();
         if ended.is_empty() && failing.is_empty() {
-            return self.by_other_types(kind);
+            return NodeAnswer::unknown();
         }
         self.by_parts(&ended, &failing, kind)
     }
@@ -196,7 +223,9 @@ impl Measurement {
                     ..answer
                 };
             }
-            let fails = |(case, _): &&EndedCase| !case.facts.is_edge && has_word(case, word);
+            let fails = |(case, _): &&EndedCase| {
+                !case.facts.is_edge && has_word(case, word) && !is_about_other_settings(case, kind, ended)
+            };
             if let Some((case, measured)) = recommended_failures.iter().find(fails) {
                 let reason = format!("a recommended case with {word} ends as {measured}");
                 return NodeAnswer { case: Some(case.id.clone()), reason: Some(reason), ..NodeAnswer::unknown() };
@@ -230,8 +259,8 @@ impl Measurement {
         NodeAnswer { reason: Some(reason), ..self.summed(&[], false) }
     }
 
-    /// Returns the answer for a node whose types no case has: it likely runs if every case passes that differs only in that an
-    /// integer or float type is another one, for at least two other types.
+    /// Returns the answer for a node whose types no case with its settings has: it likely runs if every case passes that differs only
+    /// in that an integer or float type is another one, for at least two other types.
     fn by_other_types(&self, kind: &NodeKind) -> NodeAnswer {
         for (parameter, of_node) in &kind.types {
             let mut any = kind.clone();
@@ -246,7 +275,7 @@ impl Measurement {
             let similar = any.similar(&neighbours);
             if types.len() >= 2 && !similar.cases.is_empty() && neighbours.iter().all(passes) {
                 let reason = format!(
-                    "no case has {parameter}={of_node}; all with {} pass",
+                    "no case with these settings has {parameter}={of_node}; all with {} pass",
                     types.into_iter().collect::<Vec<_>>().join(", ")
                 );
                 let answer = self.summed(&similar.cases, similar.other_ranks);
@@ -338,14 +367,23 @@ mod tests {
 
     use super::*;
 
-    /// Returns the answer for the only node of a model, from a measurement with these entries.
-    fn answer(model: &str, entries: &str) -> NodeAnswer {
+    /// Returns the kind of the only node of a model.
+    fn kind_of(model: &str) -> NodeKind {
         let model = parse_model(model).unwrap();
         let inferred = infer(&model, &Limits::default());
         let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        NodeKind::from_facts(&facts).unwrap()
+    }
+
+    /// Returns the answer for a kind of node, from a measurement with these entries.
+    fn answer_for(kind: &NodeKind, entries: &str) -> NodeAnswer {
         let text = format!("runtime: a\nversion: 1.2\nexact: true\nstrict: true\nexpect:\n{entries}");
-        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
-        measurement.answer(&NodeKind::from_facts(&facts).unwrap())
+        Measurement::read("a.yaml", &text, None).unwrap().unwrap().answer(kind)
+    }
+
+    /// Returns the answer for the only node of a model, from a measurement with these entries.
+    fn answer(model: &str, entries: &str) -> NodeAnswer {
+        answer_for(&kind_of(model), entries)
     }
 
     fn softmax(axis: &str, rank: &str) -> String {
@@ -492,5 +530,48 @@ mod tests {
         };
         assert_eq!(answer(gather, &other("string")).verdict, NodeVerdict::Wrong);
         assert_eq!(answer(gather, &other("float")).verdict, NodeVerdict::Runs);
+    }
+
+    #[test]
+    fn a_recommended_case_about_another_setting_does_not_count() {
+        let lstm = "<ir_version: 8, opset_import: [\"\": 14]> g (float[3, 2, 2] x, float[1, 12, 2] w, float[1, 12, 3] r, \
+                    float[1, 24] b, float[1, 2, 3] h, float[1, 2, 3] c) => (float[3, 1, 2, 3] y) \
+                    { y = LSTM <hidden_size = 3> (x, w, r, b, , h, c) }";
+        let clipped = answer(lstm, "  - {cases: 'ai.onnx/LSTM-14/clip/T=float', outcome: mismatch}\n");
+        assert_eq!(clipped.verdict, NodeVerdict::LikelyRuns, "{clipped:?}");
+    }
+
+    #[test]
+    fn cases_of_all_types_say_nothing_about_an_unknown_one_unless_they_agree() {
+        let mut kind = kind_of(
+            "<ir_version: 8, opset_import: [\"\": 14]> g (float[1, 2, 2, 2] x) => (float[1, 2, 2, 2] y) { y = Relu (x) }",
+        );
+        kind.types.clear();
+        let of_type = answer_for(&kind, "  - {cases: 'ai.onnx/Relu-14/**/T=bfloat16', outcome: unsupported}\n");
+        assert_eq!(of_type.verdict, NodeVerdict::Unknown, "{of_type:?}");
+        assert!(
+            of_type.reason.is_some_and(|reason| reason.starts_with("its type T is unknown; partly not supported in "))
+        );
+        assert_eq!(answer_for(&kind, "  []\n").verdict, NodeVerdict::Runs);
+        let all = answer_for(&kind, "  - {cases: 'ai.onnx/Relu-14/**', outcome: unsupported}\n");
+        assert_eq!(all.verdict, NodeVerdict::NotHere, "{all:?}");
+    }
+
+    #[test]
+    fn a_declined_large_case_does_not_count_beside_small_ones_that_pass() {
+        let pool = "<ir_version: 7, opset_import: [\"\": 13]> g (float[1, 2, 9] x) => (float[1, 2, 1] y) \
+                    { y = GlobalMaxPool (x) }";
+        let large =
+            |outcome: &str| format!("  - {{cases: 'ai.onnx/GlobalMaxPool-1/large/**/T=float', outcome: {outcome}}}\n");
+        assert_eq!(answer(pool, &large("unsupported")).verdict, NodeVerdict::Runs);
+        assert_eq!(answer(pool, &large("mismatch")).verdict, NodeVerdict::Wrong);
+    }
+
+    #[test]
+    fn a_setting_that_only_other_index_types_have_is_covered() {
+        let gather = "<ir_version: 8, opset_import: [\"\": 13]> g (int64[3, 2] x, int64 i) => (int64[3] y) \
+                      { y = Gather <axis = 1> (x, i) }";
+        let found = answer(gather, "  []\n");
+        assert_eq!(found.verdict, NodeVerdict::LikelyRuns, "{found:?}");
     }
 }

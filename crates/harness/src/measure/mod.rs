@@ -2,6 +2,7 @@
 
 mod answer;
 mod at_opset;
+mod conformance;
 mod digests;
 mod entries;
 mod history;
@@ -16,13 +17,14 @@ mod tools;
 mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
+pub use conformance::{Conformance, OperatorConformance, is_required};
 pub use digests::MeasuredDigests;
 pub use history::{History, VersionOutcomes};
 pub use levels::{LevelFailures, Levels};
 pub use measurement::{Measured, Measurement, distance_text};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
-pub use overview::{CasesOfOperator, Overview, cases_in_float, is_in_float};
+pub use overview::{CasesOfOperator, Overview, cases_in_float};
 pub use severity::Severity;
 pub use tools::measured_tools;
 pub use unchanged::{UNCHANGED, UnchangedLine, updated_lines};

@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_check::facts::NodeFacts;
 use onnx_conformance_check::settings::{Settings, type_arguments};
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{FormalType, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 
 use onnx_conformance_cases::case::{CaseId, type_in_id};
@@ -43,6 +43,14 @@ impl NodeKind {
             .types()
             .chain(case.facts.types.iter().filter_map(|pair| pair.split_once('=')))
             .all(is_it)
+    }
+
+    /// Returns the type parameter of the first input, if its type is unknown although the version allows several.
+    pub fn unknown_type(&self) -> Option<&'static str> {
+        let spec = Specs::embedded().get(&self.version).ok()?;
+        let FormalType::Parameter(name) = &spec.input_at(0)?.kind else { return None };
+        let is_open = spec.types.get(name).is_some_and(|allowed| allowed.len() > 1);
+        (is_open && !self.types.contains_key(name)).then_some(name.as_str())
     }
 
     /// Returns the kind with any index type: type parameters that only choose between int32 and int64, such as Tind of Gather,

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
-use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
-use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_cases::suite::{RecordedCase, is_in_float, recorded_cases};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OperatorVersion, Specs};
 use serde::Serialize;
 
 use crate::measure::levels::LevelFailures;
@@ -128,13 +126,6 @@ pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
         operators.push((version, cases));
     }
     Ok(operators)
-}
-
-/// Returns true if each type in an id is float, or belongs to a parameter that does not allow float.
-pub fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
-    let float = ValueType::Tensor(ElementType::Float);
-    let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
-    id.types().all(|(parameter, named)| named == "float" || !may_be_float(parameter))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Measurement {
             (of_level == level).then_some((case, measured))
         };
         let ended = recorded_cases(&kind.version).iter().filter(is_about).filter_map(ended).collect();
-        self.at_nearest_opset(kind, ended)
+        without_large_refusals(self.at_nearest_opset(kind, ended))
     }
 
     /// Drops refusals that a later opset lifts: if a case is refused at one opset and passes at a later one, not above the node's,
@@ -128,6 +128,17 @@ impl Measurement {
     }
 }
 
+/// Drops large cases that are declined, where smaller ones have a result. A large case has no other types and settings, so what is
+/// declined is another node of its model: at opset 1 the Concat that makes a long row.
+fn without_large_refusals(cases: Vec<EndedCase>) -> Vec<EndedCase> {
+    let is_large = |case: &RecordedCase| case.id.contains("/large/");
+    if !cases.iter().any(|ended| works(ended) && !is_large(ended.0)) {
+        return cases;
+    }
+    let is_declined = |(_, measured): &EndedCase| *measured == Measured::Ended(Outcome::Unsupported);
+    cases.into_iter().filter(|ended| !(is_large(ended.0) && is_declined(ended))).collect()
+}
+
 /// Returns true if the case passes.
 pub(super) fn passes((_, measured): &EndedCase) -> bool {
     *measured == Measured::Ended(Outcome::Pass)
@@ -155,4 +166,12 @@ pub(super) fn is_explained((case, _): &EndedCase, kind: &NodeKind, all: &[EndedC
     let has_no_pass = |word: &str| !all.iter().any(|other| works(other) && has_word(other.0, word));
     let has_other_trait = case.facts.settings.traits_beyond(&kind.settings, true).next().is_some();
     all.iter().any(works) && (has_other_trait || extra.any(has_no_pass))
+}
+
+/// Returns true if the rarest setting of a case, which characterizes it, is one that the node lacks.
+pub(super) fn is_about_other_settings(case: &RecordedCase, kind: &NodeKind, all: &[EndedCase]) -> bool {
+    let settings = case.facts.settings.without_rank();
+    let count = |word: &&str| all.iter().filter(|(other, _)| has_word(other, word)).count();
+    let rarest = settings.words().min_by_key(count);
+    rarest.is_some_and(|word| !kind.settings.words().any(|own| own == word))
 }

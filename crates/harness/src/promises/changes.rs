@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_cases::case::{CaseChange, CaseId, FrozenCase};
 use serde::Serialize;
 
-use crate::promises::profile::Profile;
+use crate::promises::frozen_list::FrozenList;
 use crate::promises::renames::Renames;
 
 /// Kind of a change.
@@ -88,7 +88,7 @@ pub struct Changes {
 impl Changes {
     /// Compares two versions. A case is renamed if the list of renames says so, or if another of its group has appeared with the
     /// same digest and level. A renamed case that has also changed counts by its change.
-    pub fn between(from: &Profile, to: &Profile, renames: &Renames) -> Changes {
+    pub fn between(from: &FrozenList, to: &FrozenList, renames: &Renames) -> Changes {
         let key = |id: &'_ str, case: &FrozenCase| (CaseId::parse(id).group().to_owned(), case.level, case.digest);
         let is_gone = |id: &&str| !to.cases.contains_key(*id);
         let mut renamed: BTreeMap<String, String> = renames
@@ -168,13 +168,13 @@ fn group(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn profile(version: &str, lines: &[&str]) -> Profile {
-        Profile::parse(version, &format!("suite {version}\n{}\n", lines.join("\n"))).unwrap()
+    fn list(version: &str, lines: &[&str]) -> FrozenList {
+        FrozenList::parse(version, &format!("suite {version}\n{}\n", lines.join("\n"))).unwrap()
     }
 
     #[test]
     fn every_kind_of_change_is_found() {
-        let from = profile(
+        let from = list(
             "1.0.0",
             &[
                 "ai.onnx/Abs-13/changed/T=float required 000001 000001 0e0",
@@ -188,7 +188,7 @@ mod tests {
                 "ai.onnx/Abs-13/weakened/T=float required 00000a 00000b 2e0",
             ],
         );
-        let to = profile(
+        let to = list(
             "1.1.0",
             &[
                 "ai.onnx/Abs-13/changed/T=float required 100001 100001 0e0",
@@ -216,14 +216,14 @@ mod tests {
 
     #[test]
     fn a_recorded_rename_is_followed_though_the_case_has_changed() {
-        let from = profile(
+        let from = list(
             "1.0.0",
             &[
                 "ai.onnx/Abs-13/old/T=double open 000002 000002 0e0",
                 "ai.onnx/Abs-13/old/T=float required 000001 000001 0e0",
             ],
         );
-        let to = profile(
+        let to = list(
             "1.1.0",
             &[
                 "ai.onnx/Abs-13/name/T=double required 000002 000002 0e0",
@@ -247,8 +247,8 @@ mod tests {
             [test("a", "000001"), test("b", "000002"), test("c", last)]
         };
         let (old, new) = (lines("9.0.0", "000003"), lines("9.1.0", "000004"));
-        let from = profile("1.0.0", &old.each_ref().map(String::as_str));
-        let to = profile("1.1.0", &new.each_ref().map(String::as_str));
+        let from = list("1.0.0", &old.each_ref().map(String::as_str));
+        let to = list("1.1.0", &new.each_ref().map(String::as_str));
         let renames = "- {since: 1.1.0, old: onnx-9.0.0/, new: onnx-9.1.0/}\n";
         let changes = Changes::between(&from, &to, &Renames::parse("renames.yaml", renames).unwrap());
         assert_eq!(changes.behaviours(Kind::Renamed), [("onnx-9.0.0/node -> onnx-9.1.0/node".to_owned(), 2)]);

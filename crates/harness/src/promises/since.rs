@@ -6,13 +6,13 @@ use onnx_conformance_cases::case::{CaseId, FrozenCase};
 use onnx_conformance_cases::suite::{Suite, SuiteError};
 
 use crate::promises::changes::Kind;
-use crate::promises::profile::Profile;
+use crate::promises::frozen_list::FrozenList;
 use crate::promises::renames::Renames;
 
 /// Returns those of these cases that are new or changed since a list was frozen, by kind of change. A case that was only renamed is
 /// the same, and entries follow the rename.
 pub fn changes_since(
-    frozen: &Profile,
+    frozen: &FrozenList,
     renames: &Renames,
     suite: &Suite,
     ids: &[&str],
@@ -28,7 +28,7 @@ pub fn changes_since(
 
 /// Returns those of these cases that have the same content and level as when a list was frozen, though perhaps another id.
 pub fn unchanged_since(
-    frozen: &Profile,
+    frozen: &FrozenList,
     renames: &Renames,
     suite: &Suite,
     ids: &[&str],
@@ -44,7 +44,7 @@ pub fn unchanged_since(
 
 /// Passes each of these cases that exists to `sink`, with its change since a list was frozen; `None` if it is the same.
 fn for_each(
-    frozen: &Profile,
+    frozen: &FrozenList,
     renames: &Renames,
     suite: &Suite,
     ids: &[&str],
@@ -100,11 +100,11 @@ mod tests {
             format!("{} {}", old(&renamed), frozen(&renamed)),
             format!("{} {}", old(&renamed_and_raised), open(&renamed_and_raised)),
         ];
-        let profile = Profile::parse("0.0.1", &format!("suite 0.0.1\n{}\n", lines.join("\n"))).unwrap();
+        let list = FrozenList::parse("0.0.1", &format!("suite 0.0.1\n{}\n", lines.join("\n"))).unwrap();
         let renames = "- {since: 0.0.2, old: ai.onnx/Abs-13/old/, new: ai.onnx/Abs-13/ranks/}\n";
         let renames = Renames::parse("renames.yaml", renames).unwrap();
         let ids = [&raised, &format!("{new}@constants"), &same, &renamed, &renamed_and_raised, "folder/other"];
-        let changed = changes_since(&profile, &renames, &suite, &ids).unwrap();
+        let changed = changes_since(&list, &renames, &suite, &ids).unwrap();
         assert_eq!(
             changed,
             BTreeMap::from([
@@ -112,7 +112,7 @@ mod tests {
                 (Kind::New, vec![new.clone()])
             ])
         );
-        let unchanged = unchanged_since(&profile, &renames, &suite, &ids).unwrap();
+        let unchanged = unchanged_since(&list, &renames, &suite, &ids).unwrap();
         assert_eq!(unchanged, BTreeSet::from([same, renamed]));
     }
 

@@ -172,7 +172,9 @@ fn check_input<'a>(
     if fits {
         Ok(())
     } else {
-        mismatch(format!("has shape {:?}, which does not match the declared shape {declared:?}", tensor.shape()))
+        let declared: Vec<String> = declared.iter().map(Dim::to_string).collect();
+        let declared = declared.join(", ");
+        mismatch(format!("has shape {:?}, which does not match the declared shape [{declared}]", tensor.shape()))
     }
 }
 

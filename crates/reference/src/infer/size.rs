@@ -179,10 +179,10 @@ impl Size {
         }
     }
 
-    /// The quotient if a single product divides every term, for values other than 0 of its symbols.
+    /// The quotient if a single product divides every term, or if the size is a multiple of the other one, for values other than 0.
     pub fn exact_quotient(&self, other: &Size) -> Option<Size> {
-        if self == other {
-            return Some(Size::constant(1));
+        if let Some(multiple) = self.multiple_of(other) {
+            return Some(Size::constant(multiple));
         }
         let [(divisors, divisor)] = other.terms.as_slice() else { return None };
         let mut terms = Vec::new();
@@ -198,6 +198,13 @@ impl Size {
             terms.push((factors, value.checked_div(*divisor)?));
         }
         Size::from_terms(terms)
+    }
+
+    /// The integer by which the other size is multiplied to give this one.
+    fn multiple_of(&self, other: &Size) -> Option<i64> {
+        let ((_, value), (_, divisor)) = (self.terms.first()?, other.terms.first()?);
+        let multiple = value.checked_div(*divisor)?;
+        (other.times(&Size::constant(multiple)).as_ref() == Some(self)).then_some(multiple)
     }
 
     /// Returns the smaller of two sizes.
@@ -405,6 +412,8 @@ mod tests {
         assert_eq!(n.minus(&n), Dim::Size(0));
         assert_eq!(n.times(&Dim::Size(6)).over(&Dim::Size(3)), n.times(&Dim::Size(2)));
         assert_eq!(n.times(&c).over(&c), n);
+        assert_eq!(n.plus_int(1).times(&Dim::Size(8)).over(&n.plus_int(1)), Dim::Size(8));
+        assert_eq!(n.plus_int(1).over(&n.plus_int(1)), Dim::Size(1));
         assert_eq!(Dim::Unknown.times(&Dim::Size(0)), Dim::Size(0));
         assert_eq!(Dim::Unknown.plus(&n), Dim::Unknown);
         assert_eq!(n.min(&n.plus_int(1)), n);

@@ -42,7 +42,8 @@ impl Default for LoadLimits {
 pub fn read_model(bytes: Bytes, external: &dyn ExternalData, limits: &LoadLimits) -> Result<Model, ModelError> {
     // Messages are converted to nodes and names of about the same size, so each counts twice.
     let messages = decoded_size(Kind::Model, &bytes, limits.bytes / 2, &limits.deadline)?;
-    let loader = Loader { external, limits, used: Cell::new(2 * messages) };
+    let (used, has_constant_inputs) = (Cell::new(2 * messages), Cell::new(false));
+    let loader = Loader { external, limits, has_constant_inputs, used };
     let proto = ModelProto::decode(bytes).map_err(DecodeError::from)?;
     let model = loader.model(proto)?;
     super::check::check_model(&model, &limits.deadline)?;
@@ -51,6 +52,9 @@ pub fn read_model(bytes: Bytes, external: &dyn ExternalData, limits: &LoadLimits
 
 /// The first version with operator set imports.
 const OLDEST_IR_VERSION: i64 = 3;
+
+/// The first version in which constants of a subgraph are not among its inputs.
+const IR_OF_CONSTANTS: i64 = 4;
 
 fn check_ir_version(ir_version: i64) -> Result<(), ModelError> {
     let releases = Specs::embedded().releases().map_err(|error| broken("specs/releases.yaml", error.to_string()))?;
@@ -81,6 +85,8 @@ fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelErr
 struct Loader<'a> {
     external: &'a dyn ExternalData,
     limits: &'a LoadLimits,
+    /// True before IR version 4: the constants of a subgraph are among its inputs, behind those that the node passes.
+    has_constant_inputs: Cell<bool>,
     /// The bytes of messages and tensors so far.
     used: Cell<usize>,
 }
@@ -93,6 +99,7 @@ impl Loader<'_> {
     fn model(&self, proto: ModelProto) -> Result<Model, ModelError> {
         let ir_version = proto.ir_version.ok_or_else(|| broken("model", "ir_version is missing"))?;
         check_ir_version(ir_version)?;
+        self.has_constant_inputs.set(ir_version < IR_OF_CONSTANTS);
         let graph = proto.graph.ok_or_else(|| broken("model", "the graph is missing"))?;
         let mut functions = BTreeMap::new();
         for proto in proto.functions {
@@ -167,6 +174,29 @@ impl Loader<'_> {
         Ok(graph)
     }
 
+    /// Converts a subgraph. Its inputs are those that the node passes.
+    fn subgraph(&self, proto: GraphProto) -> Result<Graph, ModelError> {
+        let mut graph = self.graph(proto)?;
+        let initializers = &graph.initializers;
+        let is_constant = |input: &&Parameter| initializers.contains_key(&input.name);
+        let constants = graph.inputs.iter().rev().take_while(is_constant).count();
+        let problem = if !self.has_constant_inputs.get() {
+            graph.inputs.iter().find(is_constant).map(|input| (&input.name, "is also an input"))
+        } else if graph.inputs.iter().filter(is_constant).count() > constants {
+            let first = graph.inputs.iter().find(is_constant);
+            first.map(|input| (&input.name, "is listed before an input without a value"))
+        } else {
+            let inputs: HashSet<&str> = graph.inputs.iter().map(|input| input.name.as_str()).collect();
+            let other = initializers.keys().find(|name| !inputs.contains(name.as_str()));
+            other.map(|name| (name, "is not an input, which IR version 3 requires"))
+        };
+        if let Some((name, rule)) = problem {
+            return Err(broken(format!("graph '{}'", graph.name), format!("initializer '{name}' {rule}")));
+        }
+        graph.inputs.truncate(graph.inputs.len() - if self.has_constant_inputs.get() { constants } else { 0 });
+        Ok(graph)
+    }
+
     fn nodes(&self, protos: Vec<NodeProto>) -> Result<Vec<Node>, ModelError> {
         protos.into_iter().map(|proto| self.node(proto)).collect()
     }
@@ -234,7 +264,7 @@ impl Loader<'_> {
                 Attribute::SparseTensor(self.sparse(proto.sparse_tensor.as_deref().ok_or_else(missing)?)?)
             }
             AttributeType::Graph => match proto.g {
-                Some(graph) => Attribute::Graph(Arc::new(self.graph(*graph)?)),
+                Some(graph) => Attribute::Graph(Arc::new(self.subgraph(*graph)?)),
                 None => return Err(missing()),
             },
             AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_deref().ok_or_else(missing)?)?),
@@ -247,7 +277,7 @@ impl Loader<'_> {
                 Attribute::SparseTensors(sparse.collect::<Result<_, _>>()?)
             }
             AttributeType::Graphs => {
-                let graphs = proto.graphs.into_iter().map(|proto| self.graph(proto).map(Arc::new));
+                let graphs = proto.graphs.into_iter().map(|proto| self.subgraph(proto).map(Arc::new));
                 Attribute::Graphs(graphs.collect::<Result<_, _>>()?)
             }
             AttributeType::TypeProtos => {
@@ -364,7 +394,8 @@ mod tests {
         let read = |kind: P, f: Option<f32>| {
             let proto = AttributeProto { name: Some("a".into()), r#type: Some(kind as i32), f, ..Default::default() };
             let limits = LoadLimits::default();
-            Loader { external: &NoExternalData, limits: &limits, used: Cell::new(0) }.attribute(&"here", proto)
+            let (used, has_constant_inputs) = (Cell::new(0), Cell::new(false));
+            Loader { external: &NoExternalData, limits: &limits, has_constant_inputs, used }.attribute(&"here", proto)
         };
         assert!(matches!(read(P::Int, None).unwrap(), Attribute::Int(0)));
         assert!(matches!(read(P::Float, None).unwrap(), Attribute::Float(value) if value == 0.0));

@@ -66,10 +66,14 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
         return Err(broken(&place, "segments are not supported by any ONNX release; store the tensor whole"));
     }
     check_single_field(&place, proto)?;
+    let is_external = proto.data_location() == onnx::tensor_proto::DataLocation::External;
+    if is_external && (typed_entries(proto) > 0 || proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())) {
+        return Err(broken(&place, "elements are stored in the model, too, but its data_location is EXTERNAL"));
+    }
     let count = element_count(&shape).map_err(|error| broken(&place, error.to_string()))?;
     let result = if element == ElementType::String {
         strings(&place, proto, shape)?
-    } else if proto.data_location() == onnx::tensor_proto::DataLocation::External {
+    } else if is_external {
         let bytes = external_bytes(&place, proto, packed_len(element, count), external)?;
         from_raw(Contents { element, shape, count }, &bytes)
     } else if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty() || typed_entries(proto) == 0) {

@@ -241,7 +241,7 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
     };
     lines.extend(saved(report));
     for (title, ranges) in
-        [("same operator versions at opsets", &report.same_operators), ("no edit needed at opsets", &report.unedited)]
+        [("operators unchanged at opsets", &report.same_operators), ("no edit needed at opsets", &report.unedited)]
     {
         let ranges: Vec<String> = ranges.iter().map(range).collect();
         if !ranges.is_empty() {

@@ -1,18 +1,26 @@
 //! Comparison of a runtime's output with the expected one, by a bound that suits any computation.
 
 use onnx_conformance_cases::compare::{Accuracy, compare};
-use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::Output;
 
-use crate::models::closeness::closeness;
+use crate::models::closeness::{closeness, half_type};
 
 /// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
 const ROUNDOFFS: f64 = 32.0;
 
-/// Absolute tolerance of computations with several steps of a quantization, relative to the largest element.
+/// Absolute tolerance of computations with one quantization and further nodes, relative to the largest element. That of several
+/// ones grows with the square root of their number, since they round either way.
 const STEPS: f64 = 1.0 / 64.0;
+
+/// Largest tolerance of computations with quantizations, relative to the largest element.
+const MOST_STEPS: f64 = 1.0 / 8.0;
+
+/// Steps by which integers of 8 bits may differ behind several nodes, one of which quantizes: 1/64 of their range.
+const BYTE_STEPS: u128 = 4;
 
 /// Requests an output that has about the size of this value.
 pub(super) fn requested_output(name: &str, value: &Value) -> Output {
@@ -30,31 +38,65 @@ pub(super) enum Steps {
     None,
     /// A single node rounds to steps, so an integer may be one step away.
     One,
-    /// Several nodes compute with steps. A step that is rounded the other way changes all that follows.
-    Several,
+    /// Several nodes compute with steps, of which so many quantize. A step that is rounded the other way changes all that follows.
+    Several(u32),
 }
 
 impl Steps {
     /// Returns the steps in the computation of these nodes.
     pub(super) fn of_nodes<'a>(nodes: impl Iterator<Item = &'a NodeProto>) -> Steps {
-        let (mut count, mut is_any) = (0, false);
+        let (mut count, mut quantized) = (0_u32, 0_u32);
         for node in nodes {
-            count += 1;
-            is_any |= is_quantized(node);
+            count = count.saturating_add(1);
+            quantized = quantized.saturating_add(u32::from(is_quantized(node)));
         }
-        match (is_any, count) {
-            (false, _) => Steps::None,
-            (true, 1) => Steps::One,
-            (true, _) => Steps::Several,
+        match (quantized, count) {
+            (0, _) => Steps::None,
+            (_, 1) => Steps::One,
+            (quantized, _) => Steps::Several(quantized),
+        }
+    }
+
+    /// Returns the tolerance of floats, relative to the largest element.
+    fn of_floats(self) -> f64 {
+        match self {
+            Steps::None | Steps::One => 0.0,
+            Steps::Several(quantized) => (STEPS * f64::from(quantized).sqrt()).min(MOST_STEPS),
+        }
+    }
+
+    /// Returns the number of steps by which integers may differ.
+    fn of_integers(self, element: ElementType) -> u128 {
+        match self {
+            Steps::None => 0,
+            Steps::Several(_) if element.bits() == 8 => BYTE_STEPS,
+            Steps::One | Steps::Several(_) => 1,
         }
     }
 }
 
+/// Roundings in the computation of an output that are coarser than those of its type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Roundings {
+    /// Steps of a quantization.
+    pub(super) steps: Steps,
+    /// Coarsest float type of 16 bits in the computation.
+    pub(super) half: Option<ElementType>,
+}
+
+impl Roundings {
+    /// Returns the roundings of a graph.
+    pub(super) fn of_graph(graph: &GraphProto) -> Roundings {
+        Roundings { steps: Steps::of_nodes(graph.node.iter()), half: half_type(graph) }
+    }
+}
+
 /// Describes the difference of an output from the expected value, if there is one.
-pub(super) fn difference(expected: &Value, actual: &Value, steps: Steps) -> Option<String> {
-    match compare(expected, actual, &accuracy(expected, steps)) {
+pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
+    let most = roundings.steps.of_integers(expected.value_type().element_type());
+    match compare(expected, actual, &accuracy(expected, roundings)) {
         Ok(_) => None,
-        Err(_) if steps != Steps::None && is_a_step_away(expected, actual) => None,
+        Err(_) if are_steps_away(expected, actual, most) => None,
         Err(difference) => Some(difference.message),
     }
 }
@@ -79,17 +121,51 @@ pub(super) fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String
     (!is_same).then(|| format!("expected {}, got {}", described(expected), described(actual)))
 }
 
-/// Tolerance of a computation with these steps. Whatever the computation is, elements may cancel.
-fn accuracy(expected: &Value, steps: Steps) -> Accuracy {
-    let of_steps = if steps == Steps::Several { STEPS } else { 0.0 };
-    closeness(expected, |roundoff| (ROUNDOFFS * roundoff).max(of_steps))
+/// Tolerance of a computation with these roundings. Whatever the computation is, elements may cancel.
+fn accuracy(expected: &Value, roundings: Roundings) -> Accuracy {
+    closeness(expected, roundings.half, |roundoff| (ROUNDOFFS * roundoff).max(roundings.steps.of_floats()))
 }
 
 /// Returns true if integers differ by at most 1: rounding to a quantization step may go either way.
 pub(super) fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
+    are_steps_away(expected, actual, 1)
+}
+
+/// Returns true if integers differ by at most this number of steps.
+fn are_steps_away(expected: &Value, actual: &Value, most: u128) -> bool {
     let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return false };
     let is_same_kind = expected.element_type() == actual.element_type() && expected.shape() == actual.shape();
     is_same_kind
         && expected.element_type().is_integer()
-        && expected.indices().into_iter().zip(actual.indices()).all(|(one, other)| one.abs_diff(other) <= 1)
+        && expected
+            .indices()
+            .into_iter()
+            .zip(actual.indices())
+            .all(|(one, other)| u128::from(one.abs_diff(other)) <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::tensor::Tensor;
+
+    use super::*;
+
+    #[test]
+    fn each_quantization_widens_the_tolerance() {
+        let float = |last: f64| Value::Tensor(Tensor::of_floats(ElementType::Float, &[2], &[1.0, last]).unwrap());
+        let byte = |value: i128| Value::Tensor(Tensor::of_integers(ElementType::Int8, &[1], &[value]).unwrap());
+        let word = |value: i128| Value::Tensor(Tensor::of_integers(ElementType::Int64, &[1], &[value]).unwrap());
+        let is_near = |expected: &Value, actual: &Value, steps: Steps| {
+            difference(expected, actual, Roundings { steps, half: None }).is_none()
+        };
+        assert!(is_near(&float(0.5), &float(0.51), Steps::Several(1)));
+        assert!(!is_near(&float(0.5), &float(0.51), Steps::One));
+        assert!(!is_near(&float(0.5), &float(0.55), Steps::Several(1)));
+        assert!(is_near(&float(0.5), &float(0.55), Steps::Several(16)));
+        assert!(!is_near(&float(0.5), &float(0.7), Steps::Several(10_000)));
+        assert!(is_near(&byte(5), &byte(9), Steps::Several(2)) && !is_near(&byte(5), &byte(10), Steps::Several(2)));
+        assert!(is_near(&byte(5), &byte(6), Steps::One) && !is_near(&byte(5), &byte(7), Steps::One));
+        assert!(is_near(&word(5), &word(6), Steps::Several(2)) && !is_near(&word(5), &word(7), Steps::Several(2)));
+        assert!(!is_near(&byte(5), &byte(6), Steps::None));
+    }
 }

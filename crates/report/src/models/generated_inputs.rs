@@ -62,9 +62,6 @@ pub enum InputFault {
     /// The rank is not declared.
     #[error("has no declared rank")]
     NoRank,
-    /// A dimension is negative.
-    #[error("has a negative dimension")]
-    NegativeDimension,
     /// No values of this type can be generated.
     #[error("has type {0}, for which no values can be generated")]
     Element(ElementType),
@@ -166,7 +163,7 @@ impl Maker<'_> {
         match (&declared.value, &value_type) {
             (Some(type_proto::Value::TensorType(tensor)), ValueType::Tensor(element)) => {
                 let shape = tensor.shape.as_ref().ok_or(InputFault::NoRank)?;
-                let shape = shape.dim.iter().map(|dim| self.size(dim.value.as_ref())).collect::<Result<Vec<_>, _>>()?;
+                let shape: Vec<usize> = shape.dim.iter().map(|dim| self.size(dim.value.as_ref())).collect();
                 self.tensor(*element, &shape)
             }
             (Some(type_proto::Value::SequenceType(sequence)), ValueType::Sequence(item)) => {
@@ -198,11 +195,13 @@ impl Maker<'_> {
     }
 
     /// Returns the size of a dimension: as declared, or chosen.
-    fn size(&mut self, dim: Option<&dimension::Value>) -> Result<usize, InputFault> {
+    fn size(&mut self, dim: Option<&dimension::Value>) -> usize {
         let name = match dim {
-            Some(dimension::Value::DimValue(size)) => {
-                return usize::try_from(*size).map_err(|_| InputFault::NegativeDimension);
-            }
+            Some(dimension::Value::DimValue(size)) => match usize::try_from(*size) {
+                Ok(size) => return size,
+                // Exporters write -1 for an unknown size, and runtimes take it as that.
+                Err(_) => None,
+            },
             Some(dimension::Value::DimParam(name)) => Some(name),
             None => None,
         };
@@ -213,10 +212,10 @@ impl Maker<'_> {
             Sizes::One(chosen, size) if name == Some(chosen) => *size,
             Sizes::One(..) => 2,
         };
-        Ok(match name {
+        match name {
             Some(name) => *self.sizes.entry(name.clone()).or_insert(size),
             None => size,
-        })
+        }
     }
 
     /// Returns a filled tensor; `None` if it is too large.
@@ -341,6 +340,22 @@ mod tests {
         let started = Instant::now();
         assert_eq!(inputs_to_give(&graph), [&graph.input[0]]);
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_negative_dimension_is_unknown() {
+        let mut model = parse_model(
+            r#"<ir_version: 8, opset_import: ["" : 13]> g (float[9, 3] x) => (float[N] y) { y = Any (x) }"#,
+        )
+        .unwrap();
+        let declared = model.graph.as_mut().unwrap().input[0].r#type.as_mut().unwrap();
+        let Some(type_proto::Value::TensorType(tensor)) = &mut declared.value else { panic!() };
+        tensor.shape.as_mut().unwrap().dim[0].value = Some(dimension::Value::DimValue(-1));
+        let plan = InputPlan::new(model.graph.as_ref().unwrap());
+        assert!(plan.ways() > 1);
+        let input = plan.inputs(0, 0, &Limits::default()).unwrap().remove(0).value;
+        let shape = input.as_tensor().unwrap().shape().to_vec();
+        assert!((1..=4).contains(&shape[0]) && shape[1] == 3, "{shape:?}");
     }
 
     #[test]

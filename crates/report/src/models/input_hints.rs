@@ -60,7 +60,7 @@ pub(super) enum Integers {
 pub(super) fn ways(graph: &GraphProto, wanted: &[&ValueInfoProto]) -> Vec<Way> {
     let way = |sizes| Way { sizes, integers: Integers::Small };
     let dims = || wanted.iter().flat_map(|input| tensor_dims(input).unwrap_or_default());
-    let is_unknown = |dim: &&Dimension| !matches!(dim.value, Some(dimension::Value::DimValue(_)));
+    let is_unknown = |dim: &&Dimension| !matches!(dim.value, Some(dimension::Value::DimValue(size)) if size >= 0);
     let mut all = vec![way(Sizes::Small(0))];
     if dims().any(|dim| is_unknown(&dim)) {
         let sizes = known_sizes(graph);

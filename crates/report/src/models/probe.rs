@@ -12,7 +12,7 @@ use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Request, Response};
 
-use crate::models::comparison::{Steps, difference, differs_in_kind, draws, requested_output};
+use crate::models::comparison::{Roundings, difference, differs_in_kind, draws, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 use crate::models::proof::TrialInputs;
 
@@ -107,10 +107,10 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
 
 fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
     let is_random = graph.node.iter().any(draws);
-    let steps = Steps::of_nodes(graph.node.iter());
+    let roundings = Roundings::of_graph(graph);
     for ((info, expected), actual) in graph.output.iter().zip(expected).zip(actual) {
         let difference =
-            if is_random { differs_in_kind(expected, actual) } else { difference(expected, actual, steps) };
+            if is_random { differs_in_kind(expected, actual) } else { difference(expected, actual, roundings) };
         if let Some(difference) = difference {
             return Probed::Verdict(NodeVerdict::Wrong, Some(format!("output '{}': {difference}", info.name())));
         }

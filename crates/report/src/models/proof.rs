@@ -8,9 +8,11 @@ use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::{Limits, check};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::value::Value;
 
-use crate::models::closeness::closeness;
+use crate::models::closeness::{closeness, half_type};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 
 /// Tolerance for cancellation, in unit roundoffs of the largest element.
@@ -82,15 +84,18 @@ pub struct Expectation {
     why: String,
     /// Total bytes of the outputs.
     held: usize,
+    /// Coarsest float type of 16 bits in which the model computes.
+    half: Option<ElementType>,
 }
 
 impl Trials<'_> {
     /// Runs the original model.
     pub fn before(&self, model: &Bytes) -> Result<Expectation, OverLimit> {
-        let mut expected = Expectation { outputs: Vec::new(), why: String::new(), held: 0 };
+        let mut expected = Expectation { outputs: Vec::new(), why: String::new(), held: 0, half: None };
         if self.count == 0 {
             return Ok(expected);
         }
+        expected.half = decode::model(model.clone()).ok().and_then(|model| half_type(model.graph.as_ref()?));
         let run = match (self.load)(model) {
             Ok(run) => run,
             Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
@@ -147,7 +152,7 @@ impl Trials<'_> {
                 return Ok(Proof::Differs(format!("the model runs but the converted model does not: {error}")));
             }
         };
-        let (mut compared, mut exact, mut ulps) = (0, true, None);
+        let (mut compared, mut exact, mut ulps, half) = (0, true, None, expected.half);
         for (number, outputs) in expected.outputs.iter().enumerate() {
             let Some((way, outputs)) = outputs else { continue };
             let mut name = String::new();
@@ -165,7 +170,7 @@ impl Trials<'_> {
             };
             for (position, (expected, actual)) in outputs.iter().zip(&actual).enumerate() {
                 exact &= expected == actual;
-                match compare(expected, actual, &proof_accuracy(expected)) {
+                match compare(expected, actual, &accuracy_behind(expected, half)) {
                     Ok(agreement) => ulps = ulps.max(agreement.ulps),
                     Err(difference) => {
                         return Ok(Proof::Differs(format!("on {name}, output {position}: {}", difference.message)));
@@ -191,12 +196,18 @@ pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
 /// Returns the tolerance of an output's elements. Wide types may cancel. For narrow ones, a conversion may round between two nodes
 /// where a single node did not.
 pub fn proof_accuracy(expected: &Value) -> Accuracy {
+    accuracy_behind(expected, None)
+}
+
+/// Returns the tolerance of the elements of an output of a model that computes in this type of 16 bits, if in any.
+fn accuracy_behind(expected: &Value, half: Option<ElementType>) -> Accuracy {
     let roundoffs = match expected.value_type().element_type().bits() {
         0..16 => 0.0,
         16 => NARROW_ROUNDOFFS,
+        _ if half.is_some() => NARROW_ROUNDOFFS,
         _ => ROUNDOFFS,
     };
-    closeness(expected, |roundoff| roundoffs * roundoff)
+    closeness(expected, half, |roundoff| roundoffs * roundoff)
 }
 
 /// Returns generated inputs, the same on every call, or the reason why there are none.
@@ -215,7 +226,6 @@ pub fn generated_trial(
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_reference::dtype::ElementType;
     use onnx_conformance_reference::model::text::parse_model;
     use onnx_conformance_reference::proto::Message as _;
     use onnx_conformance_reference::tensor::Tensor;
@@ -250,6 +260,11 @@ mod tests {
         assert!(!is_near(ElementType::Float, &[1.0], &[1.001_953_125]));
         assert!(!is_near(ElementType::Float8e5m2, &[8.0], &[10.0]));
         assert!(!is_near(ElementType::Bfloat16, &[1.0], &[f64::INFINITY]));
+        let expected = tensor(ElementType::Float, &[0.0, 8.0]);
+        let is_near = |half| {
+            compare(&expected, &tensor(ElementType::Float, &[0.01, 8.0]), &accuracy_behind(&expected, half)).is_ok()
+        };
+        assert!(is_near(Some(ElementType::Float16)) && !is_near(None));
     }
 
     #[test]

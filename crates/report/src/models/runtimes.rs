@@ -217,7 +217,8 @@ impl RuntimeReport {
             },
         };
         // A whole model that was tried says more than its nodes.
-        let probes = tried.as_ref().is_none_or(|tried| tried.result == TriedResult::Loads);
+        let probes =
+            tried.as_ref().is_none_or(|tried| tried.result == TriedResult::Loads) && !limits.deadline.is_over();
         let kind = |(kind, group): (&NodeKind, &NodeGroup)| {
             let answer = match &tried {
                 Some(tried) if tried.result == TriedResult::Runs => probed(NodeVerdict::Runs, None),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use onnx_conformance_reference::model::text::{TextError, parse_function, parse_model, parse_nodes};
+use onnx_conformance_reference::model::text::{TextError, parse_function, parse_graph, parse_model, parse_nodes};
 use onnx_conformance_reference::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 use onnx_conformance_reference::types::ValueType;
 
@@ -78,6 +78,11 @@ impl Parameters {
     /// Parses a whole model.
     pub(crate) fn model(&self, text: &str) -> Result<ModelProto, GraphTextError> {
         parse_model(&self.resolve(text)?).map_err(|error| GraphTextError::Text { part: "model", error })
+    }
+
+    /// Parses a graph. `part` is its key in the file.
+    pub(crate) fn graph(&self, part: &'static str, text: &str) -> Result<GraphProto, GraphTextError> {
+        parse_graph(&self.resolve(text)?).map_err(|error| GraphTextError::Text { part, error })
     }
 
     /// Replaces each `$NAME`.

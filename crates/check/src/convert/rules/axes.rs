@@ -6,11 +6,15 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 
+use super::body::Body;
 use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
 use crate::convert::draft::{Draft, as_attribute};
 use crate::infer::{contradiction, shape_text};
+
+/// First opset with Where.
+const FIRST_WHERE: i64 = 9;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Squeeze", "Unsqueeze"], versions: (11, 13), up: axes_to_input, down: axes_to_attribute },
@@ -186,13 +190,45 @@ fn concat_axis(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Checks that indices, which must be constant, are not negative.
-fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+/// Checks that constant indices are not negative. Others are replaced, if the target has Where.
+fn gather_indices(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    if draft.constant(1).is_none() && draft.onnx_opset() >= FIRST_WHERE {
+        return nonnegative_indices(draft, from);
+    }
     let indices = draft.known_ints(1, "indices", &format!("{} does not support negative indices", to.version))?;
     if indices.iter().all(|index| *index >= 0) {
         return Ok(());
     }
     impossible(format!("{} does not support negative indices", to.version))
+}
+
+/// Replaces negative indices, which count from the end, by the positions that they mean: `Where(indices < 0, indices + size, indices)`.
+fn nonnegative_indices(draft: &mut Draft, from: &OpSpec) -> Step {
+    let (x, indices, element) = (draft.input(0), draft.input(1), draft.element(1)?);
+    let dims = draft.fact(0).shape.clone();
+    let axis = match (get_int(&draft.node, "axis")?.unwrap_or(0), &dims) {
+        (axis, Some(dims)) => axis_of(axis, dims.len())?,
+        (axis, None) if axis >= 0 => usize::try_from(axis).unwrap_or_default(),
+        (_, None) => return unknown("the rank of input 0 is unknown"),
+    };
+    let mut body = Body::new(draft, from);
+    let size = match dims.as_ref().and_then(|dims| dims.get(axis)) {
+        Some(Dim::Size(size)) => body.number(element, *size as f64)?,
+        _ => {
+            let shape = body.plain("Shape", &[&x])?;
+            let place = body.number(ElementType::Int64, axis as f64)?;
+            let size = body.plain("Gather", &[&shape, &place])?;
+            body.cast(size, element)?
+        }
+    };
+    let zero = body.number(element, 0.0)?;
+    let is_negative = body.plain("Less", &[&indices, &zero])?;
+    let moved = body.plain("Add", &[&indices, &size])?;
+    let positions = body.plain("Where", &[&is_negative, &moved, &indices])?;
+    let fact = body.fact(&positions);
+    draft.set_input(1, positions, fact);
+    draft.edit("negative indices are replaced by Where(indices < 0, indices + size, indices) before");
+    Ok(())
 }
 
 /// Records that the meaning is unchanged if indices are known not to be negative.

@@ -114,10 +114,12 @@ fn probabilities(call: &Call<'_>, query: &Tensor, key: &Tensor, bias: &Bias) -> 
 
 /// Returns the type in which the softmax is computed.
 fn softmax_precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
-    let precision = call.element_type("softmax_precision")?.unwrap_or(element);
+    let precision = call.element_type("softmax_precision").rule("C14")?.unwrap_or(element);
     match precision {
         ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
-        other => Err(invalid(format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double"))),
+        other => {
+            Err(broken("C14", format!("softmax_precision is {other}; it must be float, float16, bfloat16 or double")))
+        }
     }
 }
 

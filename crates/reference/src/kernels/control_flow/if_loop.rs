@@ -164,6 +164,10 @@ fn map(call: &Call<'_>) -> Result {
         let (wanted, given) = (call.output_count(), body.outputs.len());
         return Err(broken("C3", format!("the node has {wanted} outputs, but the body returns {given}")));
     }
+    if inputs.len() != body.inputs.len() {
+        let (given, taken) = (inputs.len(), body.inputs.len());
+        return Err(broken("C3", format!("the node has {given} inputs, but the body takes {taken}")));
+    }
     let item = |input: &Value, index: usize| match input {
         Value::Sequence(sequence) => sequence.items.get(index).cloned(),
         other => Some(other.clone()),

@@ -57,11 +57,14 @@ impl<'a> Scan<'a> {
         let scan = Scan { body, states: states.to_vec(), inputs: inputs.collect() };
         let (takes, gives, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
         if takes != tensors.len() || gives < scan.states.len() || wanted > gives {
-            return Err(invalid(format!(
-                "the body must take {} inputs and return at least {} outputs; this one has {takes} and {gives}",
-                tensors.len(),
-                wanted.max(scan.states.len())
-            )));
+            return Err(broken(
+                "C7",
+                format!(
+                    "the body must take {} inputs and return at least {} outputs; this one has {takes} and {gives}",
+                    tensors.len(),
+                    wanted.max(scan.states.len())
+                ),
+            ));
         }
         Ok(scan)
     }
@@ -161,7 +164,7 @@ fn scan(call: &Call<'_>, allowed: Axes) -> Result {
     let mut scan = Scan::from_call(call, 0, "scan_input_directions")?;
     let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
     for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
-        input.axis = normalize_axis(axis, input.tensor.rank())?;
+        input.axis = normalize_axis(axis, input.tensor.rank()).rule("C8")?;
     }
     let stacked = scan.body.outputs.len() - scan.states.len();
     let output_axes = axes(call, "scan_output_axes", stacked, allowed)?;
@@ -188,9 +191,10 @@ fn scan_batches(call: &Call<'_>) -> Result {
         Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
         _ => {
             let shapes: Vec<&[usize]> = tensors().map(Tensor::shape).collect();
-            return Err(invalid(format!(
-                "the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"
-            )));
+            return Err(broken(
+                "C5",
+                format!("the inputs have shapes {shapes:?}; the first dimension of all must be the same batch size"),
+            ));
         }
     };
     let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();

@@ -157,7 +157,8 @@ impl Rounding {
 fn bit_cast(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let from = input.element_type();
-    let to = call.element_type("to")?.ok_or_else(|| KernelError::Internal("BitCast without to".to_owned()))?;
+    let to = call.element_type("to").rule("C4")?;
+    let to = to.ok_or_else(|| KernelError::Internal("BitCast without to".to_owned()))?;
     let to = call.output_element(0, to).rule("C3")?;
     if from.bits() != to.bits() {
         let (from_bits, to_bits) = (from.bits(), to.bits());

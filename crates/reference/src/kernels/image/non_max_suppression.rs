@@ -19,11 +19,11 @@ pub(super) const KERNELS: &[Kernel] =
 fn non_max_suppression(call: &Call<'_>) -> Result {
     let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
     let (&[batches, count, 4], &[score_batches, classes, scored_boxes]) = (boxes.shape(), scores.shape()) else {
-        return Err(invalid(format!(
-            "boxes {:?} and scores {:?} are not [batches, boxes, 4] and [batches, classes, boxes]",
-            boxes.shape(),
-            scores.shape()
-        )));
+        let (boxes, scores) = (boxes.shape(), scores.shape());
+        return Err(broken(
+            "C7",
+            format!("boxes {boxes:?} and scores {scores:?} are not [batches, boxes, 4] and [batches, classes, boxes]"),
+        ));
     };
     if score_batches != batches || scored_boxes != count {
         return Err(broken(

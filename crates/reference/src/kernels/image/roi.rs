@@ -75,7 +75,7 @@ struct Sample {
 
 fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let (x, rois, batches) = (call.tensor(0)?, call.tensor(1)?, call.budget.read_floats(call.tensor(2)?)?);
-    let [count, channels, height, width] = images(x)?;
+    let [count, channels, height, width] = images(x).rule("C9")?;
     let regions = regions(call, rois, 4).rule("C8")?;
     if regions.len() != batches.len().saturating_mul(4) {
         return Err(broken(

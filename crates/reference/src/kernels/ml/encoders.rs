@@ -235,6 +235,11 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             }
             _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; only one may be")),
         };
+    let of_strings = call.has("string_vocabulary");
+    if (map.key_type == ElementType::String) != of_strings {
+        let words = if of_strings { "strings" } else { "integers" };
+        return Err(broken("C5", format!("the keys of the map are {}, but the vocabulary has {words}", map.key_type)));
+    }
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
@@ -259,13 +264,12 @@ fn key_text(key: &MapKey) -> String {
 /// `CastMap`: the values of a map in the order of its keys, or at the positions that its keys give.
 fn cast_map(call: &Call<'_>) -> Result {
     let map = map_input(call)?;
-    let element = call.one_of(
-        "cast_to",
-        &[("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)],
-    )?;
+    let types =
+        [("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)];
+    let element = call.one_of("cast_to", &types).rule("C5")?;
     let mut sources = map_values(map)?;
     let missing_value = missing_value(map.value_type.element_type())?;
-    let sparse = call.one_of("map_form", &[("DENSE", false), ("SPARSE", true)])?;
+    let sparse = call.one_of("map_form", &[("DENSE", false), ("SPARSE", true)]).rule("C5")?;
     let mut positions: Vec<usize> = if sparse { sparse_positions(call, map)? } else { (0..sources.len()).collect() };
     let after_last = sources.len();
     for index in &mut positions {

@@ -52,7 +52,7 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64], intercep
 
 fn linear_regressor(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let transform = PostTransform::from_call(call)?;
+    let transform = PostTransform::from_call(call).rule("C6")?;
     let targets = call.int("targets")?;
     let targets = usize::try_from(targets)
         .ok()
@@ -69,7 +69,7 @@ fn linear_regressor(call: &Call<'_>) -> Result {
 fn linear_classifier(call: &Call<'_>) -> Result {
     let (rows, columns) = rows_and_columns(call.tensor(0)?)?;
     let (transform, labels) =
-        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
+        (PostTransform::from_call(call).rule("C6")?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
     let coefficients = call.optional_floats("coefficients").ok_or_else(|| invalid("coefficients is not set"))?;
     let targets = coefficients.len() / columns.max(1);
     if targets == 0 || (targets > 1 && targets != labels.len()) || (targets == 1 && labels.len() > 2) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::ElementType;
 use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::reduction::softmax::softmax;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
@@ -48,7 +48,7 @@ impl PostTransform {
             2 => PostTransform::Logistic,
             3 => PostTransform::SoftmaxZero,
             4 => PostTransform::Probit,
-            other => return Err(invalid(format!("post_transform is {other}; it must be from 0 to 4"))),
+            other => return Err(broken("C10", format!("post_transform is {other}; it must be from 0 to 4"))),
         })
     }
 

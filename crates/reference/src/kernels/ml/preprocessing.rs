@@ -67,7 +67,8 @@ fn binarizer(call: &Call<'_>) -> Result {
 /// zeros.
 fn feature_vectorizer(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
-    let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
+    let sizes: Vec<(usize, usize)> =
+        inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>().rule("C5")?;
     let rows = sizes.first().map_or(0, |&(rows, _)| rows);
     if let Some((other, _)) = sizes.iter().find(|&&(other, _)| other != rows) {
         return Err(broken("C4", format!("the inputs have {rows} and {other} rows; the numbers must be equal")));
@@ -162,7 +163,7 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
 /// `Normalizer`: divides each row by its maximum, its sum of absolute values, or its Euclidean norm, unless that is 0.
 fn normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
-    let (_, columns) = rows_and_columns(x)?;
+    let (_, columns) = rows_and_columns(x).rule("C7")?;
     let divisor = call
         .one_of::<fn(&[f64]) -> f64>(
             "norm",

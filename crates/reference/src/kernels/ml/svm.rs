@@ -4,7 +4,7 @@ use crate::dtype::ElementType;
 use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Ruled, invalid};
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
@@ -38,21 +38,20 @@ impl Similarity {
     const LINEAR: Similarity = Similarity { kind: SimilarityKind::Linear, gamma: 0.0, coef0: 0.0, degree: 0.0 };
 
     fn from_call(call: &Call<'_>) -> Result<Similarity> {
-        let kind = call.one_of(
-            "kernel_type",
-            &[
-                ("LINEAR", SimilarityKind::Linear),
-                ("POLY", SimilarityKind::Poly),
-                ("RBF", SimilarityKind::Rbf),
-                ("SIGMOID", SimilarityKind::Sigmoid),
-            ],
-        )?;
+        let kinds = [
+            ("LINEAR", SimilarityKind::Linear),
+            ("POLY", SimilarityKind::Poly),
+            ("RBF", SimilarityKind::Rbf),
+            ("SIGMOID", SimilarityKind::Sigmoid),
+        ];
+        let kind = call.one_of("kernel_type", &kinds).rule("C6")?;
         match call.optional_floats("kernel_params").unwrap_or_default()[..] {
             [] => Ok(Similarity { kind, ..Similarity::LINEAR }),
             [gamma, coef0, degree] => Ok(Similarity { kind, gamma, coef0, degree }),
             ref other => {
                 let found = other.len();
-                Err(invalid(format!("kernel_params has {found} elements; it must have three: gamma, coef0, degree")))
+                let message = format!("kernel_params has {found} elements; it must have three: gamma, coef0, degree");
+                Err(broken("C2", message))
             }
         }
     }
@@ -89,7 +88,7 @@ fn expect_len(name: &str, found: usize, expected: Option<usize>) -> Result<()> {
 fn svm_regressor(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, one_class) = (PostTransform::from_call(call)?, call.flag("one_class")?);
+    let (transform, one_class) = (PostTransform::from_call(call).rule("C6")?, call.flag("one_class")?);
     let (coefficients, vectors) = (floats(call, "coefficients"), floats(call, "support_vectors"));
     let bias = floats(call, "rho").first().copied().unwrap_or(0.0);
     let supports = call.int("n_supports")?;
@@ -278,7 +277,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
     let (transform, labels) =
-        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
+        (PostTransform::from_call(call).rule("C6")?, Labels::from_call(call, "classlabels_ints").rule("C4")?);
     let classes = labels.len().max(1);
     let machine = Machine::from_call(call, classes, columns)?;
     let all_positive = machine.coefficients.iter().all(|&weight| weight >= 0.0);

@@ -40,7 +40,7 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
         1 => Aggregate::Sum,
         2 => Aggregate::Min,
         3 => Aggregate::Max,
-        other => return Err(invalid(format!("aggregate_function is {other}; it must be from 0 to 3"))),
+        other => return Err(broken("C10", format!("aggregate_function is {other}; it must be from 0 to 3"))),
     };
     let transform = PostTransform::from_code(call.int("post_transform")?)?;
     let forest = by_leaves(call)?;
@@ -53,11 +53,10 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
 
 fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let aggregate = call.one_of(
-        "aggregate_function",
-        &[("AVERAGE", Aggregate::Average), ("SUM", Aggregate::Sum), ("MIN", Aggregate::Min), ("MAX", Aggregate::Max)],
-    )?;
-    let transform = PostTransform::from_call(call)?;
+    let functions =
+        [("AVERAGE", Aggregate::Average), ("SUM", Aggregate::Sum), ("MIN", Aggregate::Min), ("MAX", Aggregate::Max)];
+    let aggregate = call.one_of("aggregate_function", &functions).rule("C10")?;
+    let transform = PostTransform::from_call(call).rule("C10")?;
     let forest = by_node_ids(call, "target")?;
     let targets = target_count(call, &forest)?;
     let base = base_values(call, targets)?;
@@ -84,7 +83,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
     let (transform, labels) =
-        (PostTransform::from_call(call)?, Labels::from_call(call, "classlabels_int64s").rule("C8")?);
+        (PostTransform::from_call(call).rule("C10")?, Labels::from_call(call, "classlabels_int64s").rule("C8")?);
     let forest = by_node_ids(call, "class")?;
     let classes = labels.len();
     if let Some(&(only, _)) = forest.votes.first()

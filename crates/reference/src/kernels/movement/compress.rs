@@ -19,7 +19,7 @@ fn compress(call: &Call<'_>) -> Result {
         return Err(broken("C7", "the input is a scalar, but must have at least one axis"));
     }
     match call.optional_int("axis") {
-        Some(axis) => compress_axis(call, data, normalize_axis(axis, data.rank())?, condition),
+        Some(axis) => compress_axis(call, data, normalize_axis(axis, data.rank()).rule("C8")?, condition),
         None => compress_axis(call, &data.with_shape(vec![data.len()])?, 0, condition),
     }
 }

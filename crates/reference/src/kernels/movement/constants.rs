@@ -79,8 +79,8 @@ fn eye_like(call: &Call<'_>) -> Result {
     let &[rows, columns] = input.shape() else {
         return Err(broken("C3", format!("shape {:?} is not that of a matrix", input.shape())));
     };
-    let element = call.element_type("dtype")?.unwrap_or(input.element_type());
-    call.check_output_type(0, &ValueType::Tensor(element))?;
+    let element = call.element_type("dtype").rule("C4")?.unwrap_or(input.element_type());
+    call.check_output_type(0, &ValueType::Tensor(element)).rule("C4")?;
     let k = i128::from(call.int("k")?);
     let buffer = call.allocate(element, &[rows, columns])?;
     let ones = (0..buffer.len()).map(|index| (index % columns) as i128 - (index / columns) as i128 == k);

@@ -40,19 +40,19 @@ fn gather(call: &Call<'_>) -> Result {
 /// `GatherElements`, for axis 0 of a matrix: `out[i][j] = data[indices[i][j]][j]`.
 fn gather_elements(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
-    let positions = element_positions(call, data.shape(), indices, ["C4", "C3"])?;
+    let positions = element_positions(call, data.shape(), indices, ["C4", "C3", "C5"])?;
     Ok(call.gather(data, indices.shape(), positions)?.into())
 }
 
 /// Returns a position in a tensor of `shape` for each index: its own coordinates, except that the index replaces the
-/// one along the attribute `axis`. The rules are about the shape of the indices, and about the indices.
+/// one along the attribute `axis`. The rules are about the shape of the indices, about the indices, and about the axis.
 pub(super) fn element_positions(
     call: &Call<'_>,
     shape: &[usize],
     indices: &Tensor,
-    [shapes, within]: [&str; 2],
+    [shapes, within, axes]: [&str; 3],
 ) -> Result<Vec<usize>> {
-    let axis = normalize_axis(call.int("axis")?, shape.len())?;
+    let axis = normalize_axis(call.int("axis")?, shape.len()).rule(axes)?;
     let fits = |(position, (own, size)): (usize, (&usize, &usize))| position == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
     if !inside {
@@ -116,7 +116,7 @@ pub(super) fn tuple_positions(
             "indices of shape {found:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
         ))
     };
-    let (&tuple, outer) = indices.shape().split_last().ok_or_else(|| refuse("they have no axis"))?;
+    let (&tuple, outer) = indices.shape().split_last().ok_or_else(|| refuse("they have no axis").rule("C7"))?;
     let batch = usize::try_from(batch_dims).ok().filter(|&batch| batch <= outer.len() && batch < shape.len().max(1));
     let batch = batch.ok_or_else(|| refuse("batch_dims must be below both ranks").rule("C6"))?;
     if outer.get(..batch) != shape.get(..batch) {

@@ -110,7 +110,7 @@ fn center_crop_pad(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let sizes = dimensions(&call.budget.read_indices(call.tensor(1)?)?, "shape")?;
     let axes = match call.optional_ints("axes") {
-        Some(list) => axes(list, data.rank())?,
+        Some(list) => axes(list, data.rank()).rule("C5")?,
         None => (0..data.rank()).collect(),
     };
     if sizes.len() != axes.len() {
@@ -139,7 +139,8 @@ impl Padding {
         let Padding { mode, value } = self;
         let data = call.tensor(0)?;
         if value.len() != 1 {
-            return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
+            let shape = value.shape();
+            return Err(broken("C8", format!("the value to pad with has shape {shape:?}, but must be a scalar")));
         }
         let shape: Vec<usize> = output_axes.iter().map(|axis| axis.size).collect();
         let buffer = call.allocate(data.element_type(), &shape)?;

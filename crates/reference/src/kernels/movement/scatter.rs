@@ -13,7 +13,7 @@ use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None, ["C3", "C4"])).shape(rules::same),
+    Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None, ["C3", "C4", "C5"])).shape(rules::same),
     Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None, SCATTER_ELEMENTS))
         .shape(rules::same),
     Kernel::new("ScatterElements", 16, |call| scatter_elements(call, reduction(call)?, SCATTER_ELEMENTS))
@@ -23,8 +23,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("TensorScatter", 24, tensor_scatter).shape(rules::same),
 ];
 
-/// Rules of `ScatterElements` about shapes and about indices.
-const SCATTER_ELEMENTS: [&str; 2] = ["C6", "C5"];
+/// Rules of `ScatterElements` about shapes, indices and the axis.
+const SCATTER_ELEMENTS: [&str; 3] = ["C6", "C5", "C7"];
 
 /// Reduction of an update with the element at its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn reduction(call: &Call<'_>) -> Result<Reduction> {
 }
 
 /// `ScatterElements`, for axis 0 of a matrix: `out[indices[i][j]][j] = updates[i][j]`, or reduced with that element.
-fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 2]) -> Result {
+fn scatter_elements(call: &Call<'_>, reduction: Reduction, rules: [&str; 3]) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     check_shape(updates, indices.shape()).rule(rules[0])?;
     let targets = element_positions(call, data.shape(), indices, rules)?;

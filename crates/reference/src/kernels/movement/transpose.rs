@@ -3,7 +3,7 @@
 use crate::infer::{List, NodeView, Shape, axis_of, rules};
 use crate::kernels::framework::arguments::{dimensions, one_dimensional, single};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Ruled, broken, invalid};
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::graph::Dim;
 use crate::tensor::Tensor;
@@ -69,7 +69,8 @@ impl Order {
 /// Returns the four sizes of an image tensor, the size of a block, and its area.
 fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
     let shape = call.tensor(0)?.shape();
-    let sizes = <[usize; 4]>::try_from(shape).map_err(|_| invalid(format!("shape {shape:?} is not N, C, H, W")))?;
+    let sizes = <[usize; 4]>::try_from(shape);
+    let sizes = sizes.map_err(|_| broken("C4", format!("shape {shape:?} is not N, C, H, W")))?;
     let block = call.int("blocksize")?;
     usize::try_from(block)
         .ok()
@@ -115,7 +116,7 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
     let (data, lengths) = (call.tensor(0)?, call.tensor(1)?);
     let (batch, time) = (call.int("batch_axis")?, call.int("time_axis")?);
     let &[rows, columns, ..] = data.shape() else {
-        return Err(invalid(format!("shape {:?} has fewer than 2 axes", data.shape())));
+        return Err(broken("C5", format!("shape {:?} has fewer than 2 axes", data.shape())));
     };
     let time_first = match (batch, time) {
         (1, 0) => true,
@@ -171,7 +172,7 @@ fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
 /// Expand: the input, broadcast with the given shape.
 fn expand(call: &Call<'_>) -> Result {
     let (data, shape) = (call.tensor(0)?, call.tensor(1)?);
-    one_dimensional(shape, "shape")?;
+    one_dimensional(shape, "shape").rule("C3")?;
     let shape = dimensions(&call.budget.read_indices(shape)?, "shape").rule("C2")?;
     let shape = broadcast(data.shape(), &shape).rule("C2")?;
     if shape == data.shape() {

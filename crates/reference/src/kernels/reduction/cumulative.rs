@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Ruled, invalid};
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
@@ -112,7 +112,7 @@ fn magnitude(call: &Call<'_>) -> Result {
 fn lanes(call: &Call<'_>) -> Result<Lanes> {
     let (data, axis) = (call.tensor(0)?, call.tensor(1)?);
     let [named] = call.budget.read_indices(axis)?[..] else {
-        return Err(invalid(format!("axis has shape {:?}; it must be a scalar", axis.shape())));
+        return Err(broken("C5", format!("axis has shape {:?}; it must be a scalar", axis.shape())));
     };
     Lanes::along(call, data.shape(), normalize_axis(named, data.rank()).rule("C4")?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::ElementType;
 use crate::infer::{NodeView, Shape, rules};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{broken, invalid};
+use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
 use crate::model::Attribute;
 use crate::proto::decode;
@@ -32,7 +32,7 @@ fn optional(call: &Call<'_>) -> Result {
         }
         (Some(given), _) => given,
         (None, Some(named)) => named.clone(),
-        (None, None) => return Err(invalid("neither an input nor attribute type is given; one must be")),
+        (None, None) => return Err(broken("C3", "neither an input nor attribute type is given; one must be")),
     };
     let optional = Value::Optional(Optional { item_type, item: item.cloned().map(Arc::new) });
     call.check_output_type(0, &optional.value_type())?;

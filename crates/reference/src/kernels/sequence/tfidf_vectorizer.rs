@@ -45,7 +45,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         [] => (1, 1),
         [columns] => (1, columns),
         [rows, columns] => (rows, columns),
-        ref shape => return Err(invalid(format!("the input has shape {shape:?}; it must be [C] or [N, C]"))),
+        ref shape => return Err(broken("C8", format!("the input has shape {shape:?}; it must be [C] or [N, C]"))),
     };
     let mut numbers: HashMap<&T, usize> = HashMap::new();
     let pool: Vec<usize> = pool
@@ -132,7 +132,9 @@ impl<'a> Pool<'a> {
             let part = usize::try_from(start).ok().zip(end).and_then(|(start, end)| tokens.get(start..end));
             let part = part.filter(|part| part.len() % n == 0).ok_or_else(|| {
                 let count = tokens.len();
-                invalid(format!("ngram_counts {starts:?} does not split the pool of {count} tokens into {n}-grams"))
+                let message =
+                    format!("ngram_counts {starts:?} does not split the pool of {count} tokens into {n}-grams");
+                broken("C9", message)
             })?;
             for ngram in part.chunks_exact(n) {
                 ngrams.entry(ngram.to_vec()).or_default().push(next);

@@ -61,7 +61,7 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
         (true, false) => Sides::Output,
         (true, true) => Sides::Input,
     };
-    check_parts(parts, sides, "C6")?;
+    check_parts(parts, sides, "C6").rule("C11")?;
     let size = input.shape()[axis];
     let default = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
     let asked = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
@@ -96,10 +96,10 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let signal = call.tensor(0)?;
     let [batch, samples, parts] = *signal.shape() else {
         let shape = signal.shape();
-        return Err(invalid(format!("signal has shape {shape:?}; it must be (batch, samples, 1 or 2)")));
+        return Err(broken("C9", format!("signal has shape {shape:?}; it must be (batch, samples, 1 or 2)")));
     };
     let sides = if onesided(call, "C8")? { Sides::Output } else { Sides::Both };
-    check_parts(parts, sides, "C5")?;
+    check_parts(parts, sides, "C5").rule("C9")?;
     for (index, name) in [(1, "frame_step"), (3, "frame_length")] {
         if let Some(shape) = call.optional_tensor(index)?.map(Tensor::shape).filter(|shape| !shape.is_empty()) {
             return Err(broken("C6", format!("{name} has shape {shape:?}; it must be a scalar")));

@@ -7,6 +7,7 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, Missing, broken, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
+use crate::kernels::training::second_order::{expansions, listed};
 use crate::kernels::training::shapes;
 use crate::model::{Attribute, Node};
 use crate::tensor::Tensor;
@@ -67,9 +68,19 @@ fn gradient(call: &Call<'_>) -> Result {
         let (wanted, named) = (call.wanted.len(), xs.len());
         return Err(invalid(format!("there are {wanted} outputs for the {named} names of xs")));
     }
-    let names = xs.iter().chain(&zs).map(|name| &**name);
-    let values = names.zip(&inputs).map(|(name, &input)| (name, Value::Tensor(input.clone()))).collect();
-    let mut tape = Tape { call, values, active: xs.iter().map(|name| &**name).collect(), slopes: BTreeMap::new() };
+    let names: Vec<&str> = xs.iter().chain(&zs).map(|name| &**name).collect();
+    let graph = call.subgraphs.enclosing();
+    let shape = inputs.first().map(|input| input.shape());
+    let has_one_shape = inputs.iter().all(|input| Some(input.shape()) == shape);
+    let expansions = if has_one_shape { expansions(graph, &names) } else { Vec::new() };
+    let values = names.iter().zip(&inputs).map(|(&name, &input)| (name, Value::Tensor(input.clone()))).collect();
+    let mut tape = Tape {
+        call,
+        nodes: listed(graph, &expansions),
+        values,
+        active: xs.iter().map(|name| &**name).collect(),
+        slopes: BTreeMap::new(),
+    };
     let nodes = tape.nodes_between(y)?;
     for &node in &nodes {
         tape.forward(node)?;
@@ -86,6 +97,8 @@ fn gradient(call: &Call<'_>) -> Result {
 /// Values of the differentiated part of the graph, and the derivative of the result by each.
 struct Tape<'a> {
     call: &'a Call<'a>,
+    /// The nodes of the graph. Those that compute derivatives stand for a Gradient, where this is possible.
+    nodes: Vec<&'a Node>,
     values: BTreeMap<&'a str, Value>,
     /// Values that depend on one of `xs`.
     active: BTreeSet<&'a str>,
@@ -98,7 +111,7 @@ impl<'a> Tape<'a> {
         let graph = self.call.subgraphs.enclosing();
         let mut needed = BTreeSet::from([y]);
         let mut nodes = Vec::new();
-        for node in graph.nodes.iter().rev() {
+        for &node in self.nodes.iter().rev() {
             let computed = node.outputs.iter().filter(|name| needed.remove(name.as_str()));
             if computed.filter(|name| !self.values.contains_key(name.as_str())).count() > 0 {
                 nodes.push(node);

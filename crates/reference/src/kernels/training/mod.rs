@@ -4,6 +4,7 @@ pub(crate) mod gradient;
 pub(crate) mod loss;
 pub(crate) mod optimizer;
 pub(crate) mod random;
+mod second_order;
 mod shapes;
 
 use crate::kernels::framework::registry::Kernel;

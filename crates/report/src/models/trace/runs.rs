@@ -10,7 +10,8 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Ended, Host, Output, Phase, Ran, Request, Response};
 
-use crate::models::comparison::{Steps, difference, differs_in_kind, requested_output};
+use crate::models::closeness::coarsest_half;
+use crate::models::comparison::{Roundings, Steps, difference, differs_in_kind, requested_output};
 use crate::models::trace::accuracy::{OwnBound, SingleRun};
 use crate::models::trace::divided::{DividedModel, PartModel};
 use crate::models::trace::error::TraceError;
@@ -173,11 +174,11 @@ impl Runs<'_> {
     fn compared(&self, request: &Request<'_>, expected: &Expected<'_>, actual: Vec<Value>) -> Ending {
         let Expected { nodes, outputs, values } = *expected;
         let random = self.divided.random_values(nodes);
-        let steps = Steps::of_nodes(nodes.iter().filter_map(|at| self.divided.node(*at)));
+        let roundings = self.roundings(nodes);
         let found = outputs.iter().zip(values.iter().zip(&actual)).enumerate().find_map(|(at, (name, pair))| {
             let (expected, actual) = pair;
             let message = if !random.contains(name.as_str()) {
-                difference(expected, actual, steps)
+                difference(expected, actual, roundings)
             } else if nodes.len() == 1 {
                 differs_in_kind(expected, actual)
             } else {
@@ -193,6 +194,14 @@ impl Runs<'_> {
             return Ending::Agrees(actual);
         }
         Ending::Differs { output, message, actual }
+    }
+
+    /// Returns the roundings of nodes of the main graph, by the types of the values that they read and compute.
+    fn roundings(&self, nodes: &[usize]) -> Roundings {
+        let nodes = || nodes.iter().filter_map(|at| self.divided.node(*at));
+        let names = nodes().flat_map(|node| node.input.iter().chain(&node.output));
+        let types = names.filter_map(|name| Some(self.seen.types.get(&**name)?.element_type()));
+        Roundings { steps: Steps::of_nodes(nodes()), half: coarsest_half(types) }
     }
 
     /// Compares the outputs of a node by the bound of its operator.

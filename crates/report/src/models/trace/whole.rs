@@ -11,8 +11,8 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
 
-use crate::models::comparison::{Steps, difference, requested_output};
-use crate::models::generated_inputs::InputPlan;
+use crate::models::comparison::{Roundings, difference, requested_output};
+use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 use crate::models::proof::TrialInputs;
 use crate::models::trace::divided::DividedModel;
 
@@ -128,7 +128,12 @@ impl Whole<'_> {
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
     fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
         for way in 0..plan.ways() {
-            let inputs = plan.inputs(way, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
+            let inputs = match plan.inputs(way, DRAWS[0], self.limits) {
+                Ok(inputs) => inputs,
+                // Other sizes may be smaller.
+                Err(InputGenerationError::TooLarge { .. }) if way > 0 => continue,
+                Err(error) => return Err(error.to_string()),
+            };
             match self.expected(&inputs) {
                 Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
                 // Other sizes do not help.
@@ -147,7 +152,7 @@ impl Whole<'_> {
 
     /// Runs the model on the built-in executor.
     fn expected(&self, inputs: &[Named]) -> Result<Vec<Value>, Ended> {
-        let builtin = Builtin::new(TIMEOUT).with_memory(self.limits.bytes);
+        let builtin = Builtin::new(TIMEOUT).with_memory(self.limits.bytes).until(&self.limits.deadline);
         builtin.run(&self.request(inputs, &[])).ended.into_values()
     }
 
@@ -162,13 +167,13 @@ impl Whole<'_> {
         };
         let nodes: Vec<usize> = (0..self.divided.len()).collect();
         let random = self.divided.random_values(&nodes);
-        let steps = Steps::of_nodes(self.graph.node.iter());
+        let roundings = Roundings::of_graph(self.graph);
         let different = names.zip(expected.iter().zip(&actual)).find_map(|(name, (expected, actual))| {
             let message = if random.contains(name) {
                 let (expected, actual) = (expected.value_type(), actual.value_type());
                 (expected != actual).then(|| format!("expected {expected}, got {actual}"))
             } else {
-                difference(expected, actual, steps)
+                difference(expected, actual, roundings)
             };
             message.map(|message| format!("output '{name}': {message}"))
         });

@@ -20,7 +20,7 @@
       ["IR version", `${model.ir.declared ?? "none"}; the file needs ${model.ir.lowest} or newer`],
       ["opsets", Object.entries(model.opsets).map(([domain, opset]) => `${domain || "ai.onnx"} ${opset}`).join(", ")],
       ["nodes", `${plural(model.nodes, "node")} of ${plural(Object.keys(model.operators).length, "operator version")}, ${plural(model.initializers, "initializer")}`],
-      ["same operator versions at opsets", ranges(same)], ["no edit needed at opsets", ranges(unedited)],
+      ["operators unchanged at opsets", ranges(same)], ["no edit needed at opsets", ranges(unedited)],
     ];
     return el("dl", { class: "accuracy" }, rows.filter(([, text]) => text).map(([name, text]) => [el("dt", null, name), el("dd", null, text)]));
   }

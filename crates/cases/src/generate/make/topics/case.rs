@@ -42,6 +42,8 @@ impl Topic {
         let note = context.or(form.why.as_deref()).unwrap_or_default();
         let rule =
             RuleRef { id: pattern.name.clone(), says: pattern.says.clone(), place: self.location(&pattern.name) };
+        let data = DataSet { inputs: draft.supplied(), outputs };
+        let data = if form.twice.unwrap_or_default() { vec![data.clone(), data] } else { vec![data] };
         let mut case = Case {
             // The sentence about the format is the documentation of the model.
             rule: (self.family == Family::Graphs).then_some(rule),
@@ -49,11 +51,7 @@ impl Topic {
             is_edge: form.edge.unwrap_or_default(),
             level: pattern.level,
             folder: form.is_outside().then(|| folder.to_owned()),
-            ..Case::new(
-                planned.id.clone(),
-                model.encode_to_vec().into(),
-                vec![DataSet { inputs: draft.supplied(), outputs }],
-            )
+            ..Case::new(planned.id.clone(), model.encode_to_vec().into(), data)
         };
         for name in form.outputs.keys().filter(|_| planned.context.is_none()) {
             case.confirm_output(name, Evidence::Literal);

@@ -99,6 +99,27 @@ pub struct FormFile {
     pub zero_sign: Option<bool>,
     /// True if the case is about special values.
     pub edge: Option<bool>,
+    /// Training information, which inference ignores.
+    pub training: Option<TrainingFile>,
+    /// True if the model runs twice on its inputs, with the same outputs.
+    pub twice: Option<bool>,
+}
+
+/// Training information: graphs in ONNX's text syntax, and the values of variables.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TrainingFile {
+    /// The graph that computes initial values.
+    pub initialization: Option<String>,
+    /// The graph of a training step.
+    pub algorithm: Option<String>,
+    /// The output of the initialization for each variable.
+    #[serde(default)]
+    pub initial: Ordered<String>,
+    /// The output of the algorithm for each variable.
+    #[serde(default)]
+    pub update: Ordered<String>,
 }
 
 /// A model that must be refused: the good form with one violation.
@@ -207,6 +228,8 @@ impl FormFile {
             accuracy: self.accuracy.or_else(|| good.accuracy.clone()),
             zero_sign: self.zero_sign.or(good.zero_sign),
             edge: self.edge.or(good.edge),
+            training: self.training.or_else(|| good.training.clone()),
+            twice: self.twice.or(good.twice),
             why: self.why,
             outputs: self.outputs,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
 use onnx_conformance_reference::proto::{FunctionProto, ModelProto, ValueInfoProto};
 use onnx_conformance_reference::types::ValueType;
 
@@ -14,7 +15,7 @@ use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::draft::value_of;
 use crate::generate::make::model::Declared;
 use crate::generate::make::topics::draft::GraphDraft;
-use crate::generate::make::topics::file::FormFile;
+use crate::generate::make::topics::file::{FormFile, TrainingFile};
 use crate::generate::make::topics::model::model_of;
 use crate::generate::make::topics::tensor::TensorFileError;
 use crate::generate::plan::graph_text::{GraphTextError, Parameters, parameters, read_names};
@@ -183,6 +184,9 @@ impl FormFile {
         for tensor in &self.sparse {
             graph.sparse_initializer.push(tensor.message()?);
         }
+        if let Some(training) = &self.training {
+            model.training_info.push(training.message(&parameters)?);
+        }
         Ok(model)
     }
 
@@ -264,6 +268,25 @@ impl FormFile {
             parameters.insert(name, text_of(value).ok_or_else(|| FormError::ParameterValue(name.clone()))?);
         }
         Ok(Texts { types, parameters })
+    }
+}
+
+impl TrainingFile {
+    fn message(&self, parameters: &Parameters) -> Result<TrainingInfoProto, GraphTextError> {
+        let graph = |text: &Option<String>, part| text.as_deref().map(|text| parameters.graph(part, text)).transpose();
+        let bindings = |values: &Ordered<String>| {
+            let entry = |(key, value): &(String, String)| StringStringEntryProto {
+                key: Some(key.clone()),
+                value: Some(value.clone()),
+            };
+            values.0.iter().map(entry).collect()
+        };
+        Ok(TrainingInfoProto {
+            initialization: graph(&self.initialization, "initialization")?,
+            algorithm: graph(&self.algorithm, "algorithm")?,
+            initialization_binding: bindings(&self.initial),
+            update_binding: bindings(&self.update),
+        })
     }
 }
 

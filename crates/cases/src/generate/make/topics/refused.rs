@@ -60,7 +60,7 @@ pub(crate) fn refusal(topic: &Topic, planned: &PlannedRefusal<'_>, folder: &Path
 
 /// Returns the expected outputs of a case.
 fn values(case: &Case) -> Vec<Named> {
-    let outputs = case.data.iter().flat_map(|data| &data.outputs);
+    let outputs = case.data.first().into_iter().flat_map(|data| &data.outputs);
     let value = |output: &crate::case::ExpectedOutput| match &output.expected {
         Expected::Value(value, _) => Some(Named { name: output.name.clone(), value: value.clone() }),
         _ => None,

@@ -15,7 +15,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use crate::promises::version::{is_later, version_numbers};
 
 /// The embedded lists, by suite version, compressed.
-static PROFILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
+static FROZEN_LISTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/frozen_lists.rs"));
 
 /// Maximum size of a list: some ten times that of today's suite.
 const MAX_SIZE: u64 = 64 << 20;
@@ -25,7 +25,7 @@ const HEAD: &str = "suite ";
 
 /// The cases of a version of the suite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct FrozenList {
     /// The version of the suite.
     pub suite: String,
     /// The cases by id.
@@ -34,7 +34,7 @@ pub struct Profile {
 
 /// An unusable list.
 #[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
+pub enum FrozenListError {
     /// The text is not a version.
     #[error("'{text}' is not a version of the suite; write one such as 0.1.0; this program knows {}", known())]
     NoVersion {
@@ -68,47 +68,47 @@ pub enum ProfileError {
 
 /// Returns the versions with an embedded list, and the one of this program.
 fn known() -> String {
-    let own = Some(SUITE_VERSION).filter(|own| Profile::versions().all(|frozen| frozen != *own));
-    Profile::versions().chain(own).collect::<Vec<_>>().join(", ")
+    let own = Some(SUITE_VERSION).filter(|own| FrozenList::versions().all(|frozen| frozen != *own));
+    FrozenList::versions().chain(own).collect::<Vec<_>>().join(", ")
 }
 
-impl ProfileError {
+impl FrozenListError {
     /// Returns why there is no list of a version.
-    fn missing(version: &str) -> ProfileError {
+    fn missing(version: &str) -> FrozenListError {
         let version = version.to_owned();
         match version_numbers(&version) {
-            None => ProfileError::NoVersion { text: version },
-            Some(_) if is_later(&version) => ProfileError::Later { version },
-            Some(_) => ProfileError::Unknown { version },
+            None => FrozenListError::NoVersion { text: version },
+            Some(_) if is_later(&version) => FrozenListError::Later { version },
+            Some(_) => FrozenListError::Unknown { version },
         }
     }
 }
 
-impl Profile {
+impl FrozenList {
     /// Returns the suite versions with an embedded list, oldest first.
     pub fn versions() -> impl Iterator<Item = &'static str> {
-        PROFILES.iter().map(|(version, _)| *version)
+        FROZEN_LISTS.iter().map(|(version, _)| *version)
     }
 
     /// Returns the embedded list of a suite version.
-    pub fn embedded(version: &str) -> Result<Profile, ProfileError> {
-        let found = PROFILES.iter().find(|(name, _)| *name == version);
-        let (_, packed) = found.ok_or_else(|| ProfileError::missing(version))?;
-        let damaged = |_| ProfileError::Damaged { version: version.to_owned(), line: 0 };
+    pub fn embedded(version: &str) -> Result<FrozenList, FrozenListError> {
+        let found = FROZEN_LISTS.iter().find(|(name, _)| *name == version);
+        let (_, packed) = found.ok_or_else(|| FrozenListError::missing(version))?;
+        let damaged = |_| FrozenListError::Damaged { version: version.to_owned(), line: 0 };
         let mut text = String::new();
         let reader = LzmaReader::new_mem_limit(*packed, u32::MAX, None).map_err(damaged)?;
         reader.take(MAX_SIZE).read_to_string(&mut text).map_err(damaged)?;
-        Profile::parse(version, &text)
+        FrozenList::parse(version, &text)
     }
 
     /// Makes the list of a suite, which takes as long as making all of its cases.
-    pub fn new(suite: &Suite) -> Result<Profile, ProfileError> {
-        Profile::after(&Profile { suite: String::new(), cases: BTreeMap::new() }, suite)
+    pub fn new(suite: &Suite) -> Result<FrozenList, FrozenListError> {
+        FrozenList::after(&FrozenList { suite: String::new(), cases: BTreeMap::new() }, suite)
     }
 
     /// Makes the list of a suite with the embedded specs. Operator versions whose cases are the same in an earlier list, by their
     /// levels and digests in `records/`, are copied from it.
-    pub fn after(earlier: &Profile, suite: &Suite) -> Result<Profile, ProfileError> {
+    pub fn after(earlier: &FrozenList, suite: &Suite) -> Result<FrozenList, FrozenListError> {
         let chosen = suite.choose(&Filter::default())?;
         let frozen = |(source, group, _): &SelectedGroup<'_>| {
             if let Some(same) = earlier.recorded(&group.name) {
@@ -118,7 +118,7 @@ impl Profile {
             Ok(cases.iter().map(|case| (case.id.clone(), FrozenCase::new(case))).collect::<Vec<_>>())
         };
         let made = map_items(None, &chosen, frozen).into_iter().collect::<Result<Vec<_>, SuiteError>>()?;
-        Ok(Profile { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
+        Ok(FrozenList { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
     }
 
     /// Returns the cases of an operator version if all that `records/` has are in the list, with the same levels and digests.
@@ -132,8 +132,8 @@ impl Profile {
     }
 
     /// Parses the output of `to_text`.
-    pub fn parse(version: &str, text: &str) -> Result<Profile, ProfileError> {
-        let damaged = |line| ProfileError::Damaged { version: version.to_owned(), line };
+    pub fn parse(version: &str, text: &str) -> Result<FrozenList, FrozenListError> {
+        let damaged = |line| FrozenListError::Damaged { version: version.to_owned(), line };
         let mut lines = text.lines();
         if lines.next().and_then(|line| line.strip_prefix(HEAD)) != Some(version) {
             return Err(damaged(1));
@@ -142,8 +142,8 @@ impl Profile {
             let (id, facts) = line.split_once(' ').ok_or_else(|| damaged(number))?;
             Ok((id.to_owned(), FrozenCase::parse(facts).ok_or_else(|| damaged(number))?))
         };
-        let cases = (2..).zip(lines).map(case).collect::<Result<_, ProfileError>>()?;
-        Ok(Profile { suite: version.to_owned(), cases })
+        let cases = (2..).zip(lines).map(case).collect::<Result<_, FrozenListError>>()?;
+        Ok(FrozenList { suite: version.to_owned(), cases })
     }
 
     /// Returns the ids of the cases from the specs whose level or digest differs from that in `records/`, or that only the list or
@@ -188,16 +188,16 @@ mod tests {
 
     #[test]
     fn every_embedded_list_reads_back() {
-        for version in Profile::versions() {
-            let profile = Profile::embedded(version).unwrap();
-            assert!(profile.cases.len() > 100_000, "{version}");
-            assert_eq!(Profile::parse(version, &profile.to_text()).unwrap(), profile);
+        for version in FrozenList::versions() {
+            let list = FrozenList::embedded(version).unwrap();
+            assert!(list.cases.len() > 100_000, "{version}");
+            assert_eq!(FrozenList::parse(version, &list.to_text()).unwrap(), list);
         }
     }
 
     #[test]
     fn a_missing_list_is_refused_with_the_way_out() {
-        let error = |version: &str| Profile::embedded(version).unwrap_err().to_string();
+        let error = |version: &str| FrozenList::embedded(version).unwrap_err().to_string();
         let later = error("9.9.9");
         let way_out = format!("later than suite {SUITE_VERSION} of this program; update the program");
         assert!(later.starts_with("suite 9.9.9 is ") && later.ends_with(&way_out), "{later}");
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn a_frozen_list_of_this_version_fits_the_records() {
-        if let Ok(profile) = Profile::embedded(SUITE_VERSION) {
-            let contradictions = profile.contradictions();
+        if let Ok(list) = FrozenList::embedded(SUITE_VERSION) {
+            let contradictions = list.contradictions();
             let most = contradictions.len().min(10);
             assert!(
                 contradictions.is_empty(),
@@ -235,33 +235,33 @@ mod tests {
             tolerance: 0.0,
         };
         let cases = recorded.iter().map(|case| (case.id.clone(), frozen(case, case.digest))).collect();
-        let mut profile = Profile { suite: SUITE_VERSION.to_owned(), cases };
-        let of_abs = |profile: &Profile| -> Vec<String> {
+        let mut list = FrozenList { suite: SUITE_VERSION.to_owned(), cases };
+        let of_abs = |list: &FrozenList| -> Vec<String> {
             let is_of_abs = |id: &String| id.starts_with("ai.onnx/Abs-13/");
-            profile.contradictions().into_iter().filter(is_of_abs).collect()
+            list.contradictions().into_iter().filter(is_of_abs).collect()
         };
-        assert_eq!(of_abs(&profile), Vec::<String>::new());
-        assert_eq!(profile.recorded("ai.onnx/Abs-13").map(|same| same.len()), Some(recorded.len()));
+        assert_eq!(of_abs(&list), Vec::<String>::new());
+        assert_eq!(list.recorded("ai.onnx/Abs-13").map(|same| same.len()), Some(recorded.len()));
         let [changed, lost, raised] = [0, 1, 2].map(|at| recorded[at].id.clone());
-        profile.cases.insert(changed.clone(), frozen(&recorded[0], recorded[1].digest));
-        profile.cases.remove(&lost);
-        profile.cases.insert(raised.clone(), FrozenCase { level: Level::Open, ..profile.cases[&raised] });
+        list.cases.insert(changed.clone(), frozen(&recorded[0], recorded[1].digest));
+        list.cases.remove(&lost);
+        list.cases.insert(raised.clone(), FrozenCase { level: Level::Open, ..list.cases[&raised] });
         let gone = "ai.onnx/Abs-13/gone".to_owned();
-        profile.cases.insert(gone.clone(), frozen(&recorded[0], recorded[0].digest));
+        list.cases.insert(gone.clone(), frozen(&recorded[0], recorded[0].digest));
         let mut expected = vec![changed, lost, raised, gone];
         expected.sort_unstable();
-        assert_eq!(of_abs(&profile), expected);
-        assert_eq!(profile.recorded("ai.onnx/Abs-13"), None);
+        assert_eq!(of_abs(&list), expected);
+        assert_eq!(list.recorded("ai.onnx/Abs-13"), None);
     }
 
     #[test]
     fn a_damaged_list_is_refused_with_its_line() {
         let text = "suite 1.0.0\na/b required 0a1b2c 0a1b2c 0e0\n";
-        assert_eq!(Profile::parse("1.0.0", text).unwrap().to_text(), text);
+        assert_eq!(FrozenList::parse("1.0.0", text).unwrap().to_text(), text);
         for (text, line) in
             [("", 1), ("suite 1.0.1\n", 1), ("suite 1.0.0\na/b\n", 2), ("suite 1.0.0\na/b needed 0 0 0\n", 2)]
         {
-            let error = Profile::parse("1.0.0", text).unwrap_err().to_string();
+            let error = FrozenList::parse("1.0.0", text).unwrap_err().to_string();
             assert!(error.contains(&format!("line {line}")), "{text}: {error}");
         }
     }
