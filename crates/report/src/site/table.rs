@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use onnx_conformance_cases::case::{CaseId, Level};
-use onnx_conformance_cases::suite::{RecordedCase, opset_of, recorded_cases};
-use onnx_conformance_harness::measure::{Measured, is_in_float};
+use onnx_conformance_cases::suite::{RecordedCase, is_in_float, opset_of, recorded_cases};
+use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::site::case_name::{CaseName, type_label};
