@@ -54,7 +54,7 @@ site.similarity = (word, known) => {
 /** The names that are most similar to a text, at most `most` of them. */
 site.nearest = (text, names, most = 3) => {
   const joined = (name) => site.wordsOf(name).join("");
-  const wanted = joined(text);
+  const wanted = joined(text.slice(0, 100));
   if (!wanted) return [];
   const rank = (name) => {
     const known = joined(name);

@@ -7,6 +7,8 @@
   /** Words without weight of their own. */
   const PLAIN = new Set(["a", "an", "the", "of", "for", "to", "in", "on", "with", "and", "or", "is", "my", "operator", "operators", "op", "onnx", "attribute", "type", "layer", "function"]);
   const MAX_RESULTS = 12;
+  /** Characters of a query that count. The id of a case may be long. */
+  const MAX_LENGTH = 240;
   /** Number of results of one kind, so that a word with many findings also leads to other things. */
   const MAX_OF_KIND = { finding: 4, rules: 4, graphs: 3, case: 3 };
 
@@ -205,7 +207,7 @@
 
   /** Results of a search: title, address and a few words, the best first. */
   site.find = ({ front, entries, words: known }, text) => {
-    const query = text.trim();
+    const query = text.trim().slice(0, MAX_LENGTH);
     if (!query) return [];
     const similar = new Map();
     const similarTo = (word) => {
