@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -64,6 +64,29 @@ test("the front page is laid out a few times, and redraws no more than it shows"
   await close(page);
 });
 
+test("the front page has three doors, and float by default", async () => {
+  const page = await open("#/");
+  assert.deepEqual(await page.locator(".door h2").allTextContents(), ["I have a model", "I make a runtime", "I write the standard"]);
+  assert.ok(await page.locator("h1").isVisible());
+  for (const link of await page.locator(".door a").all()) {
+    const address = await link.getAttribute("href");
+    const other = await open(address === "#search" ? "#/" : address);
+    assert.doesNotMatch(await other.locator("main h1").textContent(), /^No such|cannot be shown/, address);
+    await close(other);
+  }
+  assert.match(await page.locator(".releases svg").getAttribute("aria-label"), /onnxruntime: .*1\.20\.1 \(2024-11-21\) \d+ of \d+/);
+  const cell = page.locator("table.runtimes tbody tr", { hasText: /^onnxruntime/ }).locator("td.share a").first();
+  const [right, all] = (await cell.textContent()).match(/^(\d+)\/(\d+)/).slice(1).map(Number);
+  assert.ok(right > all / 2, `${right} of ${all}`);
+  const [, sentence] = /(\d+ of \d+) measured operators/.exec(await page.evaluate(() => site.front().then((front) => site.sentence(front, 21, front.column("onnxruntime")))));
+  assert.equal(sentence, `${right} of ${all}`, "the page of the runtime has the same number");
+  await cell.click();
+  await page.waitForFunction(() => location.hash.includes("on=onnxruntime"));
+  assert.equal(await page.locator("#choose-type").inputValue(), "");
+  assert.equal(await page.locator("#grid tbody tr[data-operator]").count() >= all, true);
+  await close(page);
+});
+
 test("a search ranks what is called so first", async () => {
   const page = await open("#/");
   const first = async (text) => {
@@ -81,6 +104,63 @@ test("a search ranks what is called so first", async () => {
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("h1").textContent === "Softmax-11");
   await close(page);
+});
+
+test("at least 60 of 66 ordinary queries have their target among the first three", async () => {
+  const page = await open("#/");
+  const queries = JSON.parse(readFileSync(new URL("queries.json", import.meta.url), "utf8"));
+  const found = await page.evaluate(async (all) => {
+    const index = await site.index();
+    return all.map(({ query }) => site.find(index, query).slice(0, 3).map(({ address }) => address));
+  }, queries);
+  const missed = queries.filter(({ lead }, at) => !found[at].some((address) => lead.some((start) => address.startsWith(start))));
+  assert.equal(queries.length, 66);
+  assert.ok(queries.length - missed.length >= 60, `missed: ${missed.map(({ query }) => query).join(", ")}`);
+  await close(page);
+});
+
+test("a search finds mistyped words, findings and rules, and leads there", async () => {
+  const page = await open("#/");
+  const go = async (text, heading) => {
+    await page.fill("#search", text);
+    await page.waitForFunction((words) => document.getElementById("search").value === words && document.querySelector("#found li b"), text);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((words) => document.querySelector("main h1")?.textContent === words, heading);
+  };
+  await go("sofmax", "Softmax-13");
+  await go("resize opset 13 cubic fp16", "Resize-13");
+  assert.deepEqual([await page.locator("#choose-type").inputValue(), await page.locator("#choose-with").inputValue()], ["float16", "mode=cubic"]);
+  await go("onnxruntime/gather-strings", "Gather of strings gives empty strings in place of elements for some shapes");
+  await go("node/deprecated", "Rules of check");
+  assert.ok(await page.locator("details[open] code", { hasText: "node/deprecated" }).isVisible());
+  await page.fill("#search", "qqqqxyz");
+  await page.waitForFunction(() => document.querySelector("#found li")?.textContent === "No results.");
+  await close(page);
+});
+
+test("findings are listed, filtered, and have a page each with the text of an issue", async () => {
+  const page = await open("#/findings");
+  const rows = () => page.locator("ul.found li").count();
+  assert.ok(await rows() >= 100);
+  await page.selectOption("#choose-runtime", "onnxruntime");
+  await page.waitForFunction(() => location.hash.includes("runtime=onnxruntime"));
+  await page.selectOption("#choose-op", "ai.onnx/Gather");
+  await page.waitForFunction(() => location.hash.includes("op=ai.onnx/Gather"));
+  const few = await rows();
+  assert.ok(few > 0 && few < 10, String(few));
+  await page.getByRole("link", { name: /^Gather of strings/ }).click();
+  await page.waitForFunction(() => /^Gather of strings/.test(document.querySelector("main h1").textContent));
+  assert.match(await page.locator("blockquote").textContent(), /if `axis = 0`/);
+  assert.ok(await page.locator("ul.measured li").count() > 5);
+  assert.match(await page.locator("details pre").textContent(), /^# Gather of strings[\s\S]*```python/);
+  await close(page);
+  const short = await open("#/finding/gather-strings");
+  assert.match(await short.locator("h1").textContent(), /^Gather of strings/);
+  await close(short);
+  const wrong = await open("#/finding/onnxruntime/gather-string");
+  assert.equal(await wrong.locator("h1").textContent(), "No such finding");
+  assert.ok(await wrong.getByRole("link", { name: "onnxruntime/gather-strings" }).isVisible());
+  await close(wrong);
 });
 
 test("filters narrow the operators, stand in the address and survive a new start", async () => {
@@ -223,6 +303,16 @@ test("two runtimes are compared", async () => {
   await close(page);
 });
 
+test("two versions of a runtime show which findings are fixed", async () => {
+  const page = await open("#/compare/onnxruntime@1.20.1/onnxruntime@1.32.0");
+  const fixed = page.locator("#fixed");
+  await fixed.waitFor();
+  assert.ok(await fixed.locator("li").count() > 3);
+  assert.match(await fixed.textContent(), /fixed in 1\.\d+/);
+  for (const words of await page.locator("#fresh li").allTextContents()) assert.doesNotMatch(words, /since 1\.(15|16|17|18|20)\./);
+  await close(page);
+});
+
 test("what changed between any two versions", async () => {
   const page = await open("#/op/ai.onnx/Cast?from=1&to=28");
   assert.match(await page.locator("dl.changes").textContent(), /added to T1/);
@@ -230,6 +320,23 @@ test("what changed between any two versions", async () => {
   await page.selectOption("#choose-from", "25");
   await page.waitForFunction(() => location.hash.includes("from=25"));
   await page.waitForFunction(() => /equal lines/.test(document.querySelector(".diff").textContent));
+  await close(page);
+});
+
+test("Resize, cubic, opset 13, float16: one screen after three choices", async () => {
+  const page = await open("#/op/ai.onnx/Resize?v=13");
+  await page.selectOption("#choose-type", "float16");
+  await page.waitForFunction(() => location.hash.includes("type=float16"));
+  await page.selectOption("#choose-with", "mode=cubic");
+  await page.waitForFunction(() => location.hash.includes("with=mode%3Dcubic") || location.hash.includes("with=mode=cubic"));
+  const rows = page.locator("#behaviours tbody tr:not(.total)");
+  const some = await rows.count();
+  assert.ok(some > 5 && some < 40, String(some));
+  assert.ok((await rows.first().locator("td a").first().getAttribute("href")).includes("float16"));
+  const heads = await page.locator("#behaviours thead th").allTextContents();
+  assert.ok(heads.some((text) => text.startsWith("onnxruntime")) && heads.some((text) => text.startsWith("tract")), heads.join());
+  await rows.first().locator("td a").first().click();
+  await page.waitForFunction(() => /^ai.onnx\/Resize-13\//.test(document.querySelector("main h1").textContent));
   await close(page);
 });
 
@@ -250,6 +357,47 @@ test("every operator has a page", async () => {
   });
   assert.deepEqual(failed, []);
   await close(page);
+});
+
+test("addresses that are nearly right lead to the right page", async () => {
+  for (const [address, heading, hash] of [
+    ["#/op/Resize", "Resize-19", "#/op/ai.onnx/Resize"],
+    ["#/op/ai.onnx/Resize-13", "Resize-13", "#/op/ai.onnx/Resize?v=13"],
+    ["#/op/ai.onnx/resize", "Resize-19", "#/op/ai.onnx/Resize"],
+    ["#/op/resize@11", "Resize-11", "#/op/ai.onnx/Resize?v=11"],
+    ["#/op/batch_normalization", "BatchNormalization-15", "#/op/ai.onnx/BatchNormalization"],
+    ["#/op/ai.onnx/TreeEnsemble", "TreeEnsemble-5", "#/op/ai.onnx.ml/TreeEnsemble"],
+    ["#/op/ai.onnx/Resize?v=14", "Resize-13", "#/op/ai.onnx/Resize?v=14"],
+    ["#/Softmax", "Softmax-13", "#/op/ai.onnx/Softmax"],
+    ["#/runtime/onnxruntime@1.20.1", "onnxruntime 1.20.1", "#/runtime/onnxruntime-1.20.1"],
+    ["#/runtime/OnnxRuntime%201.20", "onnxruntime 1.20.1", "#/runtime/onnxruntime-1.20.1"],
+    ["#/compare/onnxruntime@1.20.1/ort@1.31", "onnxruntime 1.20.1 and onnxruntime 1.31.1", "#/compare/onnxruntime@1.20.1/ort@1.31"],
+    ["#/finding", "Findings", "#/findings"],
+    ["#/opset/13", "ONNX, measured", "#/?opset=13"],
+  ]) {
+    const page = await open(address);
+    await page.waitForFunction((words) => document.querySelector("main h1").textContent === words, heading, { timeout: 10_000 }).catch(() => assert.fail(`${address} does not show ${heading}`));
+    assert.equal(new URL(page.url()).hash, hash, address);
+    await close(page);
+  }
+  const newest = await open("#/runtime/ort");
+  assert.match(await newest.locator("h1").textContent(), /^onnxruntime \d/);
+  await close(newest);
+});
+
+test("unknown addresses say so, with the nearest names", async () => {
+  for (const [address, heading, near] of [
+    ["#/op/ai.onnx/Rezise", "No such operator", "Resize"],
+    ["#/runtime/onnxruntime-1.19.2", "No such runtime", "onnxruntime-1.20.1"],
+    ["#/runtime/onxruntime", "No such runtime", "onnxruntime-1.32.0"],
+    ["#/findigns", "No such page", "findings"],
+    ["#/rules?at=rule-node/tpye", "Rules of check", "node/type"],
+  ]) {
+    const page = await open(address);
+    assert.equal(await page.locator("main h1").textContent(), heading);
+    assert.ok((await page.locator("main").textContent()).includes(near), `${address} does not name ${near}`);
+    await close(page);
+  }
 });
 
 for (const [name, options] of [
@@ -279,6 +427,24 @@ test("a phone scrolls down, not sideways", async () => {
     await close(page);
   }
   assert.deepEqual(wide, []);
+});
+
+test("no page of an operator scrolls sideways on a phone", async () => {
+  const page = await open("#/", { viewport: { width: 390, height: 800 } });
+  const wide = await page.evaluate(async () => {
+    const front = await site.front();
+    const found = [];
+    for (const operator of front.operators) {
+      const turn = document.body.dataset.ready;
+      location.hash = site.operatorHref(front.domains[operator.d].name, operator.n);
+      while (document.body.dataset.ready === turn) await new Promise((resolve) => { setTimeout(resolve, 5); });
+      const width = document.documentElement.scrollWidth;
+      if (width > 390) found.push(`${operator.n} is ${width} wide`);
+    }
+    return found;
+  });
+  assert.deepEqual(wide, []);
+  await close(page);
 });
 
 test("states are told apart without colours, and on paper", async () => {

@@ -162,6 +162,67 @@ fn every_operator_has_its_page() {
     }
 }
 
+/// Returns the number of operators of ai.onnx at opset 21 that are right in float in a column, and that of measured ones.
+fn right_in_float(column: &str) -> [usize; 2] {
+    let front = data("front");
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let at = front["columns"].as_array().unwrap().iter().position(|known| known["key"] == column).unwrap();
+    let domain = front["domains"].as_array().unwrap().iter().position(|domain| domain["name"] == "ai.onnx").unwrap();
+    let (mut right, mut measured) = (0, 0);
+    for operator in front["operators"].as_array().unwrap().iter().filter(|operator| number(&operator["d"]) == domain) {
+        let versions = operator["v"].as_array().unwrap();
+        let Some(version) = versions.iter().rev().find(|version| number(&version["since"]) <= 21) else { continue };
+        if version["deprecated"] == true {
+            continue;
+        }
+        let earlier = version["before"].as_array().into_iter().flatten().find(|rows| 21 <= number(&rows["until"]));
+        let row = number(&earlier.unwrap_or(version)["float"][0]);
+        let cell = front["rows"][row].as_str().unwrap().split(' ').nth(at).unwrap();
+        right += usize::from(cell.starts_with('r'));
+        measured += usize::from(!cell.starts_with(['?', 'n', 'o']));
+    }
+    [right, measured]
+}
+
+#[test]
+fn the_front_page_counts_right_operators_as_measured_does() {
+    let measured: Value =
+        serde_json::from_str(&call(&["measured", "--format", "json"]).expect(0, "onnxruntime").out).unwrap();
+    let overview = measured.as_array().unwrap().iter().rfind(|it| it["runtime"] == "onnxruntime").unwrap();
+    let column = format!("onnxruntime-{}", overview["version"].as_str().unwrap());
+    let counted = ["right", "operators"].map(|name| usize::try_from(overview[name].as_u64().unwrap()).unwrap());
+    assert_eq!(right_in_float(&column), counted);
+}
+
+#[test]
+fn every_finding_has_its_page() {
+    let rows = data("findings");
+    let rows = rows.as_array().unwrap();
+    assert_eq!(data("front")["findings"].as_u64(), u64::try_from(rows.len()).ok());
+    let name = |row: &Value| format!("finding/{}/{}", row["runtime"].as_str().unwrap(), row["id"].as_str().unwrap());
+    for row in rows {
+        let page = data(&name(row));
+        assert_eq!(page["title"], row["title"], "{}", name(row));
+        let is_open = page["proof"].as_str().unwrap().contains("the text leaves it open");
+        assert_eq!(page["issue"].is_null(), is_open, "{page}");
+    }
+    let strings = rows.iter().find(|row| row["id"] == "gather-strings").unwrap();
+    assert_eq!(strings["about"][0], "ai.onnx/Gather");
+    let issue = data("finding/onnxruntime/gather-strings")["issue"].clone();
+    let printed = call(&["finding", "--issue", "onnxruntime/gather-strings"]).expect(0, "# Gather of strings");
+    assert_eq!(printed.out.trim_end(), issue.as_str().unwrap().trim_end());
+}
+
+#[test]
+fn the_search_has_attributes_values_and_rules() {
+    let front = data("front");
+    let at = front["operators"].as_array().unwrap().iter().position(|operator| operator["n"] == "Resize").unwrap();
+    let words = data("search")[at].clone();
+    assert!(words["attributes"]["mode"].as_array().unwrap().contains(&"cubic".into()), "{words}");
+    assert!(words["rules"].as_array().unwrap().iter().any(|rule| rule[0] == "C9"), "{words}");
+    assert!(data("rules").as_array().unwrap().iter().any(|rule| rule["id"] == "node/type" && rule["level"] == "error"));
+}
+
 #[test]
 fn every_pattern_of_graphs_has_its_file() {
     let graphs = data("graphs");

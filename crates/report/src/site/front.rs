@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::suite::SUITE_VERSION;
+use onnx_conformance_harness::runtimes::released;
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
 use onnx_conformance_subject::{Accepted, Opsets};
@@ -36,6 +37,8 @@ pub(crate) struct Front {
     pub(crate) reach: Vec<(&'static str, [usize; 3])>,
     /// Number of cases confirmed by each source.
     pub(crate) evidence: Vec<(String, usize)>,
+    /// Number of findings about the measured runtimes.
+    pub(crate) findings: usize,
     /// Number of files with the program that runs in the browser; 0 if the site does not have it.
     pub(crate) module: usize,
 }
@@ -51,6 +54,10 @@ pub(crate) struct ColumnData {
     version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    /// Day on which the version was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released: Option<&'static str>,
+    /// Day of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     date: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +124,8 @@ pub(crate) struct EarlierRows {
 pub(crate) struct RowsOfVersion {
     /// Rows of all its cases: required only, and including recommended.
     all: [usize; 2],
+    /// Rows of the cases that use float wherever the version allows it.
+    float: [usize; 2],
     /// Position of each type, and its rows.
     types: Vec<[usize; 3]>,
 }
@@ -148,6 +157,8 @@ pub(crate) struct VersionStates {
 struct StatesAtOpset {
     /// Of all its cases: required only, and including recommended.
     all: [String; 2],
+    /// Of the cases that use float wherever the version allows it.
+    float: [String; 2],
     /// Each type, and its states.
     types: Vec<(String, [String; 2])>,
 }
@@ -194,6 +205,7 @@ impl StatesAtOpset {
         };
         StatesAtOpset {
             all: both(&table.cases.iter().collect::<Vec<_>>()),
+            float: both(&table.cases_in_float()),
             types: table.types().into_iter().map(of_type).collect(),
         }
     }
@@ -231,13 +243,13 @@ impl FrontBuilder {
 
     fn rows_of(&mut self, states: StatesAtOpset) -> RowsOfVersion {
         let mut both = |states: [String; 2]| states.map(|states| self.rows.position(states));
-        let all = both(states.all);
+        let (all, float) = (both(states.all), both(states.float));
         let mut types = Vec::new();
         for (label, states) in states.types {
             let [required, recommended] = both(states);
             types.push([self.types.position(label), required, recommended]);
         }
-        RowsOfVersion { all, types }
+        RowsOfVersion { all, float, types }
     }
 
     /// Returns the complete front page.
@@ -266,6 +278,7 @@ impl FrontBuilder {
             cases: self.cases,
             reach: Vec::new(),
             evidence: Vec::new(),
+            findings: 0,
             module: 0,
         })
     }
@@ -285,6 +298,7 @@ impl ColumnData {
             runtime: column.runtime.clone(),
             version: column.version.clone(),
             file: column.file.clone(),
+            released: released(&column.runtime, &column.version),
             date: column.date.clone(),
             platform: column.platform.clone(),
             digest: column.digest.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use onnx_conformance_cases::case::{CaseId, Level};
-use onnx_conformance_cases::suite::{RecordedCase, opset_of, recorded_cases};
+use onnx_conformance_cases::suite::{RecordedCase, is_in_float, opset_of, recorded_cases};
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
@@ -114,6 +114,14 @@ impl VersionTable {
     pub(crate) fn states(&self, levels: Levels, columns: usize) -> Vec<CellState> {
         let all: Vec<&CaseRow> = self.cases.iter().collect();
         states(&all, levels, columns)
+    }
+
+    /// Returns the cases that use float wherever the version allows it, grouped by behaviour. The overview of measurements counts
+    /// the same cases.
+    pub(crate) fn cases_in_float(&self) -> Vec<&CaseRow> {
+        let prefix = self.version.qualified();
+        let is_chosen = |case: &&CaseRow| is_in_float(self.spec, CaseId::parse(&format!("{prefix}/{}", case.name)));
+        self.cases.iter().filter(is_chosen).collect()
     }
 
     /// Returns the types that the version allows, in the spelling of ids, each with the parameters that allow it.
@@ -275,6 +283,18 @@ mod tests {
         assert!(state(&table.cases_of("T", "int8")).starts_with('r'));
         assert!(state(&table.cases_of("Tind", "int64")).starts_with('r'));
         assert_eq!(table.states(Levels::Required, 1).len(), 1);
+    }
+
+    #[test]
+    fn cases_in_float_leave_out_other_types_where_float_is_allowed() {
+        let names = |version: &str| {
+            let table = table(version, &[]);
+            table.cases_in_float().into_iter().map(|case| case.name.clone()).collect::<Vec<_>>()
+        };
+        let gather = names("ai.onnx/Gather-13");
+        assert!(gather.iter().any(|name| name.ends_with("/T=float,Tind=int64")), "{gather:?}");
+        assert!(!gather.iter().any(|name| name.contains("T=string")), "{gather:?}");
+        assert!(!names("ai.onnx/And-7").is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
-use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_cases::suite::{Filter, SuiteError};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{FindingError, Findings};
@@ -25,11 +25,14 @@ use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
+use crate::site::finding_pages::{self, MeasuredFinding, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
+use crate::site::rules;
 use crate::site::sample::samples;
+use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
 use crate::site::tools::{self, ToolsError};
@@ -40,13 +43,22 @@ const ASSETS: &[(&str, &str)] = &[
     ("site.css", include_str!("assets/site.css")),
     ("app.js", include_str!("assets/app.js")),
     ("states.js", include_str!("assets/states.js")),
+    ("match.js", include_str!("assets/match.js")),
+    ("synonyms.js", include_str!("assets/synonyms.js")),
     ("search.js", include_str!("assets/search.js")),
+    ("addresses.js", include_str!("assets/addresses.js")),
+    ("doors.js", include_str!("assets/doors.js")),
+    ("releases.js", include_str!("assets/releases.js")),
     ("front.js", include_str!("assets/front.js")),
+    ("behaviours.js", include_str!("assets/behaviours.js")),
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),
     ("graphs.js", include_str!("assets/graphs.js")),
     ("tools.js", include_str!("assets/tools.js")),
     ("runtime.js", include_str!("assets/runtime.js")),
+    ("findings.js", include_str!("assets/findings.js")),
+    ("rules.js", include_str!("assets/rules.js")),
+    ("compare.js", include_str!("assets/compare.js")),
     ("module.js", include_str!("assets/module.js")),
     ("model.js", include_str!("assets/model.js")),
     ("play.js", include_str!("assets/play.js")),
@@ -99,6 +111,9 @@ pub enum SiteError {
     /// The graphs cannot be collected.
     #[error(transparent)]
     Graphs(#[from] GraphsError),
+    /// The sample of a finding cannot be made.
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
 }
 
 impl From<ToolsError> for SiteError {
@@ -144,6 +159,7 @@ struct OperatorPages {
     versions: Vec<VersionStates>,
     failures: OperatorFailures,
     findings: Vec<FindingData>,
+    words: OperatorWords,
     data: String,
 }
 
@@ -192,27 +208,22 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     };
     let operators: Vec<OperatorPages> =
         names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
-    for pages in &operators {
-        out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
-    }
-    for (index, column) in columns.iter().enumerate() {
-        let data = runtime_data(index, &columns, &operators);
-        out.json(&format!("data/runtime/{}.js", column.key), &data)?;
-    }
-    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
-    out.json("data/disagreements.js", &disagreements)?;
+    write_operators(&mut out, &columns, &operators)?;
+    write_findings(&mut out, findings, &operators)?;
     let topics = graphs::topics(&columns, findings)?;
     for (path, pattern) in topics.iter().flat_map(Topic::files) {
         out.json(&path, pattern)?;
     }
     out.json("data/graphs.js", &graphs::data(&topics))?;
     out.json("data/tools.js", &tools::data()?)?;
+    out.json("data/rules.js", &rules::data())?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
         builder.add(&pages.domain, &pages.name, &pages.summary, pages.versions);
     }
     let mut front = builder.finish(&columns, &elsewhere, digest)?;
     (front.reach, front.evidence) = (extra.reach, extra.evidence);
+    front.findings = findings.all().count();
     front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
     let page = folder.join("index.html");
@@ -263,9 +274,45 @@ impl Parts<'_> {
             versions: tables.iter().map(|table| VersionStates::new(table, self.columns.len())).collect(),
             failures: OperatorFailures::new(&tables, self.columns),
             findings,
+            words: OperatorWords::new(file, &tables),
             data,
         })
     }
+}
+
+/// Writes the pages of operators and runtimes, the disagreements, and the words of operators for the search, in the order of the
+/// front page.
+fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
+    for pages in operators {
+        out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
+    }
+    for (index, column) in columns.iter().enumerate() {
+        let data = runtime_data(index, columns, operators);
+        out.json(&format!("data/runtime/{}.js", column.key), &data)?;
+    }
+    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
+    out.json("data/disagreements.js", &disagreements)?;
+    out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
+}
+
+/// Writes the list of findings, and the page of each.
+fn write_findings(out: &mut Output, findings: &Findings, operators: &[OperatorPages]) -> Result<(), SiteError> {
+    let mut shown: BTreeMap<String, Vec<ShownBy>> = BTreeMap::new();
+    for pages in operators {
+        for finding in &pages.findings {
+            let versions = shown.entry(format!("{}/{}", finding.text.runtime, finding.text.id)).or_default();
+            for (since, behaviours) in &finding.behaviours {
+                versions.push((OperatorVersion::new(&pages.domain, &pages.name, *since), behaviours.clone()));
+            }
+        }
+    }
+    let measured = finding_pages::measured(findings, &shown)?;
+    let issues = finding_pages::issues(findings.all())?;
+    for finding in &measured {
+        out.json(&finding.path(), &finding.page(&issues)?)?;
+    }
+    let rows = measured.iter().map(MeasuredFinding::row).collect::<Result<Vec<_>, _>>()?;
+    out.json("data/findings.js", &rows)
 }
 
 /// Returns the data of a column's page.

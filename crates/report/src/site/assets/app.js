@@ -112,8 +112,9 @@ const site = (() => {
     const found = pages.find((one) => one.name === name) || pages.find((one) => one.name === "missing");
     const main = document.getElementById("main");
     const turn = ++drawn;
+    const inMenu = { op: "front", case: "front", finding: "findings", runtime: "runtimes" }[name] || name;
     for (const one of document.querySelectorAll("nav a")) {
-      if (one.dataset.page === name) one.setAttribute("aria-current", "page");
+      if (one.dataset.page === inMenu) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
     }
     const focused = same === true && document.activeElement ? focusPath(document.activeElement) : null;
@@ -137,6 +138,12 @@ const site = (() => {
       if (turn > 1) main.focus({ preventScroll: true });
     }
     document.body.dataset.ready = String(turn);
+  }
+
+  /** Draws the page of another address in the place of this one. */
+  function lead(next) {
+    history.replaceState(null, "", next);
+    return show(false);
   }
 
   /** Returns a selector that finds the focused element after the page is redrawn. */
@@ -191,7 +198,7 @@ const site = (() => {
   document.addEventListener("DOMContentLoaded", () => show(false));
 
   return {
-    loaded, load, el, link, code, count, plural, table, address, href, choose, operatorHref, caseHref, page, say,
+    loaded, load, el, link, code, count, plural, table, address, href, choose, lead, operatorHref, caseHref, page, say,
     copyButton, saveButton,
   };
 })();

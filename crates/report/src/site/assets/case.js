@@ -44,7 +44,9 @@
     const graph = parts[0] === "graph" ? await site.graphCase(front, parts.slice(1)) : null;
     if (graph) return graph;
     const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
-    const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `, link("#/", null, "All operators"))];
+    const operator = site.operatorLike(front, parts.slice(0, 2));
+    const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `,
+      operator ? link(site.operatorHref(operator.domain, operator.name, { v: operator.since, at: "cases" }), null, `Cases of ${operator.name}`) : link("#/", null, "All operators"))];
     if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;
     const [, domain, name, since, rest] = found;
     const data = await site.load(`op/${domain}/${name}`);
@@ -84,7 +86,7 @@
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
       el("p", { class: "quiet" }, "Committed measurements have only outcomes; results files also have messages and distances."),
-      findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.versions}`), el("p", null, finding.title), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
+      findings.map((finding) => el("article", { class: "finding" }, el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)), el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
       el("h2", null, "Run it"),
       el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),
       el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),

@@ -8,10 +8,9 @@
   /** The reader's choices. */
   function choices(front, chosen) {
     const opset = Number(chosen.get("opset")) || Math.min(21, front.newestOpset);
-    const type = front.types.indexOf(chosen.get("type") || "");
     return {
       opset: Math.min(Math.max(opset, 1), front.newestOpset),
-      type,
+      type: site.typeOf(front, chosen.get("type")),
       level: chosen.get("level") === "recommended" ? 1 : 0,
       domain: chosen.get("domain") || "",
       field: chosen.get("field") || "",
@@ -19,14 +18,17 @@
       on: chosen.get("on") || "",
       differ: chosen.get("differ") === "1",
       columns: site.chosenColumns(front, chosen),
+      // The domain whose operators the numbers of the runtimes count.
+      counted: chosen.get("domain") || "ai.onnx",
     };
   }
 
-  /** Number of operators per state on a column. */
-  site.tally = (front, opset, at, type, level) => {
+  /** Number of operators per state on a column, in a domain. */
+  site.tally = (front, opset, at, type, level, domain = "ai.onnx") => {
     const counts = {};
     let all = 0;
     for (const operator of front.operators) {
+      if (front.domains[operator.d].name !== domain) continue;
       const version = site.versionAt(front, operator, opset);
       if (!version || version.deprecated) continue;
       const cell = site.stateAt(front, operator, version, opset, at, type, level);
@@ -34,34 +36,32 @@
       all += 1;
       counts[cell.key] = (counts[cell.key] || 0) + 1;
     }
-    return { all, counts };
+    return { all, counts, measured: all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0) };
   };
 
+  /** Address of the operators behind a number. */
+  const behind = (front, shown, at, type, state) => site.href([], {
+    ...Object.fromEntries(site.address().chosen), type: site.typeKey(front, type), domain: shown.counted, state, on: front.columns[at].key, at: "operators",
+  });
+
   function share(front, shown, at, type) {
-    const { all, counts } = site.tally(front, shown.opset, at, type, shown.level);
-    const right = counts.r || 0;
-    const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
+    const { counts, measured } = site.tally(front, shown.opset, at, type, shown.level, shown.counted);
     const title = site.STATES.filter((state) => counts[state.key]).map((state) => `${counts[state.key]} ${state.name}`).join(", ");
-    const name = type < 0 ? "" : front.types[type];
     if (measured === 0) return site.el("td", { class: "share none", title }, counts.n ? "opset not accepted" : "–");
     const bar = site.el("span", { class: "bar", "aria-hidden": "true" }, site.STATES.slice().reverse().filter((state) => counts[state.key])
       .map((state) => site.el("span", { class: `s-${state.key === "?" ? "q" : state.key}`, style: `flex-grow:${counts[state.key]}` })));
-    return site.el("td", { class: "share", title }, site.link(site.href([], {
-      ...Object.fromEntries(site.address().chosen), type: name, on: front.columns[at].key, at: "operators",
-    }), null, site.el("b", null, String(right)), site.el("span", { class: "of" }, `/${measured}`), bar,
-    site.el("span", { class: "unseen" }, ` ${title}`)));
+    return site.el("td", { class: "share", title }, site.link(behind(front, shown, at, type, ""), null,
+      site.el("b", null, String(counts.r || 0)), site.el("span", { class: "of" }, `/${measured}`), bar, site.el("span", { class: "unseen" }, ` ${title}`)));
   }
 
   function counter(front, shown, at, keys) {
-    const { counts } = site.tally(front, shown.opset, at, -1, shown.level);
+    const { counts } = site.tally(front, shown.opset, at, shown.type, shown.level, shown.counted);
     const sum = keys.reduce((all, key) => all + (counts[key] || 0), 0);
     if (sum === 0) return site.el("td", { class: "number zero" }, counts["?"] || counts.r || counts.p ? "0" : "");
-    return site.el("td", { class: "number" }, site.link(site.href([], {
-      ...Object.fromEntries(site.address().chosen), type: "", state: keys.join(""), on: front.columns[at].key, at: "operators",
-    }), { class: `mark s-${keys[0]}` }, String(sum)));
+    return site.el("td", { class: "number" }, site.link(behind(front, shown, at, shown.type, keys.join("")), { class: `mark s-${keys[0]}` }, String(sum)));
   }
 
-  /** Difference from the previous release, in operators that are right in all types. */
+  /** Difference from the previous release, in operators. */
   function change(front, shown, at) {
     const column = front.columns[at];
     const before = front.columns.map((other, index) => ({ other, index })).filter(({ other, index }) =>
@@ -70,20 +70,24 @@
     let better = 0;
     let worse = 0;
     for (const operator of front.operators) {
-      const version = site.versionAt(front, operator, shown.opset);
+      const version = front.domains[operator.d].name === shown.counted && site.versionAt(front, operator, shown.opset);
       if (!version) continue;
-      const [a, b] = [before.index, at].map((one) => site.stateAt(front, operator, version, shown.opset, one, -1, shown.level).key);
+      const cells = [before.index, at].map((one) => site.stateAt(front, operator, version, shown.opset, one, shown.type, shown.level));
+      if (cells.some((cell) => !cell)) continue;
+      const [a, b] = cells.map(({ key }) => key);
       if ("?no".includes(a) || "?no".includes(b) || a === b) continue;
       if (site.isWorse(b, a)) worse += 1;
       else better += 1;
     }
-    return site.el("td", { class: "number" }, site.link(site.href(["compare", before.other.key, column.key], { opset: shown.opset }),
+    return site.el("td", { class: "number" }, site.link(site.href(["compare", before.other.key, column.key], { opset: shown.opset, type: site.typeKey(front, shown.type) }),
       { title: `${better} operators better and ${worse} worse than in ${before.other.version}` }, `+${better} −${worse}`));
   }
 
   function runtimesTable(front, shown) {
-    const types = MAIN_TYPES.map((name) => front.types.indexOf(name)).filter((type) => type >= 0);
-    const head = ["Runtime", "Opsets", "IR", "all types", ...types.map((type) => front.types[type]), "wrong", "crashes", "since last"];
+    const main = MAIN_TYPES.map((name) => (name === "float" ? site.FLOAT : front.types.indexOf(name))).filter((type) => type !== -1);
+    const types = [...main, site.ALL_TYPES].filter((type) => type !== shown.type);
+    const chosen = site.typeWords(front, shown.type);
+    const head = ["Runtime", "Opsets", "IR", `right in ${chosen}`, "wrong", "crash", "since last", ...types.map((type) => site.typeWords(front, type))];
     const rows = shown.columns.map((at) => {
       const column = front.columns[at];
       const range = column.opsets && column.opsets["ai.onnx"];
@@ -93,15 +97,24 @@
           column.remarks.length > 0 ? site.el("span", { class: "warning", title: column.remarks.join("\n") }, " note") : null),
         range ? `${range[0]}–${range[1]}` : site.el("span", { class: "quiet", title: "not said" }, "–"),
         column.ir ? `${column.ir[0]}–${column.ir[1]}` : site.el("span", { class: "quiet", title: "not said" }, "–"),
-        share(front, shown, at, -1),
-        ...types.map((type) => share(front, shown, at, type)),
+        share(front, shown, at, shown.type),
         counter(front, shown, at, ["w", "s"]),
         counter(front, shown, at, ["c"]),
         change(front, shown, at),
+        ...types.map((type) => share(front, shown, at, type)),
       ];
     });
     return site.el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "runtimes-title" },
       site.table({ class: "runtimes" }, head, rows));
+  }
+
+  /** The definition of the numbers of the table. */
+  function definition(front, shown) {
+    const [name, level] = [site.typeWords(front, shown.type), shown.level ? "required and recommended" : "required"];
+    const cases = shown.type === site.ALL_TYPES ? `all its ${level} cases` : shown.type === site.FLOAT ? `all its ${level} cases in float, or in its own types if it has no float,` : `all its ${level} cases of ${name}`;
+    const sums = shown.columns.map((at) => site.tally(front, shown.opset, at, shown.type, shown.level, shown.counted)).find(({ measured }) => measured > 0);
+    const example = sums ? `${sums.counts.r || 0}/${sums.measured} means that ${sums.counts.r || 0} of ${sums.measured} measured operators of ${shown.counted} at opset ${shown.opset} are right. ` : "";
+    return site.el("p", { class: "quiet" }, `${example}An operator is right if ${cases} pass.`);
   }
 
   /** The shown operators, each with its version and its state per column. */
@@ -126,13 +139,13 @@
 
   function filters(front, shown) {
     const fields = [...new Set(front.operators.map((operator) => operator.f))].sort();
-    const types = front.types.map((name) => name).sort((a, b) => (MAIN_TYPES.indexOf(a) + 1 || 99) - (MAIN_TYPES.indexOf(b) + 1 || 99) || a.localeCompare(b));
+    const types = front.types.filter((name) => name !== "float").sort((a, b) => (MAIN_TYPES.indexOf(a) + 1 || 99) - (MAIN_TYPES.indexOf(b) + 1 || 99) || a.localeCompare(b));
     const toggle = (key) => {
       const next = shown.states.includes(key) ? shown.states.filter((one) => one !== key) : [...shown.states, key];
       site.choose({ state: next.join("") });
     };
     return site.el("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      site.select("Type", "type", [["", "all"], ...types.map((name) => [name, name])], shown.type < 0 ? "" : front.types[shown.type]),
+      site.select("Type", "type", [["", "float where allowed"], ["all", "all types"], ...types.map((name) => [name, name])], site.typeKey(front, shown.type)),
       site.select("Domain", "domain", [["", "all"], ...front.domains.map(({ name }) => [name, name])], shown.domain),
       site.select("Field", "field", [["", "all"], ...fields.map((name) => [name, name])], shown.field),
       site.select("State of", "on", [["", "any runtime shown"], ...front.columns.map((column) => [column.key, front.title(column)])], shown.on),
@@ -157,7 +170,7 @@
         const version = [...operator.v].reverse().find((one) => one.since <= opset);
         if (!version) return site.el("td", null, "");
         const there = site.rowsAt(version, opset);
-        const rowsOf = shown.type < 0 ? there.all : there.byType.get(shown.type);
+        const rowsOf = site.rowsOfType(there, shown.type);
         if (!rowsOf) return site.el("td", { class: "absent", title: "not a type of this version" }, "");
         const cell = site.takes(column, domain, opset) ? front.row(rowsOf[shown.level])[at] || site.cell("?") : site.cell("n");
         return site.el("td", { class: "time" }, site.link(site.operatorHref(domain, operator.n, { v: version.since, on: column.key }), {
@@ -217,24 +230,23 @@
     const rows = listed(front, shown);
     const opsets = Array.from({ length: front.newestOpset }, (_, at) => front.newestOpset - at)
       .map((opset) => [opset, front.releases[opset] ? `${opset} (ONNX ${front.releases[opset][0]})` : String(opset)]);
+    const isFiltered = shown.states.length > 0 || shown.on || shown.type !== site.FLOAT || shown.differ || shown.domain || shown.field;
     const content = [
-      site.el("h1", { class: "unseen" }, "ONNX, measured"),
-      site.el("p", { class: "lead" }, `${front.operators.length} operators in ${front.operators.reduce((sum, one) => sum + one.v.length, 0)} versions, `,
-        `${site.plural(front.cases, "case")}, ${site.plural(front.columns.length, "measurement")}. A behaviour is a property that some cases test, with any types; `,
-        "an unmeasured one is neither right nor wrong."),
+      site.doors(front),
       front.elsewhere.map(([title, remarks]) => site.el("p", { class: "notice" }, site.el("b", null, title), ": ", remarks.join("; "))),
       front.columns.filter((column) => column.file && column.remarks.length > 0).map((column) => site.el("p", { class: "notice" }, site.el("b", null, front.title(column)), ": ", column.remarks.join("; "))),
       site.el("div", { class: "line" }, site.el("h2", { id: "runtimes-title" }, "Runtimes"),
         site.select("at opset", "opset", opsets, shown.opset),
         site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], shown.level ? "recommended" : "")),
-      site.el("p", { class: "quiet" }, "Number of measured operators that are right in every case."),
+      site.releases(front, shown),
+      definition(front, shown),
       runtimesTable(front, shown),
       site.columnChooser(front, shown.columns),
       site.el("h2", { id: "operators-title" }, site.el("span", { id: "operators" }, `Operators at opset ${shown.opset}`)),
       filters(front, shown),
-      site.el("p", { role: "status" }, `${site.plural(rows.length, "operator")}`,
-        shown.type >= 0 ? ` with ${front.types[shown.type]}` : "", shown.on ? `, ${front.title(front.columns[front.column(shown.on)] || front.columns[0])}` : "", ". ",
-        (shown.states.length > 0 || shown.on || shown.type >= 0 || shown.differ || shown.domain || shown.field) ? site.link(site.href([], { opset: shown.opset, cols: chosen.get("cols"), at: "operators" }), null, "Show all") : null),
+      site.el("p", { role: "status" }, `${site.plural(rows.length, "operator")}, ${shown.type === site.FLOAT ? "in float where they allow it" : `in ${site.typeWords(front, shown.type)}`}`,
+        shown.on ? `, ${front.title(front.columns[front.column(shown.on)] || front.columns[0])}` : "", ". ",
+        isFiltered ? site.link(site.href([], { opset: shown.opset, cols: chosen.get("cols"), at: "operators" }), null, "Show all") : null),
       grid(front, shown, rows),
       site.legend(),
     ];

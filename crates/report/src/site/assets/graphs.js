@@ -31,7 +31,7 @@
   }
 
   function findings(all) {
-    return all.map((finding) => el("article", { class: "finding" }, el("h3", null, finding.title),
+    return all.map((finding) => el("article", { class: "finding" }, el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)),
       el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`),
       el("p", null, el("span", { class: "quiet" }, "The standard: "), finding.proof),
       finding.text ? el("p", null, el("span", { class: "quiet" }, "So: "), finding.text) : null,

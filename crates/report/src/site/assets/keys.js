@@ -7,7 +7,7 @@
     ["← → ↑ ↓", "move in the grid"], ["Home, End", "the first and the last cell of a row"],
     ["Enter", "open the cell"], ["Space", "open or close the row"], ["g then o", "operators"],
     ["g then g", "graphs"], ["g then t", "tools"],
-    ["g then r", "runtimes"], ["g then c", "compare"], ["g then d", "disagreements"],
+    ["g then f", "findings"], ["g then r", "runtimes"], ["g then c", "compare"], ["g then d", "disagreements"],
   ];
   const help = document.getElementById("help");
   let pending = false;
@@ -77,7 +77,7 @@
     if (isText || event.ctrlKey || event.altKey || event.metaKey || help.open) return;
     if (pending) {
       pending = false;
-      const page = { o: "#/", g: "#/graphs", r: "#/runtimes", c: "#/compare", d: "#/disagreements", t: "#/tools" }[event.key];
+      const page = { o: "#/", g: "#/graphs", r: "#/runtimes", c: "#/compare", d: "#/disagreements", f: "#/findings", t: "#/tools" }[event.key];
       if (page) location.hash = page;
     } else if (event.key === "/") {
       event.preventDefault();

@@ -83,13 +83,39 @@
     });
   }
 
+  /** The types of a version, each with its state on every shown column. */
+  function typesByRuntime(front, data, version, columns, level) {
+    return version.types.map(([parameter, all]) => {
+      const order = [...all].sort((a, b) => Number(a[1].includes("(tensor")) - Number(b[1].includes("(tensor")) || a[0].localeCompare(b[0]));
+      const head = columns.map((at) => el("th", { scope: "col" }, link(site.href(["runtime", front.columns[at].key]), null, front.columns[at].runtime), " ", el("span", { class: "quiet" }, front.columns[at].version)));
+      return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Types of ${parameter}` }, el("table", { class: "types by-runtime" },
+        el("thead", null, el("tr", null, el("th", { scope: "col" }, parameter), head)),
+        el("tbody", null, order.map(([, spelt, rows]) => {
+          const cells = data.rows[rows[level]].split(" ").map(site.cell);
+          return el("tr", null, el("th", { scope: "row" }, code(spelt)), columns.map((at) => {
+            const cell = cells[at] || site.cell("?");
+            return el("td", null, site.mark(cell, site.cellNumbers(cell), { title: `${front.title(front.columns[at])}: ${site.cellWords(cell)}` }));
+          }));
+        }))));
+    });
+  }
+
+  /** The types of the shown version by runtime, or of all versions on one runtime. */
+  function typeSection(front, data, version, chosen, columns, level) {
+    const at = front.column(chosen.get("types") || "");
+    const choices = [["", "each runtime"], ...front.columns.map((column) => [column.key, front.title(column)])];
+    return el("section", { id: "types" }, el("div", { class: "line" }, el("h2", null, at < 0 ? `Types of ${data.name}-${version.since}` : "Types by version"), site.select("on", "types", choices, at < 0 ? "" : front.columns[at].key)),
+      el("p", { class: "quiet" }, at < 0 ? "The numbers count behaviours. Choose one runtime for all versions." : "Each version of the operator, on this runtime."),
+      el("div", { class: at < 0 ? "" : "columns" }, at < 0 ? typesByRuntime(front, data, version, columns, level) : types(front, data, [at], level)), site.legend());
+  }
+
   function rules(data, chosen) {
     if (data.rules.length === 0) return null;
     const known = new Set(data.behaviours.map((behaviour) => behaviour.n));
     const find = (name) => [name, `large/${name}`].find((one) => known.has(one));
     const chips = (names) => names.map(find).filter(Boolean).map((name) => link(site.operatorHref(data.domain, data.name, { ...Object.fromEntries(chosen), b: name, at: "behaviour" }), { class: "chip" }, name));
     return el("section", { id: "rules" }, el("h2", null, "Rules"), el("dl", { class: "rules" }, data.rules.map((rule) => [
-      el("dt", null, rule.id), el("dd", null, `${rule.says}.`,
+      el("dt", { id: `rule-${rule.id}` }, rule.id), el("dd", null, `${rule.says}.`,
         rule.shown.length > 0 ? el("div", null, el("span", { class: "quiet" }, "shown by "), chips(rule.shown)) : null,
         rule.broken.length > 0 ? el("div", null, el("span", { class: "quiet" }, "must be refused "), chips(rule.broken)) : null)])));
   }
@@ -193,7 +219,7 @@
   };
 
   /** The outcome of some cases on a column: the worst state and the number of cases in it. */
-  function worst(data, cases, at) {
+  const worst = site.worstOf = (data, cases, at) => {
     let key = null;
     let bad = 0;
     for (const [, outcome] of cases) {
@@ -202,7 +228,7 @@
       else if (state === key) bad += 1;
     }
     return { key: key || "?", bad, total: cases.length };
-  }
+  };
 
   function caseTable(front, data, version, chosen, columns) {
     const on = Math.max(front.column(chosen.get("on") || ""), -1);
@@ -262,7 +288,7 @@
   function findings(data) {
     if (data.findings.length === 0) return null;
     return el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map((finding) => el("article", { class: "finding" },
-      el("h3", null, finding.title),
+      el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)),
       el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`),
       el("p", null, el("span", { class: "quiet" }, "The standard: "), finding.proof),
       finding.text ? el("p", null, el("span", { class: "quiet" }, "So: "), finding.text) : null,
@@ -270,26 +296,36 @@
       el("p", { class: "quiet" }, Object.entries(finding.behaviours).map(([since, names]) => el("span", null, `${data.name}-${since}: ${names.join(", ")}. `))))));
   }
 
-  site.page("op", async ([domain, name], chosen) => {
+  /** The version that an address asks for, which may be any opset; the newest by default. */
+  function versionAt(data, wanted) {
+    const version = wanted ? data.versions.findLast((one) => one.since <= wanted) || data.versions[0] : data.versions.at(-1);
+    if (!wanted || version.since === wanted) return [version, null];
+    const words = version.since < wanted ? `At opset ${wanted} of ${data.domain}, ${data.name}-${version.since} is in force.` : `Opset ${wanted} of ${data.domain} has no ${data.name}. This is its first version.`;
+    return [version, el("p", { class: "notice" }, words)];
+  }
+
+  site.page("op", async (parts, chosen) => {
+    const [domain, name] = parts;
     const front = await site.front();
-    if (!front.byName.has(`${domain}/${name}`)) return [el("h1", null, "No such operator"), el("p", null, `${domain} has no operator '${name}'. `, link("#/", null, "All operators"))];
+    if (parts.length !== 2 || !front.byName.has(`${domain}/${name}`)) return site.otherOperator(front, parts, chosen);
     const data = await site.load(`op/${domain}/${name}`);
-    const wanted = Number(chosen.get("v"));
-    const version = data.versions.find((one) => one.since === wanted) || data.versions.at(-1);
+    const [version, remark] = versionAt(data, Number(chosen.get("v")));
     const columns = site.chosenColumns(front, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
     return [
       el("p", { class: "crumbs" }, link(site.href([], { domain }), null, domain), " · ", link(site.href([], { field: front.byName.get(`${domain}/${name}`).f }), null, front.byName.get(`${domain}/${name}`).f),
         " · versions ", versionChips(data, version, chosen)),
       el("h1", null, `${name}-${version.since}`),
+      remark,
       el("p", { class: "lead" }, data.summary),
       facts(data, version),
+      site.contents(data, chosen, [["measured", "Measured", true], ["behaviours", "Behaviours", data.behaviours.length > 0], ["types", "Types", true], ["rules", "Rules", data.rules.length > 0], ["text", "Sentences", data.sentences.length > 0],
+        ["changes", "Changes", data.versions.length > 1], ["cases", "Cases", data.behaviours.length > 0], ["findings", `Findings (${data.findings.length})`, data.findings.length > 0]]),
       signature(version),
       el("section", { id: "measured" }, el("div", { class: "line" }, el("h2", null, "Measured"), site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : "")),
         measured(front, data, version, columns, level), site.columnChooser(front, columns)),
-      el("section", { id: "types" }, el("h2", null, "Types by version"),
-        columns.length > 1 ? el("p", { class: "quiet" }, "One mark each for ", columns.map((at, index) => [index > 0 ? ", " : "", front.title(front.columns[at])]), ".") : null,
-        el("div", { class: "columns" }, types(front, data, columns, level)), site.legend()),
+      site.behaviours(front, data, version, chosen, columns),
+      typeSection(front, data, version, chosen, columns, level),
       rules(data, chosen),
       sentences(data, version),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),

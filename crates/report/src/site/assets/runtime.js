@@ -1,15 +1,14 @@
 "use strict";
 
-/** Runtimes: one in full, all in a list, two compared, where they disagree; and about the site. */
+/** Runtimes: one in full, all in a list, where they disagree; and about the site. */
 (() => {
   const { el, link, code, table, plural, count } = site;
   const sentence = (front, opset, at) => {
-    const { all, counts } = site.tally(front, opset, at, -1, 0);
-    const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
+    const { counts, measured } = site.tally(front, opset, at, site.FLOAT, 0);
     if (measured === 0) return counts.n ? `does not accept opset ${opset}` : `is not measured at opset ${opset}`;
     const parts = site.STATES.filter((state) => state.key !== "r" && !"?no".includes(state.key) && counts[state.key])
       .map((state) => `${counts[state.key]} ${counts[state.key] === 1 ? state.name : state.many}`);
-    return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators are right in every required case${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
+    return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators of ai.onnx are right in float${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
   };
   site.sentence = sentence;
 
@@ -36,6 +35,20 @@
     }), operators.length > most ? el("p", { class: "quiet" }, `and ${operators.length - most} more operators`) : null);
   }
 
+  /** The findings about the runtime, once each, with the operators that show them. */
+  function ownFindings(data, column) {
+    const byId = new Map();
+    for (const [operator, finding] of data.findings) {
+      if (!byId.has(finding.id)) byId.set(finding.id, { finding, operators: [] });
+      byId.get(finding.id).operators.push(operator);
+    }
+    if (byId.size === 0) return null;
+    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(byId.size)}`),
+      el("p", null, link(site.href(["findings"], { runtime: column.runtime }), null, "In a list with filters")),
+      el("ul", { class: "found" }, [...byId.values()].map(({ finding, operators }) => el("li", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title),
+        el("div", { class: "quiet" }, `${operators.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${finding.versions}`)))));
+  }
+
   function releases(front, data, column) {
     if (!data.before) return null;
     const before = front.columns[front.column(data.before)];
@@ -48,20 +61,21 @@
     const [better, worse] = [of(true), of(false)];
     return el("section", { id: "releases" }, el("h2", null, `Since ${before.version}`), el("p", null, `${plural(better.length, "behaviour")} better, ${count(worse.length)} worse. `,
       link(site.href(["compare", before.key, column.key]), null, "Compare operators")),
-    worse.length > 0 ? el("details", { open: worse.length < 30 }, el("summary", null, "worse"), list(worse)) : null,
+    worse.length > 0 ? el("details", { open: worse.length < 10 }, el("summary", null, "worse"), list(worse)) : null,
     better.length > 0 ? el("details", null, el("summary", null, "better"), list(better)) : null);
   }
 
   site.page("runtime", async ([named], chosen) => {
     const front = await site.front();
-    const at = front.column(named);
-    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `There is no measurement of '${named}'. `, link("#/runtimes", null, "All runtimes"))];
+    const at = site.columnLike(front, named || "");
+    if (at < 0) return named ? site.noRuntime(front, named) : site.lead("#/runtimes");
+    if (named !== front.columns[at].key && named !== front.columns[at].runtime) return site.lead(site.href(["runtime", front.columns[at].key], Object.fromEntries(chosen)));
     const column = front.columns[at];
     const { key } = column;
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
-    const groups = data.faults.filter((fault) => level === 1 || fault.required);
+    const groups = data.faults.filter((fault) => level === 1 || fault.required || fault.s === "c");
     const others = front.columns.filter((other) => other.runtime === column.runtime);
     const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
       const of = groups.filter((group) => group.s === state.key);
@@ -71,6 +85,7 @@
     const facts = [
       ["Opsets", column.opsets ? Object.entries(column.opsets).map(([domain, [a, b]]) => `${domain} ${a}–${b}`).join(", ") : "not said"],
       ["IR versions", column.ir ? `${column.ir[0]}–${column.ir[1]}` : "not said"],
+      column.released ? ["Released", column.released] : null,
       ["Measured", [column.date, column.platform].filter(Boolean).join(", ") || "date and machine not recorded"],
       ["From", column.file || `the committed measurement`],
       column.digest ? ["Digest of the suite", column.digest] : null,
@@ -84,11 +99,10 @@
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
         site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
       el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
+      releases(front, data, column),
+      ownFindings(data, column),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
       sections,
-      data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },
-        el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator), ` ${finding.title}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does)))) : null,
-      releases(front, data, column),
     ];
   });
 
@@ -100,41 +114,6 @@
     return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
       front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
-  });
-
-  site.page("compare", async ([first, second], chosen) => {
-    const front = await site.front();
-    const pick = (key, fallback) => (front.column(key || "") >= 0 ? front.column(key) : fallback);
-    const [a, b] = [pick(first, front.newest[0]), pick(second, front.newest[1] ?? front.newest[0])];
-    const opset = Number(chosen.get("opset")) || 21;
-    const type = front.types.indexOf(chosen.get("type") || "");
-    const options = front.columns.map((column) => [column.key, front.title(column)]);
-    const go = (one, two) => { location.hash = site.href(["compare", one, two], Object.fromEntries(chosen)); };
-    const select = (label, value, change) => el("label", { class: "choice" }, `${label} `, el("select", { id: `compare-${label}`, "data-focus": `compare-${label}`, onchange: (event) => change(event.target.value) }, options.map(([key, text]) => el("option", { value: key, selected: key === front.columns[value].key }, text))));
-    const rows = [];
-    let same = 0;
-    for (const operator of front.operators) {
-      const version = site.versionAt(front, operator, opset);
-      if (!version) continue;
-      const cells = [a, b].map((at) => site.stateAt(front, operator, version, opset, at, type, 0));
-      if (cells.some((cell) => !cell || "?no".includes(cell.key))) continue;
-      if (cells[0].key === cells[1].key && cells[0].bad === cells[1].bad) {
-        same += 1;
-        continue;
-      }
-      const domain = front.domains[operator.d].name;
-      rows.push({ worse: site.isWorse(cells[1].key, cells[0].key) || (cells[0].key === cells[1].key && cells[1].bad > cells[0].bad), row: [
-        link(site.operatorHref(domain, operator.n, { v: version.since, cols: [a, b].map((at) => front.columns[at].key).join(",") }), null, `${operator.n}-${version.since}`),
-        ...cells.map((cell) => el("td", null, site.mark(cell, site.cellNumbers(cell)))),
-        site.cellWords(cells[1])] });
-    }
-    rows.sort((x, y) => Number(y.worse) - Number(x.worse));
-    const types = [["", "all"], ...[...front.types].sort().map((name) => [name, name])];
-    return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
-      el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
-        site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, type < 0 ? "" : front.types[type])),
-      el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; operators that are not measured on both are omitted.`),
-      el("div", { class: "scroll" }, table({ class: "compare" }, ["operator", front.title(front.columns[a]), front.title(front.columns[b]), "the second"], rows.map(({ row }) => row)))];
   });
 
   site.page("disagreements", async () => {
@@ -166,6 +145,4 @@
       front.reach.length > 0 ? [el("h2", null, "Coverage of the cases"), table(null, ["", "reached", "excused", "of"], front.reach.map(([title, counts]) => [title, ...counts.map(count)]))] : null,
       front.evidence.length > 0 ? [el("h2", null, "Evidence for the expected outputs"), table(null, ["source", "cases"], front.evidence.map(([source, sum]) => [source, count(sum)]))] : null];
   });
-
-  site.page("missing", async () => [el("h1", null, "No such page"), el("p", null, link("#/", null, "All operators"))]);
 })();

@@ -87,15 +87,33 @@ site.takes = (column, domain, opset) => {
 /** The rows of a version at an opset of its domain. A case counts from its own opset on. */
 site.rowsAt = (version, opset) => (version.before || []).find((rows) => opset <= rows.until) || version;
 
-/** State of a version on a column at an opset, in all types or in one; nothing if the version does not have the type. */
+/** Views that are no single type: in float wherever an operator allows it, and in all types. */
+site.FLOAT = -2;
+site.ALL_TYPES = -1;
+
+/** The type of an address, by its position or as a view; float by default. */
+site.typeOf = (front, name) => {
+  if (name === "all") return site.ALL_TYPES;
+  const at = name === "float" ? -1 : front.types.indexOf(name || "");
+  return at >= 0 ? at : site.FLOAT;
+};
+
+/** The type as an address has it, and as words. */
+site.typeKey = (front, type) => (type === site.FLOAT ? "" : type === site.ALL_TYPES ? "all" : front.types[type]);
+site.typeWords = (front, type) => (type === site.FLOAT ? "float" : type === site.ALL_TYPES ? "all types" : front.types[type]);
+
+/** State of a version on a column at an opset, in a type or a view; nothing if the version does not have the type. */
 site.stateAt = (front, operator, version, opset, at, type, level) => {
   const domain = front.domains[operator.d].name;
   const own = site.opsetOf(front, domain, opset);
   if (!site.takes(front.columns[at], domain, own)) return { key: "n", bad: 0, total: 0 };
   const there = site.rowsAt(version, own);
-  const rows = type < 0 ? there.all : there.byType.get(type);
+  const rows = site.rowsOfType(there, type);
   return rows ? front.row(rows[level])[at] || site.cell("?") : null;
 };
+
+/** Rows of a type or a view. */
+site.rowsOfType = (rows, type) => (type === site.FLOAT ? rows.float : type === site.ALL_TYPES ? rows.all : rows.byType.get(type));
 
 /** Positions of the chosen columns; by default the newest of each runtime. */
 site.chosenColumns = (front, chosen) => {
