@@ -327,7 +327,8 @@ mod tests {
                 for value in values {
                     let Some(tensor) = value.as_tensor() else { continue };
                     if [ElementType::Float16, ElementType::Double].contains(&tensor.element_type()) {
-                        *value = Tensor::of_floats(ElementType::Float, tensor.shape(), &tensor.floats()).unwrap().into();
+                        *value =
+                            Tensor::of_floats(ElementType::Float, tensor.shape(), &tensor.floats()).unwrap().into();
                     }
                 }
             })

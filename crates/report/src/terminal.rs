@@ -156,7 +156,7 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
     for (class, (total, passed)) in &gate_result.summary.refusals {
         lines.push(format!("{class}: {passed} of {total} cases that must be refused pass"));
     }
-    lines.push(summary(&gate_result.summary, gate_result.expected, elapsed));
+    lines.push(summary(gate_result, elapsed));
     lines.join("\n")
 }
 
@@ -228,13 +228,15 @@ fn plural(count: usize, noun: &str) -> String {
 }
 
 /// Formats the summary line of a run.
-pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String {
+pub fn summary(gate_result: &GateResult, elapsed: Duration) -> String {
+    let GateResult { summary, expected, by_binding, .. } = gate_result;
     let mut text = format!("{} cases", summary.total());
     if summary.total() > 0 {
         let _ = write!(text, ", {}", counts(summary));
     }
-    if expected > 0 {
-        let _ = write!(text, " ({expected} failures expected)");
+    if *expected > 0 {
+        let binding = if *by_binding > 0 { format!(", {by_binding} by the binding") } else { String::new() };
+        let _ = write!(text, " ({expected} failures expected{binding})");
     }
     let _ = write!(text, " in {:.2} s", elapsed.as_secs_f64());
     text
