@@ -2,17 +2,25 @@
 //!
 //! An error, a death or a wrong type is the same cause wherever the message is the same but for names and numbers, and a missing feature
 //! wherever it has the same name. Wrong values and shapes have the kernel of their operator as their cause, in all versions, or the pattern
-//! of their graph.
+//! of their graph. But several operators share a cause if they break the same rule, or if their wrong values show it, such as doubles that
+//! are computed in float.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::case::{CaseId, RuleRef};
 use onnx_conformance_cases::suite::WrappedCases;
 use onnx_conformance_harness::measure::Severity;
 use onnx_conformance_harness::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
 use crate::groups::group_of;
+use crate::known_difference::known_difference;
+
+/// Smallest number of operators whose wrong values or shapes break a rule, for the rule to be the cause.
+const FEWEST_OPERATORS: usize = 3;
+
+/// Rules that several operators break, by their sentence.
+type SharedRules<'a> = BTreeMap<&'a str, BTreeSet<String>>;
 
 /// Failures of one cause.
 #[derive(Debug)]
@@ -34,10 +42,11 @@ pub struct Cause<'a> {
 /// Groups failures by cause: the worst outcome first, then the cause with the most operators and cases.
 pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     let mut all: BTreeMap<(Outcome, String), Cause<'_>> = BTreeMap::new();
+    let shared = shared_rules(results);
     let mut by_operator: BTreeMap<String, BTreeSet<(Outcome, String)>> = BTreeMap::new();
     for result in results {
         let (operators, is_operator) = operators_of(result);
-        let key = (result.outcome, title(result, &operators));
+        let key = (result.outcome, title(result, &operators, &shared));
         for operator in operators.iter().filter(|_| is_operator) {
             by_operator.entry(operator.clone()).or_default().insert(key.clone());
         }
@@ -87,16 +96,42 @@ fn operators_of(result: &CaseResult) -> (BTreeSet<String>, bool) {
     if operators.len() == 1 { (operators, true) } else { (BTreeSet::from([group_of(id)]), false) }
 }
 
+/// Returns the rules that wrong values and shapes of several operators break.
+fn shared_rules(results: &[CaseResult]) -> SharedRules<'_> {
+    let mut all = SharedRules::new();
+    for result in results.iter().filter(|result| matches!(result.outcome, Outcome::Mismatch | Outcome::WrongShape)) {
+        if let (Some(rule), (operators, true)) = (&result.rule, operators_of(result)) {
+            all.entry(sentence(rule)).or_default().extend(operators);
+        }
+    }
+    all.retain(|_, operators| operators.len() >= FEWEST_OPERATORS);
+    all
+}
+
+/// Returns the first line of a rule.
+fn sentence(rule: &RuleRef) -> &str {
+    rule.says.lines().next().unwrap_or_default()
+}
+
+/// Returns a message without the data set of a vendored case.
+fn without_data_set(message: &str) -> &str {
+    let rest = message.strip_prefix("test_data_set_").and_then(|rest| rest.split_once(": "));
+    rest.map_or(message, |(_, message)| message)
+}
+
 /// Returns the text that failures of one cause have in common.
-fn title(result: &CaseResult, operators: &BTreeSet<String>) -> String {
+fn title(result: &CaseResult, operators: &BTreeSet<String>, shared: &SharedRules<'_>) -> String {
     let names = || operators.iter().cloned().collect::<Vec<_>>().join(", ");
     let common = match result.outcome {
         Outcome::Mismatch | Outcome::WrongShape if is_scalar_as_vector(&result.message) => {
             return "a scalar comes back with the shape [1]".to_owned();
         }
-        Outcome::Mismatch | Outcome::WrongShape => return names(),
+        Outcome::Mismatch | Outcome::WrongShape => {
+            let rule = || result.rule.as_ref().map(sentence).filter(|rule| shared.contains_key(rule));
+            return known_difference(result).or_else(rule).map_or_else(names, str::to_owned);
+        }
         Outcome::Unsupported => result.missing.clone().unwrap_or_default(),
-        _ => common_message(&result.message, operators).replace(ANY_TEXT, "..."),
+        _ => common_message(without_data_set(&result.message), operators).replace(ANY_TEXT, "..."),
     };
     if common.is_empty() { names() } else { common }
 }
@@ -136,6 +171,31 @@ mod tests {
             .collect();
         let wide = "output '...': expected tensor(float16), got tensor(float)";
         assert_eq!(shown, [(wide, 2, 3, 1), ("ai.onnx/Neg", 1, 2, 0)]);
+    }
+
+    #[test]
+    fn a_rule_that_several_operators_break_is_one_cause() {
+        let broken = |operator: &str, says: &str| CaseResult {
+            rule: Some(RuleRef { id: "C1".to_owned(), says: says.to_owned(), place: "op.yaml:1".to_owned() }),
+            ..failed(&format!("ai.onnx/{operator}-1/a"), Outcome::Mismatch, "element 3: expected 1, got 2")
+        };
+        let shared = ["Abs", "Neg", "Sum"].map(|operator| broken(operator, "A broadcasts"));
+        let all = [&shared[..], &[broken("Abs", "its own rule"), broken("Mul", "its own rule")]].concat();
+        let titles = |results: &[CaseResult]| {
+            causes(results).iter().map(|cause| (cause.title.clone(), cause.cases.len())).collect::<Vec<_>>()
+        };
+        let name = |title: &str, cases| (title.to_owned(), cases);
+        assert_eq!(titles(&all), [name("A broadcasts", 3), name("ai.onnx/Abs", 1), name("ai.onnx/Mul", 1)]);
+        assert_eq!(titles(&shared[1..]), [name("ai.onnx/Neg", 1), name("ai.onnx/Sum", 1)]);
+    }
+
+    #[test]
+    fn the_data_set_of_a_case_is_no_part_of_a_cause() {
+        let all = [
+            failed("ai.onnx/Abs-13/a", Outcome::Error, "no memory"),
+            failed("onnx-1.0/node/test_a", Outcome::Error, "test_data_set_0: no memory"),
+        ];
+        assert_eq!(causes(&all).len(), 1);
     }
 
     #[test]
