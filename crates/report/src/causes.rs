@@ -22,7 +22,7 @@ const FEWEST_OPERATORS: usize = 3;
 /// Operators whose own cases have wrong values or shapes.
 #[derive(Debug, Default)]
 struct WrongOperators<'a> {
-    /// Those without a cause that is known from the values.
+    /// Operators whose wrong outputs do not show their cause.
     all: BTreeSet<String>,
     /// Operators that break a rule, by its sentence.
     by_rule: BTreeMap<&'a str, BTreeSet<String>>,
