@@ -219,7 +219,7 @@ impl Arguments {
                 runtime => runtime?,
             };
             if known.is_none() {
-                let accepted = self.source.suite.is_none().then(|| probe_if_undeclared(&*runtime)).flatten();
+                let accepted = self.source.are_probed().then(|| probe_if_undeclared(&*runtime)).flatten();
                 let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
                 self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
                 let selected = Selected { cases: plan.selected, filters: self.scope(), ..Selected::default() };

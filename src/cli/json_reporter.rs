@@ -28,6 +28,7 @@ impl Reporter for JsonReporter {
             "cases": gate.summary.total(),
             "outcomes": counts,
             "expected_failures": gate.expected,
+            "by_binding": gate.by_binding,
             "unexpected": gate.regressions,
             "better_than_expected": gate.improvements,
             "flaky": gate.flaky,

@@ -72,8 +72,9 @@ impl ProfileOption {
 /// Sources of cases.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Sources {
-    /// Read the cases from a folder of ordinary ONNX test folders, or one that `export` wrote, instead of the project's cases
-    #[arg(long, value_name = "DIR")]
+    /// Read the cases from a folder of ordinary ONNX test folders, or from a folder or file that `export` wrote, instead of the
+    /// project's cases
+    #[arg(long, value_name = "PATH")]
     pub(crate) suite: Option<PathBuf>,
 
     /// Generate the cases from the op.yaml files below this folder instead of the embedded ones
@@ -214,8 +215,8 @@ impl Sources {
 
     /// Opens the selected suite, with levels by the text of a release.
     pub(crate) fn open_by(&self, text: TextRelease) -> anyhow::Result<Suite> {
-        if let Some(folder) = &self.suite {
-            return Ok(Suite::from_folder(folder)?);
+        if let Some(path) = &self.suite {
+            return Ok(Suite::from_path(path)?);
         }
         let generated = match &self.specs {
             Some(folder) => Generated::new(read_operators(folder)?),
@@ -236,6 +237,12 @@ impl Sources {
     /// Returns true if the cases are the project's own, which are covered by `records/` and the expectation files.
     pub(crate) fn is_project(&self) -> bool {
         self.origin() == SuiteOrigin::Project
+    }
+
+    /// Returns true if a runtime is asked what it accepts before the cases run: for cases of operator versions, which an
+    /// archive has, too.
+    pub(crate) fn are_probed(&self) -> bool {
+        self.suite.as_ref().is_none_or(|path| path.is_file())
     }
 
     /// Returns the confirming runtimes; none if the cases come from other files than the project's.

@@ -202,7 +202,7 @@ struct GatedRuntime {
 impl GatedRuntime {
     fn open(arguments: &Arguments, runtime: &dyn Host) -> anyhow::Result<GatedRuntime> {
         let sources = &arguments.selection.sources;
-        let accepted = sources.suite.is_none().then(|| probe_if_undeclared(runtime)).flatten();
+        let accepted = sources.are_probed().then(|| probe_if_undeclared(runtime)).flatten();
         let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
         let gate = arguments.gate.open(&declaration, sources)?;
         Ok(GatedRuntime { declaration, accepted, gate })
@@ -389,6 +389,7 @@ impl Arguments {
     fn check_outputs(&self) -> Result<(), Usage> {
         let files = OutputFiles::default().reading("the file of --from", self.selection.list());
         let files = files.reading("the file of --times", self.shard.times());
+        let files = files.reading("the archive of --suite", self.selection.sources.suite.as_deref());
         let mut results = files.reading("an expectation file", self.gate.expectations.as_deref());
         // The file to resume is read before it is replaced.
         if let Some(path) = &self.results {

@@ -35,6 +35,31 @@ fn a_vendored_case_passes_as_a_folder_of_ones_own() {
 }
 
 #[test]
+fn an_archive_has_the_outcomes_of_its_cases() {
+    let folder = Folder::new();
+    let (archive, filter) = (folder.file("cases.onnxcases"), "ai.onnx/{Abs,SequenceAt}-{11,13}/**");
+    call(&["export", "--archive", &archive, filter]).expect(0, "cases");
+    let listed = call(&["list", filter]).expect(0, "").out;
+    assert_eq!(call(&["list", "--suite", &archive]).expect(0, "").out, listed);
+    let results = |name: &str, arguments: &[&str]| {
+        let file = folder.file(name);
+        call(&[&["run", "--results", &file][..], arguments].concat()).expect(0, " pass");
+        let text = fs::read_to_string(file).unwrap();
+        let mut results = read_results(&mut text.as_bytes()).unwrap().results;
+        results.sort_by(|a, b| a.id.cmp(&b.id));
+        results.into_iter().map(|result| (result.id, result.outcome)).collect::<Vec<_>>()
+    };
+    let own = results("own.jsonl", &[filter]);
+    assert_eq!(own.len(), listed.lines().count());
+    assert_eq!(results("archived.jsonl", &["--suite", &archive]), own);
+    let bytes = fs::read(&archive).unwrap();
+    fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
+    call(&["run", "--suite", &archive]).expect(4, "so the file was cut off or extended; copy the archive again");
+    fs::write(&archive, "id,model\n").unwrap();
+    call(&["list", "--suite", &archive]).expect(4, "is not an archive");
+}
+
+#[test]
 fn ids_of_folders_are_sorted() {
     let folder = Folder::with_identity("b");
     for name in ["c/2", "a", "c/1"] {

@@ -1,6 +1,7 @@
 //! Small models that test an adapter, independent of the features of its runtime.
 
 mod model;
+mod usual;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use model::{Expected, OPTIMIZED, Probe, probes};
 use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_subject::{Ask, Ended, Host, Phase, Request, Response};
+use usual::{UsualValue, change, usual_values};
 
 /// Result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub enum Verdict {
 /// Runs all probes on a runtime. `sink` gets each result at once, with the subject of the probe and the model and
 /// inputs as a case.
 pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
-    let mut earlier = None;
+    let (mut earlier, mut runs_floats) = (None, None);
     let declaration = runtime.declaration();
     for probe in probes()? {
         let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
@@ -40,6 +42,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
         if let Expected::Outputs(values) = &probe.expected {
             earlier = Some(values.clone());
         }
+        runs_floats = runs_floats.or(Some(verdict == Verdict::Correct));
         sink(probe.about, verdict, &probe.case());
         if probe.about == OPTIMIZED && declaration.reports_rewrites() {
             sink(
@@ -49,7 +52,54 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
             );
         }
     }
+    // Otherwise every value would show the same fault again.
+    if runs_floats == Some(true) {
+        try_usual_values(runtime, &mut sink)?;
+    }
     Ok(())
+}
+
+/// Passes values of the usual types and ranks through the runtime. Values that change in the same way are one result.
+///
+/// A changed type or shape is no fault of the adapter: docs/protocol.md lets it pass on what the runtime returns.
+fn try_usual_values(runtime: &dyn Host, sink: &mut dyn FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
+    let declaration = runtime.declaration();
+    let mut results: Vec<(String, Vec<String>, Verdict, Case)> = Vec::new();
+    for UsualValue { name, probe } in usual_values()? {
+        let is_declared = probe.elements().into_iter().all(|element| declaration.has_type(element));
+        let verdict = if is_declared {
+            judge_usual(&probe, runtime)
+        } else {
+            Verdict::Unsupported("the type is not declared".to_owned())
+        };
+        let cause = match &verdict {
+            Verdict::Correct => "correct".to_owned(),
+            Verdict::Unsupported(_) => "unsupported".to_owned(),
+            Verdict::Runtime(message) | Verdict::Wrong(message) => message.replace(&name, "T"),
+        };
+        match results.iter_mut().find(|(known, ..)| *known == cause) {
+            Some((_, names, ..)) if names.contains(&name) => {}
+            Some((_, names, ..)) => names.push(name),
+            None => results.push((cause, vec![name], verdict, probe.case())),
+        }
+    }
+    for (_, names, verdict, case) in results {
+        let is_correct = verdict == Verdict::Correct;
+        let about = if is_correct { format!("{} usual types and ranks", names.len()) } else { names.join(", ") };
+        sink(&about, verdict, &case);
+    }
+    Ok(())
+}
+
+fn judge_usual(probe: &Probe, runtime: &dyn Host) -> Verdict {
+    match (&probe.expected, ask(probe, runtime)) {
+        (Expected::Outputs(expected), Ok(Response::Outputs { values, .. })) => match change(expected, &values) {
+            Some(change) => Verdict::Runtime(change),
+            None => Verdict::Correct,
+        },
+        (_, Ok(response)) => judge_response(probe, response, None),
+        (_, Err(verdict)) => verdict,
+    }
 }
 
 /// Asks for the operators of a model of two Identity nodes.
@@ -74,6 +124,11 @@ fn judge_operators(probe: &Probe, runtime: &dyn Host) -> Verdict {
 }
 
 fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
+    ask(probe, runtime).map_or_else(|verdict| verdict, |response| judge_response(probe, response, earlier))
+}
+
+/// Runs the model of a probe. Returns the verdict if there is no answer.
+fn ask(probe: &Probe, runtime: &dyn Host) -> Result<Response, Verdict> {
     let ran = runtime.run(&Request {
         id: probe.about,
         model: &probe.model,
@@ -82,15 +137,18 @@ fn run_probe(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) ->
         outputs: &probe.outputs,
         ask: Ask::RUN,
     });
-    let response = match (ran.ended, ran.flaky) {
-        (Ended::Answered(response), None) => response,
+    match (ran.ended, ran.flaky) {
+        (Ended::Answered(response), None) => Ok(response),
         (Ended::Timeout(message) | Ended::Crash(message) | Ended::OutOfMemory(message), _)
         | (Ended::Answered(_), Some(message)) => {
             let message = format!("the process did not survive: {message}");
-            return if probe.is_basic { Verdict::Wrong(message) } else { Verdict::Runtime(message) };
+            Err(if probe.is_basic { Verdict::Wrong(message) } else { Verdict::Runtime(message) })
         }
-        (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
-    };
+        (Ended::ProtocolError(message), _) => Err(Verdict::Wrong(message)),
+    }
+}
+
+fn judge_response(probe: &Probe, response: Response, earlier: Option<&Vec<Value>>) -> Verdict {
     match (&probe.expected, response) {
         (Expected::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
         (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. })
@@ -184,6 +242,7 @@ mod tests {
 
     use super::*;
     use bytes::Bytes;
+    use onnx_conformance_reference::tensor::Tensor;
     use onnx_conformance_subject::{Builtin, Declaration, Operators, Ran};
 
     /// The built-in executor with a function that corrupts its responses.
@@ -259,6 +318,46 @@ mod tests {
     #[test]
     fn the_builtin_executor_passes() {
         assert_eq!(failing(|response| response), []);
+    }
+
+    #[test]
+    fn changed_types_and_ranks_are_one_line_each() {
+        let to_floats = |response| {
+            tampered(response, |values| {
+                for value in values {
+                    let Some(tensor) = value.as_tensor() else { continue };
+                    if [ElementType::Float16, ElementType::Double].contains(&tensor.element_type()) {
+                        *value =
+                            Tensor::of_floats(ElementType::Float, tensor.shape(), &tensor.floats()).unwrap().into();
+                    }
+                }
+            })
+        };
+        let check = |tamper: fn(Response) -> Response, lines: &[(&str, &str)]| {
+            let found: Vec<(String, String)> = failing(tamper)
+                .into_iter()
+                .filter_map(|(about, verdict)| match verdict {
+                    Verdict::Runtime(message) => Some((about, message)),
+                    _ => None,
+                })
+                .collect();
+            let expected: Vec<(String, String)> =
+                lines.iter().map(|(about, message)| ((*about).to_owned(), (*message).to_owned())).collect();
+            assert_eq!(found, expected);
+        };
+        check(to_floats, &[("float16, double", "came back as float")]);
+        let to_rank_1 = |response| {
+            tampered(response, |values| {
+                for value in values {
+                    let Some(tensor) = value.as_tensor().filter(|tensor| tensor.shape().is_empty()) else { continue };
+                    if tensor.element_type() == ElementType::Int64 {
+                        let bytes = tensor.bytes().clone();
+                        *value = Tensor::from_bytes(ElementType::Int64, vec![1], bytes).unwrap().into();
+                    }
+                }
+            })
+        };
+        check(to_rank_1, &[("a scalar", "came back as [1]")]);
     }
 
     #[test]

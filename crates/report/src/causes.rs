@@ -2,17 +2,31 @@
 //!
 //! An error, a death or a wrong type is the same cause wherever the message is the same but for names and numbers, and a missing feature
 //! wherever it has the same name. Wrong values and shapes have the kernel of their operator as their cause, in all versions, or the pattern
-//! of their graph.
+//! of their graph. But several operators share a cause if they break the same rule, or if their wrong values show it, such as doubles that
+//! are computed in float. A graph with one operator whose own cases are wrong has the cause of that operator.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::case::{CaseId, RuleRef};
 use onnx_conformance_cases::suite::WrappedCases;
 use onnx_conformance_harness::measure::Severity;
 use onnx_conformance_harness::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
 use crate::groups::group_of;
+use crate::known_difference::known_difference;
+
+/// Smallest number of operators whose wrong values or shapes break a rule, for the rule to be the cause.
+const FEWEST_OPERATORS: usize = 3;
+
+/// Operators whose own cases have wrong values or shapes.
+#[derive(Debug, Default)]
+struct WrongOperators<'a> {
+    /// Operators whose wrong outputs do not show their cause.
+    all: BTreeSet<String>,
+    /// Operators that break a rule, by its sentence.
+    by_rule: BTreeMap<&'a str, BTreeSet<String>>,
+}
 
 /// Failures of one cause.
 #[derive(Debug)]
@@ -34,10 +48,11 @@ pub struct Cause<'a> {
 /// Groups failures by cause: the worst outcome first, then the cause with the most operators and cases.
 pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     let mut all: BTreeMap<(Outcome, String), Cause<'_>> = BTreeMap::new();
+    let wrong_operators = WrongOperators::from_results(results);
     let mut by_operator: BTreeMap<String, BTreeSet<(Outcome, String)>> = BTreeMap::new();
     for result in results {
-        let (operators, is_operator) = operators_of(result);
-        let key = (result.outcome, title(result, &operators));
+        let (operators, is_operator) = wrong_operators.blamed_for(result);
+        let key = (result.outcome, title(result, &operators, &wrong_operators));
         for operator in operators.iter().filter(|_| is_operator) {
             by_operator.entry(operator.clone()).or_default().insert(key.clone());
         }
@@ -87,16 +102,70 @@ fn operators_of(result: &CaseResult) -> (BTreeSet<String>, bool) {
     if operators.len() == 1 { (operators, true) } else { (BTreeSet::from([group_of(id)]), false) }
 }
 
+impl<'a> WrongOperators<'a> {
+    fn from_results(results: &'a [CaseResult]) -> WrongOperators<'a> {
+        let mut found = WrongOperators::default();
+        for result in results.iter().filter(|result| is_wrong_output(result)) {
+            let (operators, true) = operators_of(result) else { continue };
+            if let Some(rule) = &result.rule {
+                found.by_rule.entry(sentence(rule)).or_default().extend(operators.clone());
+            }
+            if known_difference(result).is_none() && !is_scalar_as_vector(&result.message) {
+                found.all.extend(operators);
+            }
+        }
+        found.by_rule.retain(|_, operators| operators.len() >= FEWEST_OPERATORS);
+        found
+    }
+
+    /// Returns the operator that a failure counts for, as [`operators_of`] does. For a wrong output of a graph, it is the only operator
+    /// of the graph whose own cases are wrong.
+    fn blamed_for(&self, result: &CaseResult) -> (BTreeSet<String>, bool) {
+        let (operators, is_operator) = operators_of(result);
+        if !is_operator && is_wrong_output(result) {
+            let blamed = &result.operators() & &self.all;
+            if blamed.len() == 1 {
+                return (blamed, true);
+            }
+        }
+        (operators, is_operator)
+    }
+
+    /// Returns the sentence of the rule that a case shows, if several operators break it.
+    fn shared_rule<'b>(&self, result: &'b CaseResult) -> Option<&'b str> {
+        result.rule.as_ref().map(sentence).filter(|rule| self.by_rule.contains_key(*rule))
+    }
+}
+
+/// Returns true if a case ended with wrong values or a wrong shape.
+fn is_wrong_output(result: &CaseResult) -> bool {
+    matches!(result.outcome, Outcome::Mismatch | Outcome::WrongShape)
+}
+
+/// Returns the first line of a rule.
+fn sentence(rule: &RuleRef) -> &str {
+    rule.says.lines().next().unwrap_or_default()
+}
+
+/// Returns a message without the data set of a vendored case.
+fn without_data_set(message: &str) -> &str {
+    let rest = message.strip_prefix("test_data_set_").and_then(|rest| rest.split_once(": "));
+    rest.map_or(message, |(_, message)| message)
+}
+
 /// Returns the text that failures of one cause have in common.
-fn title(result: &CaseResult, operators: &BTreeSet<String>) -> String {
+fn title(result: &CaseResult, operators: &BTreeSet<String>, wrong_operators: &WrongOperators<'_>) -> String {
     let names = || operators.iter().cloned().collect::<Vec<_>>().join(", ");
     let common = match result.outcome {
         Outcome::Mismatch | Outcome::WrongShape if is_scalar_as_vector(&result.message) => {
             return "a scalar comes back with the shape [1]".to_owned();
         }
-        Outcome::Mismatch | Outcome::WrongShape => return names(),
+        Outcome::Mismatch | Outcome::WrongShape => {
+            let shared = known_difference(result).or_else(|| wrong_operators.shared_rule(result));
+            return shared.map_or_else(names, str::to_owned);
+        }
         Outcome::Unsupported => result.missing.clone().unwrap_or_default(),
-        _ => common_message(&result.message, operators).replace(ANY_TEXT, "..."),
+        _ => common_message(without_data_set(&result.message), operators).replace(ANY_TEXT, "..."),
     };
     if common.is_empty() { names() } else { common }
 }
@@ -136,6 +205,46 @@ mod tests {
             .collect();
         let wide = "output '...': expected tensor(float16), got tensor(float)";
         assert_eq!(shown, [(wide, 2, 3, 1), ("ai.onnx/Neg", 1, 2, 0)]);
+    }
+
+    #[test]
+    fn a_rule_that_several_operators_break_is_one_cause() {
+        let broken = |operator: &str, says: &str| CaseResult {
+            rule: Some(RuleRef { id: "C1".to_owned(), says: says.to_owned(), place: "op.yaml:1".to_owned() }),
+            ..failed(&format!("ai.onnx/{operator}-1/a"), Outcome::Mismatch, "element 3: expected 1, got 2")
+        };
+        let shared = ["Abs", "Neg", "Sum"].map(|operator| broken(operator, "A broadcasts"));
+        let all = [&shared[..], &[broken("Abs", "its own rule"), broken("Mul", "its own rule")]].concat();
+        let titles = |results: &[CaseResult]| {
+            causes(results).iter().map(|cause| (cause.title.clone(), cause.cases.len())).collect::<Vec<_>>()
+        };
+        let name = |title: &str, cases| (title.to_owned(), cases);
+        assert_eq!(titles(&all), [name("A broadcasts", 3), name("ai.onnx/Abs", 1), name("ai.onnx/Mul", 1)]);
+        assert_eq!(titles(&shared[1..]), [name("ai.onnx/Neg", 1), name("ai.onnx/Sum", 1)]);
+    }
+
+    #[test]
+    fn a_graph_has_the_cause_of_its_only_wrong_operator() {
+        let graph = |name: &str| CaseResult {
+            declared_cells: ["ai.onnx/Abs-13".to_owned(), "ai.onnx/Neg-13".to_owned()].into(),
+            ..failed(name, Outcome::Mismatch, "element 3: expected 1, got 2")
+        };
+        let wrong = |id: &str| failed(id, Outcome::Mismatch, "element 3: expected 1, got 2");
+        let count = |results: &[CaseResult]| causes(results).len();
+        let graphs = [graph("graph/a/b/good"), graph("graph/c/d/good")];
+        assert_eq!(count(&graphs), 2);
+        assert_eq!(count(&[&graphs[..], &[wrong("ai.onnx/Neg-13/a")]].concat()), 1);
+        assert_eq!(count(&[&graphs[..], &[wrong("ai.onnx/Neg-13/a"), wrong("ai.onnx/Abs-13/a")]].concat()), 4);
+        assert_eq!(count(&[&graphs[..], &[wrong("ai.onnx/Sum-13/a")]].concat()), 3);
+    }
+
+    #[test]
+    fn the_data_set_of_a_case_is_no_part_of_a_cause() {
+        let all = [
+            failed("ai.onnx/Abs-13/a", Outcome::Error, "no memory"),
+            failed("onnx-1.0/node/test_a", Outcome::Error, "test_data_set_0: no memory"),
+        ];
+        assert_eq!(causes(&all).len(), 1);
     }
 
     #[test]

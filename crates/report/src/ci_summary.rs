@@ -42,7 +42,11 @@ pub fn markdown(runtime: &Declaration, gate_result: &GateResult, texts: &str) ->
         }
     }
     if gate_result.expected > 0 {
-        let _ = writeln!(text, "\n{} failures are expected.", gate_result.expected);
+        let binding = match gate_result.by_binding {
+            0 => String::new(),
+            count => format!(", {count} of them by the binding"),
+        };
+        let _ = writeln!(text, "\n{} failures are expected{binding}.", gate_result.expected);
     }
     cause_table(&mut text, &gate_result.regressions);
     table(&mut text, "Better than expected", &gate_result.improvements);

@@ -13,6 +13,7 @@ pub mod groups;
 pub mod issue;
 pub mod json_format;
 pub mod junit;
+mod known_difference;
 pub mod known_graphs;
 pub mod model_reports;
 pub mod models;

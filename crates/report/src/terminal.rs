@@ -28,8 +28,20 @@ pub enum By {
 /// Maximum number of operators to name for a cause.
 const MAX_NAMES: usize = 6;
 
-/// Maximum number of causes to show, with three lines each.
-const MAX_CAUSES: usize = 20;
+/// Maximum number of missing features to show.
+const MAX_FEATURES: usize = 20;
+
+/// Lines of causes for each result to show: 60 lines by default.
+const LINES_PER_RESULT: usize = 2;
+
+/// Maximum number of lines of a cause.
+const LINES_OF_CAUSE: usize = 4;
+
+/// Results to show for each cause that is shown in full if there are too many causes for that: 6 causes by default.
+const RESULTS_PER_FULL_CAUSE: usize = 5;
+
+/// Maximum number of characters of a cause that is shown on one line.
+const MAX_TITLE: usize = 120;
 
 /// Display settings for unexpected results.
 #[derive(Clone, Debug)]
@@ -48,9 +60,25 @@ impl Show {
         Show { by: None, most, command: "onnx-conformance run".to_owned() }
     }
 
-    /// Returns the maximum number of causes.
-    fn causes(&self) -> usize {
-        if self.most == usize::MAX { usize::MAX } else { self.most.min(MAX_CAUSES) }
+    /// Returns the maximum number of missing features.
+    fn features(&self) -> usize {
+        if self.most == usize::MAX { usize::MAX } else { self.most.min(MAX_FEATURES) }
+    }
+
+    /// Formats causes until their lines are used up: all in full if that is possible, otherwise the first ones in full and the others
+    /// on a line each.
+    fn causes(&self, causes: &[Cause<'_>]) -> Vec<String> {
+        let mut left = self.most.saturating_mul(LINES_PER_RESULT);
+        let fit = causes.len().saturating_mul(LINES_OF_CAUSE) <= left;
+        let full = if fit { causes.len() } else { self.most / RESULTS_PER_FULL_CAUSE };
+        let mut texts = Vec::new();
+        for (number, cause) in causes.iter().enumerate() {
+            let text = if number < full { self.cause(cause) } else { line_of_cause(cause) };
+            let Some(rest) = left.checked_sub(text.lines().count()) else { break };
+            left = rest;
+            texts.push(text);
+        }
+        texts
     }
 
     /// Formats a cause: what its cases have in common, its extent, and its smallest case.
@@ -94,6 +122,20 @@ impl Show {
         let _ = write!(text, "\n    {DIM}{}{DIM:#}", command(&self.command, &result.id));
         text
     }
+}
+
+/// Formats a cause on one line, with its extent and its smallest case.
+fn line_of_cause(cause: &Cause<'_>) -> String {
+    let title = escape::message(&cause.title).lines().next().unwrap_or_default().to_owned();
+    let dots = if title.chars().count() > MAX_TITLE { "..." } else { "" };
+    let title: String = title.chars().take(MAX_TITLE).collect();
+    let places = if cause.has_operators_only { "operators" } else { "operators and folders" };
+    let extent = match cause.operators.len() {
+        0 | 1 => plural(cause.cases.len(), "case"),
+        count => format!("{} of {count} {places}", plural(cause.cases.len(), "case")),
+    };
+    let example = cause.cases.first().map(|case| format!(", such as {}", escape::line(&case.id))).unwrap_or_default();
+    format!("{BOLD}{}{BOLD:#}: {title}{dots}: {extent}{example}", cause.outcome)
 }
 
 /// Formats the finding for a failure, if it has one.
@@ -156,7 +198,7 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
     for (class, (total, passed)) in &gate_result.summary.refusals {
         lines.push(format!("{class}: {passed} of {total} cases that must be refused pass"));
     }
-    lines.push(summary(&gate_result.summary, gate_result.expected, elapsed));
+    lines.push(summary(gate_result, elapsed));
     lines.join("\n")
 }
 
@@ -195,14 +237,15 @@ fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     let cases = |causes: &[Cause<'_>]| causes.iter().map(|cause| cause.cases.len()).sum::<usize>();
     let mut lines = Vec::new();
     if !causes.is_empty() {
-        let shown = causes.len().min(show.causes());
+        let texts = show.causes(&causes);
+        let shown = texts.len();
         let explained = 100 * cases(causes.get(..shown).unwrap_or_default()) / cases(&causes).max(1);
         lines.push(format!(
             "{what}: {} with {}; {shown} of them explain {explained} %. `--by operator` groups by operator version",
             plural(cases(&causes), "failure"),
             plural(causes.len(), "cause")
         ));
-        lines.extend(causes.iter().take(shown).map(|cause| show.cause(cause)));
+        lines.extend(texts);
         if causes.len() > shown {
             lines.push(format!("... and {} more; --show 0 prints all", plural(causes.len() - shown, "cause")));
         }
@@ -210,11 +253,10 @@ fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
     if !missing.is_empty() {
         let (all, features) = (plural(cases(&missing), "case"), plural(missing.len(), "feature"));
         lines.push(format!("{what}: {all} unsupported, for {features}, such as"));
-        let most = show.causes();
         lines.extend(
             missing
                 .iter()
-                .take(most)
+                .take(show.features())
                 .map(|cause| format!("    {}: {}", escape::message(&cause.title), plural(cause.cases.len(), "case"))),
         );
     }
@@ -228,13 +270,15 @@ fn plural(count: usize, noun: &str) -> String {
 }
 
 /// Formats the summary line of a run.
-pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String {
+pub fn summary(gate_result: &GateResult, elapsed: Duration) -> String {
+    let GateResult { summary, expected, by_binding, .. } = gate_result;
     let mut text = format!("{} cases", summary.total());
     if summary.total() > 0 {
         let _ = write!(text, ", {}", counts(summary));
     }
-    if expected > 0 {
-        let _ = write!(text, " ({expected} failures expected)");
+    if *expected > 0 {
+        let binding = if *by_binding > 0 { format!(", {by_binding} by the binding") } else { String::new() };
+        let _ = write!(text, " ({expected} failures expected{binding})");
     }
     let _ = write!(text, " in {:.2} s", elapsed.as_secs_f64());
     text
@@ -257,4 +301,27 @@ pub fn counts(summary: &Summary) -> String {
         counts.push(format!("{} open", summary.open));
     }
     counts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::result;
+
+    #[test]
+    fn many_causes_have_a_line_each_after_the_first() {
+        let failed = |operator: usize, count: usize| {
+            (0..count).map(move |case| result(&format!("ai.onnx/A{operator}-1/x{case}"), Outcome::Mismatch))
+        };
+        let results: Vec<CaseResult> = (0..100).flat_map(|operator| failed(operator, 200 - operator)).collect();
+        let show = Show::at_most(30);
+        let lines = by_cause("unexpected", &results, &show);
+        let causes = &lines[1..lines.len() - 1];
+        assert_eq!(causes.iter().map(|text| text.lines().count()).sum::<usize>(), 60, "{lines:#?}");
+        assert!(causes[..6].iter().all(|text| text.contains("run ai.onnx/A")), "{lines:#?}");
+        assert!(causes[6..].iter().all(|text| text.contains(" cases, such as ai.onnx/A") && !text.contains('\n')));
+        assert!(lines[0].contains(&format!("{} of them explain", causes.len())), "{}", lines[0]);
+        assert_eq!(by_cause("unexpected", &results[..1000], &show).len(), 1 + 6);
+        assert_eq!(by_cause("unexpected", &results, &Show::at_most(usize::MAX)).len(), 101);
+    }
 }

@@ -1,4 +1,4 @@
-//! Cases in one file, for programs in other languages: `docs/archive.md` describes every byte.
+//! Writer of archives: cases in one file, for programs in other languages. `docs/archive.md` describes every byte.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,36 +14,16 @@ use crate::case::{Case, CaseId, DataSet, Expected, Level, MAX_BINARY, RefusalCla
 use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
 use crate::suite::SuiteError;
-use crate::suite::archive_bytes::{blocks_of, compressed, crc, put_bytes, put_int, put_text, write_block, zigzag};
+use crate::suite::archive_bytes::{
+    CONTROL, EDGE, FORMAT, HEADER, HOSTILE, JUDGED, MAGIC, REFUSAL, RULE, RUN_TIME, blocks_of, compressed, crc,
+    put_bytes, put_int, put_text, write_block, zigzag,
+};
+use crate::suite::archive_pieces::{Order, Piece, Pieces, STRIDES};
 use crate::suite::export::external;
-
-/// First bytes of an archive.
-const MAGIC: [u8; 8] = *b"\x89ONXC\r\n\x1a";
-
-/// The version of the format.
-const FORMAT: u32 = 1;
-
-/// Length of the header in bytes.
-const HEADER: usize = 64;
-
-/// Bytes per number of each class of blobs, in the order of the file: models, external files, messages, then elements.
-const STRIDES: [usize; 7] = [1, 1, 1, 1, 2, 4, 8];
 
 const MODEL: usize = 0;
 const EXTERNAL: usize = 1;
 const MESSAGE: usize = 2;
-
-/// A part of an entry whose number is known at the end.
-#[derive(Clone, Debug)]
-enum Piece {
-    Raw(Vec<u8>),
-    /// The number of a blob: its class, its place in the class, and what is added to the number.
-    Blob(usize, usize, u64),
-    /// The number of a text.
-    Text(usize),
-    /// The number of the entry with this id.
-    Entry(String),
-}
 
 /// An entry that is not encoded yet.
 #[derive(Clone, Debug, Default)]
@@ -75,13 +55,6 @@ pub struct ArchiveFacts<'a> {
     /// Release of ONNX whose texts decide the levels.
     pub text: &'a str,
 }
-
-const CONTROL: u64 = 1;
-const EDGE: u64 = 2;
-const HOSTILE: u64 = 4;
-const REFUSAL: u64 = 8;
-const RULE: u64 = 16;
-const JUDGED: u64 = 32;
 
 impl Archive {
     /// Adds a case, and the control of a refusal.
@@ -130,7 +103,7 @@ impl Archive {
         }
         let mut flags = if case.is_edge { EDGE } else { 0 } | if case.is_hostile { HOSTILE } else { 0 };
         if let Some(refusal) = &case.refusal {
-            flags |= REFUSAL;
+            flags |= REFUSAL | if refusal.only_at_run_time { RUN_TIME } else { 0 };
             self.string(&mut body, &refusal.rule);
             body.byte(u8::from(case.refusal_class() == Some(RefusalClass::Value)));
             body.0.push(Piece::Entry(refusal.control.id.clone()));
@@ -345,7 +318,7 @@ impl Archive {
 
     /// Returns the bytes of the file. They do not depend on the order in which the cases were added.
     pub fn finish(self, facts: &ArchiveFacts<'_>) -> Vec<u8> {
-        let order = Order::new(&self);
+        let order = Order::new(self.entries.values().flat_map(|entry| &entry.body));
         let mut file = vec![0; HEADER];
         let (mut blocks, mut count) = (Vec::new(), 0u64);
         for ((blobs, places), stride) in self.blobs.iter().zip(&order.blobs).zip(STRIDES) {
@@ -405,97 +378,6 @@ impl Archive {
             }
             put_bytes(directory, &body);
         }
-    }
-}
-
-/// Numbers of blobs and texts: each is numbered where an entry mentions it first.
-struct Order {
-    blobs: [Numbers; STRIDES.len()],
-    texts: Numbers,
-}
-
-/// Numbers of things that are known by their place.
-#[derive(Debug, Default)]
-struct Numbers {
-    places: Vec<usize>,
-    numbers: HashMap<usize, u64>,
-}
-
-impl Numbers {
-    fn mention(&mut self, place: usize) {
-        let places = &mut self.places;
-        self.numbers.entry(place).or_insert_with(|| {
-            places.push(place);
-            places.len() as u64 - 1
-        });
-    }
-
-    fn number(&self, place: usize) -> u64 {
-        self.numbers.get(&place).copied().unwrap_or(0)
-    }
-}
-
-impl Order {
-    fn new(archive: &Archive) -> Order {
-        let mut order = Order { blobs: Default::default(), texts: Numbers::default() };
-        for piece in archive.entries.values().flat_map(|entry| &entry.body) {
-            match piece {
-                Piece::Blob(class, place, _) => {
-                    if let Some(numbers) = order.blobs.get_mut(*class) {
-                        numbers.mention(*place);
-                    }
-                }
-                Piece::Text(place) => order.texts.mention(*place),
-                Piece::Raw(_) | Piece::Entry(_) => {}
-            }
-        }
-        order
-    }
-
-    /// Returns the number of a blob among those of all classes.
-    fn blob(&self, class: usize, place: usize) -> u64 {
-        let before: usize = self.blobs.iter().take(class).map(|numbers| numbers.places.len()).sum();
-        let own = self.blobs.get(class).map_or(0, |numbers| numbers.number(place));
-        before as u64 + own
-    }
-}
-
-/// The body of an entry while it is written.
-#[derive(Debug, Default)]
-struct Pieces(Vec<Piece>);
-
-impl Pieces {
-    fn raw(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.0.last(), Some(Piece::Raw(_))) {
-            self.0.push(Piece::Raw(Vec::new()));
-        }
-        match self.0.last_mut() {
-            Some(Piece::Raw(bytes)) => bytes,
-            _ => unreachable!("a raw piece was just added"),
-        }
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.raw().push(byte);
-    }
-
-    fn int(&mut self, value: u64) {
-        put_int(self.raw(), value);
-    }
-
-    fn double(&mut self, value: f64) {
-        self.raw().extend(value.to_le_bytes());
-    }
-
-    fn shape(&mut self, shape: &[usize]) {
-        self.int(shape.len() as u64);
-        for size in shape {
-            self.int(*size as u64);
-        }
-    }
-
-    fn blob(&mut self, (class, place): (usize, usize), more: u64) {
-        self.0.push(Piece::Blob(class, place, more));
     }
 }
 

@@ -6,6 +6,36 @@ use bytes::Bytes;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
+/// First bytes of an archive.
+pub(super) const MAGIC: [u8; 8] = *b"\x89ONXC\r\n\x1a";
+
+/// The version of the format.
+pub(super) const FORMAT: u32 = 1;
+
+/// Length of the header in bytes.
+pub(super) const HEADER: usize = 64;
+
+/// Flag of an entry that only serves as the control of refusals.
+pub(super) const CONTROL: u64 = 1;
+
+/// Flag of a case about special values.
+pub(super) const EDGE: u64 = 2;
+
+/// Flag of a model that attacks the runtime.
+pub(super) const HOSTILE: u64 = 4;
+
+/// Flag of a model that must be refused.
+pub(super) const REFUSAL: u64 = 8;
+
+/// Flag of a case with a rule of an op.yaml.
+pub(super) const RULE: u64 = 16;
+
+/// Flag of a case that is judged otherwise than upstream.
+pub(super) const JUDGED: u64 = 32;
+
+/// Flag of a refusal whose violation only a run shows.
+pub(super) const RUN_TIME: u64 = 64;
+
 /// A block ends before a blob that would make it longer than this.
 const BLOCK: usize = 256 << 10;
 

@@ -9,6 +9,7 @@ use onnx_conformance_subject::run_folder::RunFolder;
 
 use crate::case::Case;
 use crate::generate::Family;
+use crate::suite::archived::remove_archived_files;
 use crate::suite::hostile::remove_hostile_files;
 use crate::suite::topics::Topics;
 use crate::suite::{CaseGroup, Source, SuiteError};
@@ -26,6 +27,7 @@ pub fn remove_temporary() {
     // A folder that cannot be removed does no harm.
     drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
     remove_hostile_files();
+    remove_archived_files();
 }
 
 /// Cases about the format itself.

@@ -1,7 +1,12 @@
 //! The sources of cases, and the selection of cases by id.
 
 mod archive;
+mod archive_body;
 mod archive_bytes;
+mod archive_cursor;
+mod archive_directory;
+mod archive_pieces;
+mod archived;
 mod defects;
 mod export;
 mod filter;
@@ -27,6 +32,7 @@ mod wrapped;
 mod wrapped_record;
 
 pub use archive::{Archive, ArchiveFacts};
+pub use archived::ArchivedCases;
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
 pub use filter::Filter;

@@ -10,8 +10,8 @@ use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::suite::export::MANIFEST;
 use crate::suite::walk::walk;
 use crate::suite::{
-    CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases, Source,
-    SuiteError, VendoredCases, WrappedCases,
+    ArchivedCases, CaseGroup, Exported, Filter, FolderSuite, Generated, GraphCases, HostileCases, IrCases, Releases,
+    Source, SuiteError, VendoredCases, WrappedCases,
 };
 
 /// A group with its source, and the ids of its selected cases.
@@ -32,6 +32,14 @@ impl Suite {
     #[must_use]
     pub fn map_sources(self, change: impl FnMut(Box<dyn Source + Send>) -> Box<dyn Source + Send>) -> Suite {
         Suite::new(self.sources.into_iter().map(change).collect())
+    }
+
+    /// Opens an archive that `export --archive` wrote, or a folder of test folders.
+    pub fn from_path(path: &Path) -> Result<Suite, SuiteError> {
+        if path.is_file() {
+            return Ok(Suite::new(vec![Box::new(ArchivedCases::open(path)?)]));
+        }
+        Suite::from_folder(path)
     }
 
     /// Opens a folder of test folders. Manifests in it, or in a folder below, are used.

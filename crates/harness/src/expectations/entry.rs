@@ -35,6 +35,9 @@ pub struct Entry {
     /// True if the entry covers several operators on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans_operators: bool,
+    /// True if the failure is that of the binding through which the runtime is called, and not of the runtime.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub binding: bool,
     /// Condition of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
@@ -132,6 +135,7 @@ impl Entry {
             ("message", plain(&self.message)),
             ("varies", self.varies.then(|| "true".to_owned())),
             ("spans_operators", self.spans_operators.then(|| "true".to_owned())),
+            ("binding", self.binding.then(|| "true".to_owned())),
             ("when", when),
             ("reason", plain(&self.reason)),
             ("url", plain(&self.url)),

@@ -25,6 +25,8 @@ pub struct GateResult {
     pub flaky: Vec<CaseResult>,
     /// Number of cases that fail as expected.
     pub expected: usize,
+    /// Number of these that are limits of the binding.
+    pub by_binding: usize,
     /// Problems of the expectation entries, as far as this run shows them.
     pub entry_problems: Vec<EntryProblem>,
     /// Errors of cases that could not be loaded.
@@ -86,7 +88,11 @@ impl GateResult {
         match verdict {
             Verdict::Regression => self.regressions.push(result.clone()),
             Verdict::Improvement => self.improvements.push(result.clone()),
-            Verdict::ExpectedFailure => self.expected += 1,
+            Verdict::ExpectedFailure => {
+                self.expected += 1;
+                let entry = owner.and_then(|index| matcher.entry(index));
+                self.by_binding += usize::from(entry.is_some_and(|entry| entry.binding));
+            }
             Verdict::Pass | Verdict::NotJudged => {}
         }
         verdict
@@ -254,6 +260,23 @@ mod tests {
         assert_eq!(matcher(&steady).verdict(&ends(Outcome::Pass)[0]).0, Verdict::Improvement);
         let two = "  - {cases: 'd/Abs-1/**', outcome: accepted, varies: true}\n";
         check(two, &[result("d/Abs-1/x", Outcome::Accepted), result("d/Abs-1/y", Outcome::Pass)], &[]);
+    }
+
+    #[test]
+    fn limits_of_a_binding_are_counted_apart() {
+        let text = "runtime: a\nexpect:\n  - {cases: d/Abs-1/x, outcome: error, binding: true}\n  \
+                    - {cases: d/Abs-1/y, outcome: error}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        assert!(file.to_yaml().contains("{cases: d/Abs-1/x, outcome: error, binding: true}"), "{}", file.to_yaml());
+        let matcher = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let mut gate_result = GateResult::default();
+        for id in ["d/Abs-1/x", "d/Abs-1/y"] {
+            gate_result.add_result(&result(id, Outcome::Error), &matcher);
+        }
+        assert_eq!((gate_result.expected, gate_result.by_binding), (2, 1));
+        // A worse outcome is a regression, whatever the reason for the expected one is.
+        assert_eq!(gate_result.add_result(&result("d/Abs-1/x", Outcome::Crash), &matcher), Verdict::Regression);
+        assert_eq!(gate_result.by_binding, 1);
     }
 
     #[test]

@@ -291,14 +291,15 @@ fn is_for_group(entry: &Entry) -> bool {
     entry.cases.as_deref().is_some_and(is_glob)
 }
 
-/// Copies the reason and address of its cases' old entries to a new entry, if they all had the same.
+/// Copies the reason and address of its cases' old entries to a new entry, and whether they blame the binding, if they all had the
+/// same.
 fn with_reason((entry, cases): EntryGroup, old_entries: &[Option<&Entry>]) -> Entry {
-    let mut reasons = cases
-        .iter()
-        .map(|&index| old_entries.get(index).copied().flatten().map(|old| (old.reason.clone(), old.url.clone())));
+    let reason = |old: &Entry| (old.reason.clone(), old.url.clone(), old.binding);
+    let mut reasons = cases.iter().map(|&index| old_entries.get(index).copied().flatten().map(reason));
     match reasons.next().flatten() {
         Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
-            Entry { reason: first.0, url: first.1, ..entry }
+            let (reason, url, binding) = first;
+            Entry { reason, url, binding, ..entry }
         }
         _ => entry,
     }

@@ -8,8 +8,27 @@ pub const ANY_TEXT: char = '*';
 /// Maximum length of a common message in characters.
 const LONGEST: usize = 160;
 
-/// Returns the pattern of messages that differ from this one only in numbers, quoted names and the names of these operators, such as
-/// `ai.onnx/Gemm`. The element types are part of it, since they are often the reason.
+/// Lists of what differs, each with the shorter text that stands for a list of any length, and for any sign.
+const LISTS: [(&str, &str); 15] = [
+    ("'*', '*'", "'*'"),
+    ("\"*\", \"*\"", "\"*\""),
+    ("`*`, `*`", "`*`"),
+    ("<class '*'>, <class '*'>", "<class '*'>"),
+    ("[*], [*]", "[*]"),
+    ("[*] [*]", "[*]"),
+    ("(*), (*)", "(*)"),
+    (" -*", " *"),
+    ("[-*", "[*"),
+    ("(-*", "(*"),
+    ("*,)", "*)"),
+    ("*, *", "*"),
+    ("*,*", "*"),
+    ("* *", "*"),
+    ("**", "*"),
+];
+
+/// Returns the pattern of messages that differ from this one only in numbers, quoted names, the lengths of lists of them, and the names of
+/// these operators, such as `ai.onnx/Gemm`. The element types are part of it, since they are often the reason.
 pub fn common_message(message: &str, operators: &BTreeSet<String>) -> String {
     let first = message.trim().lines().next().unwrap_or_default();
     let names: BTreeSet<&str> = operators.iter().filter_map(|name| name.rsplit('/').next()).collect();
@@ -40,13 +59,19 @@ pub fn common_message(message: &str, operators: &BTreeSet<String>) -> String {
         let is_free = text.chars().rev().nth(1).is_none_or(|before| !before.is_alphanumeric());
         quote = Some(c).filter(|c| matches!(c, '\'' | '"' | '`') && is_free);
     }
-    let mut shortened: String = text.trim().chars().take(LONGEST).collect();
-    for list in ["*, *", "**"] {
-        while shortened.contains(list) {
-            shortened = shortened.replace(list, "*");
+    without_lists(text.trim()).chars().take(LONGEST).collect()
+}
+
+/// Replaces each list by one of its items. A message that a pattern matches still matches it, since `*` stands for any text.
+fn without_lists(text: &str) -> String {
+    let mut text = text.to_owned();
+    loop {
+        let shorter = LISTS.iter().fold(text.clone(), |text, (list, item)| text.replace(list, item));
+        if shorter == text {
+            return text;
         }
+        text = shorter;
     }
-    shortened
 }
 
 /// Returns true if a word of a message differs from case to case.
@@ -80,6 +105,24 @@ mod tests {
         assert_eq!(of("can't load Gemm_3"), "can't load *");
         assert_eq!(of("no kernel of float16\nsecond line"), "no kernel of float16");
         assert_eq!(of("shape [1, 2, 3] is not [4]"), "shape [*] is not [*]");
+        assert_eq!(of("shape (3,) is not (2,3)"), "shape (*) is not (*)");
+        assert_eq!(of("pads=[[0 -1] [2 3]] of ['a', 'b']"), "pads=[[*]] of ['*']");
+        assert_eq!(of("[<class 'int'>, <class 'str'>] at -3"), "[<class '*'>] at *");
+    }
+
+    #[test]
+    fn a_message_begins_as_its_pattern() {
+        let operators = BTreeSet::from(["ai.onnx/Gemm".to_owned()]);
+        for message in [
+            "shape (3,) is not (2,3)",
+            "pads=[[0 -1] [2 3]] of ['a', 'b'] in Gemm",
+            "Issues with types [<class 'int'>, <class 'str'>] and attributes ['a', 'b', 'c'] (operator 'Gemm').",
+            "a.cpp:12: error: (-215:Assertion failed) dims >= -1 && dims <= 4 in function 'f'",
+            "it's \"a\", \"b\" or `c`, `d`",
+        ] {
+            let pattern = common_message(message, &operators);
+            assert!(begins_as(message, &pattern), "{message} {pattern}");
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn basic(probe: Probe) -> Probe {
 }
 
 /// Passes a value through `Identity`.
-fn same(about: &'static str, opset: u32, value: impl Into<Value>) -> Probe {
+pub(super) fn same(about: &'static str, opset: u32, value: impl Into<Value>) -> Probe {
     let value = value.into();
     let nodes = vec![node("", "Identity", &["x"], &["y"])];
     let graph = Graph { nodes, inputs: &[("x", &value)], outputs: &[("y", &value)] };
