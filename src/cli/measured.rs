@@ -1,4 +1,4 @@
-//! `measured`: the measured versions of runtimes, and a summary of their results.
+//! `list measured`: the measured versions of runtimes, and a summary of their results.
 
 use clap::Args;
 use onnx_conformance_harness::escape::line;
@@ -25,6 +25,13 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
+}
+
+impl Arguments {
+    /// Returns true if the output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Form::Json
+    }
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {

@@ -57,9 +57,57 @@ fn every_subcommand_says_what_it_is_for() {
     check("help", &help(&["--help"]));
     let names = subcommands();
     assert!(names.len() > 15 && names.contains(&"run".to_owned()), "{names:?}");
-    for name in names {
+    let old = OLD_NAMES.map(|(name, ..)| name.to_owned());
+    assert!(old.iter().all(|name| !names.contains(name)), "{names:?}");
+    for name in names.into_iter().chain(old) {
         check(&format!("help-{name}"), &help(&[&name, "--help"]));
     }
+    for kind in ["cases", "findings", "measured", "outcomes", "rules"] {
+        check(&format!("help-list-{kind}"), &help(&["list", kind, "--help"]));
+    }
+}
+
+/// Names of commands of an earlier version, with the arguments of a call and the name that the note gives.
+const OLD_NAMES: [(&str, &str, &str); 5] = [
+    ("explain", "mismatch", "`explain` is now `show`"),
+    ("finding", "gather-strings", "`finding` is now `show`"),
+    ("measured", "onnxruntime", "`measured` is now `list measured`"),
+    ("op", "Selu@6", "`op` is now `show`"),
+    ("spec", "Selu@6", "`spec` is now `show --definition`"),
+];
+
+#[test]
+fn old_names_of_commands_work_with_a_note() {
+    for (name, argument, note) in OLD_NAMES {
+        let called = call(&[name, argument]).expect(0, "");
+        assert_eq!(called.err.lines().next(), Some(&*format!("{note}; the old name goes with the next version")));
+        let new: Vec<&str> = note.split('`').nth(3).unwrap().split(' ').chain([argument]).collect();
+        let now = call(&new).expect(0, "");
+        assert!(now.out.starts_with(called.out.trim_end()) && now.err.is_empty(), "{new:?}: {now:?}");
+    }
+    call(&["explain"]).expect(0, "`explain` is now `list rules`");
+    call(&["finding"]).expect(0, "`finding` is now `list findings`");
+    let json = call(&["measured", "openvino", "--format", "json"]).expect(0, "openvino");
+    assert_eq!(json.err, "");
+}
+
+#[test]
+fn the_first_word_says_what_is_listed() {
+    let sum = "ai.onnx/Sum-13";
+    assert_eq!(call(&["list", "cases", sum]).expect(0, sum).out, call(&["list", sum]).expect(0, sum).out);
+    assert_eq!(call(&["list", "cases", "findings"]).code, 64);
+    let misplaced = "'findings' is what to list, not a filter; write it first: `list findings ...`";
+    call(&["list", "--format", "json", "findings"]).expect(64, misplaced);
+    call(&["list", "nonsense"]).expect(3, "no case matches");
+    call(&["list", "outcomes"]).expect(0, "\nmismatch ");
+    let rules = call(&["list", "rules", "Sum", "ai.onnx.ml/Scaler"]).expect(0, "Sum/C2 ").out;
+    assert!(rules.starts_with("Sum/formula ") && rules.contains("\nai.onnx.ml/Scaler/formula "), "{rules}");
+    for line in rules.lines() {
+        call(&["show", line.split(' ').next().unwrap()]).expect(0, "");
+    }
+    let check = call(&["list", "rules", "check"]).expect(0, "\nnode/type ").out;
+    assert!(!check.contains("Sum/"), "{check}");
+    call(&["list", "rules", "Sun"]).expect(64, "there is no operator 'Sun'; did you mean ");
 }
 
 #[test]
@@ -101,7 +149,8 @@ fn a_case_is_shown_with_its_inputs() {
     {
         assert!(called.out.contains(text), "no '{text}' in\n{}", called.out);
     }
-    call(&["show", "nonsense"]).expect(4, "there is no case 'nonsense'");
+    call(&["show", "nonsense"]).expect(64, "there is no case, rule, outcome, finding or operator 'nonsense'");
+    call(&["trace", "nonsense"]).expect(64, "there is no case 'nonsense'");
 }
 
 #[test]
