@@ -10,7 +10,8 @@ use crate::cli::print;
 use crate::cli::suggest::near_pattern;
 use crate::cli::usage::Usage;
 
-/// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the nearest id.
+/// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the
+/// nearest id.
 pub(crate) fn find(sources: &Sources, text: TextRelease, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open_by(text)?;
     match find_in(&suite, sources, id)? {

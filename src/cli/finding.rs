@@ -9,7 +9,7 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::findings::{Finding, Findings, MeasuredVersions, ToolFault, ToolFaults};
-use onnx_conformance_harness::measure::{History, Measurements};
+use onnx_conformance_harness::measure::{History, Measurement, Measurements};
 use onnx_conformance_harness::runtimes::Runtimes;
 use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_report::issue::issue;
@@ -19,6 +19,7 @@ use crate::cli::find_case::find;
 use crate::cli::operator_name::OperatorName;
 use crate::cli::options::Sources;
 use crate::cli::print;
+use crate::cli::runtime_name::RuntimeName;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 
@@ -53,11 +54,12 @@ pub(crate) struct ListArguments {
     #[arg(value_name = "OPERATOR[@OPSET]")]
     operators: Vec<String>,
 
-    /// List only the findings about this runtime or tool
-    #[arg(long, value_name = "NAME")]
+    /// List only the findings about this runtime or tool, or those with failing cases in the version after @
+    #[arg(long, value_name = "NAME[@VERSION]")]
     runtime: Option<String>,
 
-    /// List the required cases and graphs that fail on the newest measured version of the runtime and have no finding
+    /// List the required cases and graphs that fail on the runtime and have no finding, in its newest measured version or the one
+    /// after @
     #[arg(long, requires = "runtime", conflicts_with_all = ["history", "operators"])]
     unexplained: bool,
 
@@ -162,6 +164,17 @@ impl Found {
         }
     }
 
+    /// Returns true if it is about this runtime or tool, and its cases fail in the version if one is named.
+    fn is_about_runtime(&self, runtime: &RuntimeName) -> anyhow::Result<bool> {
+        if self.runtime() != runtime.name {
+            return Ok(false);
+        }
+        match (self, &runtime.version) {
+            (Found::Finding(finding), Some(version)) => Ok(finding.measured_in()?.fails.contains(&version.as_str())),
+            _ => Ok(true),
+        }
+    }
+
     /// Prints the finding, or an issue for it.
     pub(crate) fn print(&self, as_issue: bool) -> anyhow::Result<()> {
         match self {
@@ -194,17 +207,16 @@ fn show_fault(tool: &ToolFaults, fault: &ToolFault, as_issue: bool) -> anyhow::R
 
 /// Prints the selected findings, a line each, or the history or failures that the options ask for.
 pub(crate) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
-    let runtime = arguments.runtime.as_deref();
+    let runtime = arguments.runtime.as_deref().map(RuntimeName::parse);
     if !arguments.history.is_empty() {
-        return history(&arguments.history, runtime);
+        return history(&arguments.history, runtime.as_ref());
     }
-    if let Some(runtime) = runtime.filter(|_| arguments.unexplained) {
-        return unexplained(Findings::embedded()?, runtime);
+    if let Some(runtime) = runtime.as_ref().filter(|_| arguments.unexplained) {
+        return unexplained(Findings::embedded()?, runtime.measurement("--runtime: ")?);
     }
     let (mut all, mut versions) = (Found::all()?, Vec::new());
-    if let Some(runtime) = runtime {
-        check_runtime(runtime, &all)?;
-        all.retain(|found| found.runtime() == runtime);
+    if let Some(runtime) = &runtime {
+        all = about_runtime(all, runtime)?;
     }
     for text in &arguments.operators {
         versions.extend(versions_of(text)?);
@@ -235,6 +247,21 @@ fn versions_of(text: &str) -> anyhow::Result<Vec<OperatorVersion>> {
     Ok(name.versions().into_iter().map(|since| OperatorVersion::new(&name.domain, &name.name, since)).collect())
 }
 
+/// Returns the findings about a runtime or tool, or those with failing cases in one of its versions.
+fn about_runtime(all: Vec<Found>, runtime: &RuntimeName) -> anyhow::Result<Vec<Found>> {
+    check_runtime(&runtime.name, &all)?;
+    if runtime.version.is_some() {
+        runtime.measurement("--runtime: ")?;
+    }
+    let mut selected = Vec::new();
+    for found in all {
+        if found.is_about_runtime(runtime)? {
+            selected.push(found);
+        }
+    }
+    Ok(selected)
+}
+
 /// Fails if neither a runtime nor a tool has this name.
 fn check_runtime(name: &str, all: &[Found]) -> anyhow::Result<()> {
     let adapters = Runtimes::embedded()?;
@@ -244,28 +271,30 @@ fn check_runtime(name: &str, all: &[Found]) -> anyhow::Result<()> {
     if known.contains(name) {
         return Ok(());
     }
-    let hint = nearest(name, known.iter().copied()).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    let near = nearest(name, known.iter().copied());
+    let hint = near.map(|near| format!("; the nearest name is {near}")).unwrap_or_default();
     let known: Vec<&str> = known.into_iter().collect();
     bail!(Usage(format!("there is no runtime or tool '{name}'{hint}; the known ones are {}", known.join(", "))))
 }
 
-/// Prints the required failures of the newest measured version of a runtime that have no finding.
-fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
-    let measurement = Measurements::embedded().newest(runtime)?;
-    let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} has been measured", line(runtime))))?;
+/// Prints the required failures of a measured version of a runtime that have no finding.
+fn unexplained(all: &Findings, measurement: &Measurement) -> anyhow::Result<u8> {
     let found = all.unexplained(measurement);
     for (id, outcome) in &found {
         print::line(&format!("{outcome} {}", line(id)))?;
     }
-    let version = measurement.version();
+    let (runtime, version) = (measurement.runtime(), measurement.version());
     print::note(&format!("{} required failures of {runtime} {version} have no finding", found.len()));
     Ok(exit::SUCCESS)
 }
 
 /// Prints since which version each runtime, or one of them, passes the required cases that the patterns select.
-fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
+fn history(patterns: &[String], runtime: Option<&RuntimeName>) -> anyhow::Result<u8> {
+    if let Some(version) = runtime.and_then(|named| named.version.as_ref()) {
+        bail!(Usage(format!("--runtime: --history is about all versions; omit @{version}")));
+    }
     let mut histories = History::for_cases(&Filter::new(patterns)?)?;
-    histories.retain(|history| runtime.is_none_or(|name| history.runtime == name));
+    histories.retain(|history| runtime.is_none_or(|named| history.runtime == named.name));
     if histories.is_empty() {
         print::note("the patterns select no measured required case");
         return Ok(exit::NOTHING);

@@ -48,6 +48,7 @@ mod results_file;
 mod rewrites;
 mod run;
 pub(crate) mod runtime;
+mod runtime_name;
 mod runtime_target;
 mod session;
 mod shard;

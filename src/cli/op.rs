@@ -1,6 +1,7 @@
 //! `show OPERATOR`: a version of an operator, with the content of its site page.
 
-use anyhow::bail;
+use std::collections::BTreeSet;
+
 use clap::Args;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::measure::Measurements;
@@ -10,7 +11,7 @@ use onnx_conformance_report::site::Column;
 
 use crate::cli::operator_name::operator_version;
 use crate::cli::print;
-use crate::cli::usage::Usage;
+use crate::cli::runtime_name::RuntimeName;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -31,23 +32,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 
 /// Prints the page of an operator version, with the results of the named runtimes, or of all.
 pub(crate) fn print_version(version: &OperatorVersion, runtimes: &[String]) -> anyhow::Result<()> {
-    let mut columns = Column::committed()?;
-    let newest = |runtime: &str| {
-        let all = Measurements::embedded().runtimes();
-        all.into_iter().find(|(name, _)| *name == runtime).and_then(|(_, versions)| versions.last().copied())
-    };
-    let is_wanted = |column: &Column| {
-        let is_newest = newest(column.runtime()) == Some(column.version());
-        let is_named = |name: &String| match name.split_once('@') {
-            Some((runtime, version)) => (runtime, version) == (column.runtime(), column.version()),
-            None => name == column.runtime() && is_newest,
-        };
-        if runtimes.is_empty() { is_newest } else { runtimes.iter().any(is_named) }
-    };
-    columns.retain(is_wanted);
-    if columns.is_empty() {
-        let known: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
-        bail!(Usage(format!("no such runtime has been measured; measured runtimes: {}", known.join(", "))));
+    let named: Vec<RuntimeName> = runtimes.iter().map(|text| RuntimeName::parse(text)).collect();
+    for name in &named {
+        name.measurement("--runtime: ")?;
     }
+    let newest: BTreeSet<(&str, &str)> = Measurements::embedded()
+        .runtimes()
+        .into_iter()
+        .filter_map(|(name, versions)| Some((name, versions.last().copied()?)))
+        .collect();
+    let mut columns = Column::committed()?;
+    columns.retain(|column| {
+        let (runtime, version) = (column.runtime(), column.version());
+        let is_newest = newest.contains(&(runtime, version));
+        let is_named = |name: &RuntimeName| name.selects(runtime, version) && (name.version.is_some() || is_newest);
+        if named.is_empty() { is_newest } else { named.iter().any(is_named) }
+    });
     print::styled(describe(version, &columns)?.trim_end())
 }

@@ -14,9 +14,34 @@ fn findings_are_listed_and_explain_the_failures_of_cases() {
     call(&["show", saturating]).expect(0, "onnxruntime 1.32.0: mismatch on processors without avx512_vnni, avx_vnni");
     call(&["show", "ai.onnx/Abs-13/known_values/T=float"]).expect(0, "case ai.onnx/Abs-13/known_values/T=float");
     call(&["list", "findings", "--unexplained"]).expect(64, "--runtime");
-    call(&["list", "findings", "--runtime", "onxruntime"]).expect(64, "did you mean 'onnxruntime'?");
+    call(&["list", "findings", "--runtime", "onxruntime"]).expect(64, "the nearest name is onnxruntime; ");
     call(&["list", "findings", "--runtime", "none", "--unexplained"])
         .expect(64, "no version of none has been measured");
+}
+
+#[test]
+fn a_runtime_is_named_in_one_way() {
+    let same = |one: &[&str], other: &[&str]| {
+        let [one, other] = [one, other].map(|arguments| call(arguments).expect(0, ""));
+        assert_eq!((one.out, one.err), (other.out, other.err));
+    };
+    same(&["list", "findings", "--runtime", "ort"], &["list", "findings", "--runtime", "onnxruntime"]);
+    same(&["list", "measured", "ort==1.32.0"], &["list", "measured", "onnxruntime@1.32.0"]);
+    same(&["show", "Sum", "--runtime", "ort"], &["show", "Sum", "--runtime", "onnxruntime"]);
+    same(&["show", "Sum", "--runtime", "ort==1.20.1"], &["show", "Sum", "--runtime", "onnxruntime@1.20.1"]);
+    let one = call(&["list", "measured", "onnxruntime@1.20.1"]).expect(0, "\nonnxruntime  1.20.1 ").out;
+    assert!(!one.contains("\nonnxruntime  1.32.0 "), "{one}");
+    let old = call(&["list", "findings", "--runtime", "onnxruntime@1.15.1"]).expect(0, "onnxruntime/gather-strings");
+    let all = call(&["list", "findings", "--runtime", "onnxruntime"]).expect(0, "");
+    assert!(old.out.lines().count() < all.out.lines().count(), "{}", old.out);
+    let unknown = "onnxruntime 0.1 has not been measured; measured versions: 1.15.1";
+    for command in [&["show", "Sum", "--runtime", "ort@0.1"][..], &["list", "measured", "onnxruntime==0.1"]] {
+        call(command).expect(64, unknown);
+    }
+    call(&["list", "findings", "--runtime", "ort@0.1"]).expect(64, unknown);
+    let history = ["list", "findings", "--runtime", "ort@1.32.0", "--history", "ai.onnx/Abs-13/**"];
+    call(&history).expect(64, "--runtime: --history is about all versions; omit @1.32.0");
+    call(&["run", "--runtime", "no-such-adapter@1", "ai.onnx/Abs-13/known_values"]).expect(4, "no-such-adapter");
 }
 
 #[test]

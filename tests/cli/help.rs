@@ -158,10 +158,48 @@ fn versions_are_compared() {
     let newest = Specs::embedded().newest_opset("").unwrap();
     let shown = call(&["diff", "Softmax", "11", "13"]).expect(0, "").out;
     check("diff", &shown.replacen(&format!("13 to {newest}"), "13 to NEWEST", 1));
-    call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
+    call(&["diff", "Nonsense", "8", "13"]).expect(64, "error: there is no operator 'Nonsense'");
     let next = (newest + 1).to_string();
     call(&["diff", "Sum", "8", &next])
-        .expect(4, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));
+        .expect(64, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));
+}
+
+#[test]
+fn versions_to_compare_are_written_in_several_ways() {
+    let diff = |arguments: &[&str]| call(&[&["diff"], arguments].concat());
+    let plain = diff(&["Softmax", "11", "13"]).expect(0, "").out;
+    for arguments in [&["Softmax@11", "Softmax@13"][..], &["Softmax@11", "13"], &["ai.onnx/Softmax-11", "Softmax-13"]] {
+        let called = diff(arguments).expect(0, "");
+        assert_eq!((called.out.as_str(), called.err.as_str()), (plain.as_str(), ""), "{arguments:?}");
+    }
+    for arguments in [&["Softmax", "13", "11"][..], &["Softmax@13", "Softmax@11"]] {
+        let called = diff(arguments).expect(0, "11 is the older opset, so these are the changes from 11 to 13\n");
+        assert_eq!(called.out, plain, "{arguments:?}");
+    }
+    assert_eq!(diff(&["softmax", "11", "13"]).expect(0, "'softmax' is read as Softmax").out, plain);
+    let opsets = diff(&["--opset", "13", "12", "--grep", "Softmax"]).expect(0, "12 is the older opset").out;
+    assert_eq!(diff(&["--opset", "12", "13", "--grep", "Softmax"]).expect(0, "").out, opsets);
+}
+
+#[test]
+fn versions_that_cannot_be_compared_are_bad_usage() {
+    let refused: [(&[&str], &str); 9] = [
+        (
+            &["Softmax"],
+            "give two opsets, as in `diff Softmax FROM TO` or `diff Softmax@FROM Softmax@TO`; Softmax has the versions 1, ",
+        ),
+        (&["Softmax", "13"], "give two opsets"),
+        (&["Softmax@13"], "give two opsets"),
+        (&["Softmax@11", "12", "13"], "give two opsets"),
+        (&["Softmax@11", "Hardmax@13"], "Softmax and Hardmax are two operators"),
+        (&["Softmax@11", "Softmax"], "'Softmax' has no opset; write for example Softmax@13"),
+        (&["Softmax", "eleven", "13"], "'eleven' is not an opset"),
+        (&["Softmax", "0", "13"], "it was added in opset 1"),
+        (&["--opset", "1", "2", "--domain", "none"], "--domain: domain 'none' is unknown"),
+    ];
+    for (arguments, message) in refused {
+        call(&[&["diff"], arguments].concat()).expect(64, message);
+    }
 }
 
 #[test]

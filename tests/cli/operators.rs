@@ -17,7 +17,8 @@ fn a_version_of_an_operator_is_shown() {
     check("op", &without_paragraphs(&called.out, &measured));
     let one = call(&["show", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
     assert!(!one.out.contains("onnx-reference 1.23.2"), "{}", one.out);
-    call(&["show", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime has been measured");
+    call(&["show", "Sum", "--runtime", "nothing"])
+        .expect(64, "--runtime: no version of nothing has been measured; measured runtimes: ");
 }
 
 #[test]
