@@ -33,7 +33,7 @@ pub(crate) enum Form {
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; a leading ! excludes
-    #[arg(value_name = "FILTER")]
+    #[arg(value_name = "FILTER", help_heading = None::<&'static str>)]
     filters: Vec<String>,
 
     /// Read more filters from this file, or from standard input for -, one per line. Blank lines and lines that begin with # are

@@ -92,6 +92,32 @@ fn old_names_of_commands_work_with_a_note() {
 }
 
 #[test]
+fn the_options_of_a_run_are_grouped() {
+    let help = call(&["run", "--help"]).expect(0, "").out;
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no '{text}' in\n{help}"));
+    let headings =
+        ["\nArguments:\n", "\nOptions:\n", "\nCases:\n", "\nRuntime:\n", "\nVerdict:\n", "\nOutput:\n"].map(place);
+    assert!(headings.is_sorted(), "{headings:?}");
+    let [.., cases, runtime, verdict, output] = headings;
+    for (option, from, to) in [
+        ("--release <", cases, runtime),
+        ("--shard <", cases, runtime),
+        ("--resume <", cases, runtime),
+        ("--jobs <", runtime, verdict),
+        ("--rewrites\n", runtime, verdict),
+        ("--strict\n", verdict, output),
+        ("--text <", verdict, output),
+        ("--results <", output, help.len()),
+        ("--by <", output, help.len()),
+    ] {
+        assert!((from..to).contains(&place(option)), "{option}");
+    }
+    // Without a heading, the only option is --help.
+    let ungrouped = &help[headings[1]..cases];
+    assert_eq!(ungrouped.matches("--").count(), 1, "{ungrouped}");
+}
+
+#[test]
 fn the_first_word_says_what_is_listed() {
     let sum = "ai.onnx/Sum-13";
     assert_eq!(call(&["list", "cases", sum]).expect(0, sum).out, call(&["list", sum]).expect(0, sum).out);
