@@ -267,7 +267,11 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             }
             continue;
         }
-        found.push(RuntimeName::parse(name).measurement("--runtime: ")?);
+        let measurement = RuntimeName::parse(name).measurement("--runtime: ");
+        found.push(measurement.map_err(|error| match error.downcast::<Usage>() {
+            Ok(Usage(text)) => Usage(format!("{text}; --probe tries a runtime that was not measured")).into(),
+            Err(error) => error,
+        })?);
     }
     Ok(found)
 }

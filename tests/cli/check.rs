@@ -214,6 +214,7 @@ fn a_runtime_that_was_not_measured_is_said_with_those_that_were() {
         ("onnxruntime@0.1", "--runtime: onnxruntime 0.1 has not been measured; measured versions: "),
         ("ort==0.1", "--runtime: onnxruntime 0.1 has not been measured; measured versions: "),
         ("onxruntime", "the nearest name is onnxruntime; "),
+        ("tensorrt", "; --probe tries a runtime that was not measured"),
     ] {
         call(&["check", "--runtime", name, DOUBLE]).expect(64, message);
     }
