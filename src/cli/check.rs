@@ -32,6 +32,7 @@ use crate::cli::fixed_model::{Wanted, write_edited};
 use crate::cli::input_files::input_sets;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::RuntimeOptions;
+use crate::cli::runtime_name::{RuntimeName, runtime_parser};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::{options, pool, print};
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
 
     /// Show the measured behaviour of a runtime for each node: onnxruntime, onnxruntime@1.20.1, or all for the newest version of
     /// each runtime
-    #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',', value_parser = runtime_parser())]
     runtime: Vec<String>,
 
     /// Start the runtime, run the model on it, and compare the outputs. If that gives no answer, run nodes as separate
@@ -266,14 +267,11 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             }
             continue;
         }
-        let (runtime, version) =
-            name.split_once('@').map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
-        let measurement = match version {
-            Some(version) => all.get(runtime, version)?,
-            None => all.newest(runtime)?,
-        };
-        let unknown = || Usage(format!("--runtime {name}: no such measurement; measured runtimes: {}", all.names()));
-        found.push(measurement.ok_or_else(unknown)?);
+        let measurement = RuntimeName::parse(name).measurement("--runtime: ");
+        found.push(measurement.map_err(|error| match error.downcast::<Usage>() {
+            Ok(Usage(text)) => Usage(format!("{text}; --probe tries a runtime that was not measured")).into(),
+            Err(error) => error,
+        })?);
     }
     Ok(found)
 }

@@ -39,30 +39,35 @@ enum Command {
     /// Show the changes between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
     /// Explain an outcome, or a rule of `check` or of an operator.
+    #[command(hide = true)]
     Explain(explain::Arguments),
     /// Write cases as ordinary ONNX test folders, with a manifest.
     Export(export::Arguments),
     /// List the findings about runtimes, show a finding, or print an issue for it.
+    #[command(hide = true)]
     Finding(finding::Arguments),
     /// Run a runtime for the first time, and write its expectation file.
     Init(init::Arguments),
-    /// List the ids of the cases that the filters select.
+    /// List the ids of cases, findings, measured versions of runtimes, outcomes, or rules.
     List(list::Arguments),
     /// Write manual pages of this program and its subcommands.
     Man(manual::ManArguments),
     /// Show the measured versions of runtimes and a summary of their results.
+    #[command(hide = true)]
     Measured(measured::Arguments),
     /// Merge the results of several shards.
     Merge(merge::Arguments),
     /// Show a version of an operator: signature, types, results of runtimes, changes, cases, findings.
+    #[command(hide = true)]
     Op(op::Arguments),
     /// Print what a version of an operator is: signature, formula, shape, changes, and rules with examples.
+    #[command(hide = true)]
     Spec(spec::Arguments),
     /// Write a site with a compatibility matrix from measurements and results files.
     Report(report::Arguments),
     /// Run cases and compare the outcomes with the expectations.
     Run(run::Arguments),
-    /// Show a case: its model, its inputs and the expected outputs.
+    /// Show a case, a version of an operator, a rule, an outcome or a finding.
     Show(show::Arguments),
     /// Run a few small models to check an adapter, and report its errors.
     Smoke(smoke::Arguments),
@@ -115,6 +120,9 @@ impl Command {
         if !matches!(self, Command::Check(_)) {
             pool::open()?;
         }
+        if let Some((old, new)) = self.renamed() {
+            print::note(&format!("`{old}` is now `{new}`; the old name goes with the next version"));
+        }
         match self {
             Command::Check(arguments) => check::main(arguments),
             Command::Compare(arguments) => compare::main(arguments),
@@ -139,6 +147,20 @@ impl Command {
             Command::Smoke(arguments) => smoke::main(arguments),
             Command::SubmitCheck(arguments) => submit_check::main(arguments),
             Command::Trace(arguments) => trace::main(arguments),
+        }
+    }
+
+    /// Returns the old and the new name of a command that was renamed. JSON comes without a note.
+    fn renamed(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Command::Explain(arguments) if arguments.names_subject() => Some(("explain", "show")),
+            Command::Explain(_) => Some(("explain", "list rules")),
+            Command::Finding(arguments) if arguments.names_finding() => Some(("finding", "show")),
+            Command::Finding(_) => Some(("finding", "list findings")),
+            Command::Measured(arguments) if !arguments.is_json() => Some(("measured", "list measured")),
+            Command::Op(_) => Some(("op", "show")),
+            Command::Spec(_) => Some(("spec", "show --definition")),
+            _ => None,
         }
     }
 }

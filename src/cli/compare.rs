@@ -14,6 +14,7 @@ use onnx_conformance_harness::run::Read;
 use onnx_conformance_report::compare::Comparison;
 use onnx_conformance_report::version_changes::{Side, VersionChanges};
 
+use crate::cli::runtime_name::RuntimeName;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print, results_file};
 
@@ -152,13 +153,13 @@ fn open(argument: &Path) -> anyhow::Result<Compared> {
         return Ok(Compared::File(Box::new(measurement(argument)?)));
     }
     let name = argument.to_str().filter(|_| !argument.exists()).unwrap_or_default();
-    let (runtime, version) = name.split_once('@').unwrap_or((name, ""));
-    let all = Measurements::among(runtime);
-    let is_runtime = all.runtimes().iter().any(|(known, _)| *known == runtime);
-    if !is_runtime && !name.contains('@') {
+    let named = RuntimeName::parse(name);
+    let all = Measurements::among(&named.name);
+    let is_runtime = all.runtimes().iter().any(|(known, _)| *known == named.name);
+    if !is_runtime && named.version.is_none() {
         return Ok(Compared::Results(Box::new(results_file::read(argument)?)));
     }
-    let measurement = all.get(runtime, version)?.ok_or_else(|| {
+    let measurement = all.get(&named.name, named.version.as_deref().unwrap_or_default())?.ok_or_else(|| {
         Usage(format!(
             "{}: no such file or measurement; write NAME@VERSION of a measured version: {}",
             line(name),

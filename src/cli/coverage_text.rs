@@ -10,6 +10,7 @@ use onnx_conformance_reference::spec::Sentence;
 use onnx_conformance_report::coverage::{MatrixResults, OperatorText, StatedSentence, csv, html};
 use serde_json::json;
 
+use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
 use crate::cli::results_file;
 use crate::cli::usage::Usage;
@@ -46,8 +47,13 @@ pub(crate) fn documents(patterns: Vec<String>) -> (Vec<String>, Vec<String>) {
     patterns.into_iter().partition(|named| Sentence::documents().any(|document| document.eq_ignore_ascii_case(named)))
 }
 
-/// Returns the pattern of ids that the name of an operator stands for: `Slice`, `ai.onnx/Slice`, `Slice-13`.
+/// Returns the pattern of ids that the name of an operator stands for: `Slice`, `ai.onnx/Slice`, `Slice-13`, `Slice@13`.
 pub(crate) fn pattern(named: &str) -> String {
+    if named.contains('@')
+        && let Ok(version) = OperatorName::parse(named).and_then(|name| name.version())
+    {
+        return format!("{}/**", version.qualified());
+    }
     let is_operator = named.split('/').count() <= 2 && !named.contains(['*', '?', '[', '{', '!']);
     if !is_operator {
         return named.to_owned();

@@ -3,13 +3,13 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use onnx_conformance_harness::exit;
-use onnx_conformance_reference::spec::{Specs, diff};
+use onnx_conformance_reference::spec::{Specs, canonical_domain, diff};
 use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 use terminal_size::terminal_size;
 
+use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
 use crate::cli::standard_text::{side_by_side, standard_texts, version_lines};
-use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 
 /// Width of two texts side by side in columns, if there is no terminal with a width.
@@ -17,16 +17,17 @@ const WIDTH: usize = 160;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The operator, with its domain if that is not ai.onnx, as in ai.onnx.ml/Scaler
-    #[arg(required_unless_present = "opset")]
+    /// The operator, as in Sum or ai.onnx.ml/Scaler, or its older version, as in Sum@8
+    #[arg(value_name = "OPERATOR[@OPSET]", required_unless_present = "opset")]
     operator: Option<String>,
 
-    /// Opset to compare from, which selects the operator's version
-    #[arg(requires = "to")]
-    from: Option<u32>,
+    /// Opset to compare from, or to if the first argument has one; or the newer version, as in Sum@13
+    #[arg(value_name = "OPSET|OPERATOR@OPSET")]
+    from: Option<String>,
 
     /// Opset to compare to
-    to: Option<u32>,
+    #[arg(value_name = "OPSET")]
+    to: Option<String>,
 
     /// Compare every operator between two opsets
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "operator")]
@@ -52,7 +53,13 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let specs = Specs::embedded();
     if let Some([from, to]) = arguments.opset.as_deref() {
-        let all = diff::opsets(specs, &arguments.domain, *from, *to)?;
+        let (from, to) = ascending(*from, *to);
+        let newest = specs.newest_opset(&arguments.domain).map_err(|error| Usage(format!("--domain: {error}")))?;
+        if to > newest {
+            let domain = canonical_domain(&arguments.domain);
+            bail!(Usage(format!("--opset: opset {to} of {domain} is unknown; the newest known is {newest}")));
+        }
+        let all = diff::opsets(specs, &arguments.domain, from, to)?;
         let chosen = match &arguments.grep {
             Some(text) => all.grep(text),
             None => all,
@@ -60,18 +67,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(opset_diff(&chosen, arguments.format).trim_end())?;
         return Ok(exit::SUCCESS);
     }
-    let operator = arguments.operator.as_deref().context("give an operator, or --opset")?;
-    let (domain, name) = operator.rsplit_once('/').unwrap_or(("", operator));
-    check_operator(specs, domain, name)?;
-    let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
-        let versions: Vec<String> = specs.versions(domain, name).map(|since| since.to_string()).collect();
-        if versions.is_empty() {
-            specs.find(domain, name, specs.newest_opset(domain)?)?;
-        }
-        bail!(Usage(format!("give two opsets; {operator} has versions {}", versions.join(", "))));
-    };
+    let (name, from, to) = arguments.operands()?;
+    // Unknown opsets are errors of the command line.
+    for opset in [from, to] {
+        name.at(opset)?;
+    }
+    name.note_case();
+    let (from, to) = ascending(from, to);
+    let diff = diff::versions(specs, &name.domain, &name.name, from, to)?;
     if arguments.text {
-        let diff = diff::versions(specs, domain, name, from, to)?;
         let texts = standard_texts()?;
         let (old, new) = (version_lines(&texts, &diff.from)?, version_lines(&texts, &diff.to)?);
         let width = terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
@@ -79,17 +83,54 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(side_by_side(old, new, width).trim_end())?;
         return Ok(exit::SUCCESS);
     }
-    print::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
+    print::line(version_diff(specs, &diff, arguments.format).trim_end())?;
     Ok(exit::SUCCESS)
 }
 
-/// Fails if the operator does not exist, and suggests the nearest name.
-fn check_operator(specs: &Specs, domain: &str, name: &str) -> anyhow::Result<()> {
-    if specs.versions(domain, name).next().is_some() {
-        return Ok(());
+impl Arguments {
+    /// Returns the operator and the two opsets, in the forms `Sum 8 13`, `Sum@8 13` and `Sum@8 Sum@13`.
+    fn operands(&self) -> anyhow::Result<(OperatorName, u32, u32)> {
+        let operator = self.operator.as_deref().context("give an operator, or --opset")?;
+        let name = OperatorName::parse(operator)?;
+        let opsets = match (name.opset, self.from.as_deref(), self.to.as_deref()) {
+            (None, Some(from), Some(to)) => Some((number(from)?, number(to)?)),
+            (Some(from), Some(to), None) => Some((from, opset_of(to, &name)?)),
+            _ => None,
+        };
+        let Some((from, to)) = opsets else {
+            let versions: Vec<String> = name.versions().iter().map(u32::to_string).collect();
+            let (name, versions) = (&name.name, versions.join(", "));
+            bail!(Usage(format!(
+                "give two opsets, as in `diff {name} FROM TO` or `diff {name}@FROM {name}@TO`; {name} has the versions {versions}"
+            )));
+        };
+        Ok((name, from, to))
     }
-    if let Some(near) = nearest(name, specs.operators(domain)) {
-        bail!("there is no operator '{name}'; did you mean '{near}'?");
+}
+
+/// Parses an opset.
+fn number(text: &str) -> Result<u32, Usage> {
+    text.parse().map_err(|_| Usage(format!("'{text}' is not an opset; write a number, as in `diff Sum 8 13`")))
+}
+
+/// Returns the opset of the second version, in `13` or `Sum@13`.
+fn opset_of(text: &str, name: &OperatorName) -> Result<u32, Usage> {
+    if text.chars().all(|c| c.is_ascii_digit()) {
+        return number(text);
     }
-    Ok(())
+    let other = OperatorName::parse(text)?;
+    if (&other.domain, &other.name) != (&name.domain, &name.name) {
+        let (first, second) = (&name.name, &other.name);
+        return Err(Usage(format!("{first} and {second} are two operators; `diff` compares two versions of one")));
+    }
+    other.opset.ok_or_else(|| Usage(format!("'{text}' has no opset; write for example {}@13", other.name)))
+}
+
+/// Returns the opsets in ascending order, and prints a note if they are not.
+fn ascending(from: u32, to: u32) -> (u32, u32) {
+    if from <= to {
+        return (from, to);
+    }
+    print::note(&format!("{to} is the older opset, so these are the changes from {to} to {from}"));
+    (to, from)
 }

@@ -1,4 +1,4 @@
-//! `explain`: the meaning of an outcome, or of a rule of models or of an operator.
+//! `show OUTCOME` and `show RULE`: the meaning of an outcome, or of a rule of models or of an operator.
 
 use anyhow::bail;
 use clap::Args;
@@ -8,9 +8,10 @@ use onnx_conformance_check::rules::{Example, Fix, RuleId};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::run::Outcome;
+use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_report::coverage::{OperatorText, StatedSentence, TextState, sentences_of_check};
 
-use crate::cli::op;
+use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
@@ -23,29 +24,111 @@ pub(crate) struct Arguments {
     subject: Option<String>,
 }
 
+impl Arguments {
+    /// Returns true if the arguments name an outcome or a rule.
+    pub(crate) fn names_subject(&self) -> bool {
+        self.subject.is_some()
+    }
+}
+
+/// A rule of `check`, or of an operator.
+#[derive(Debug)]
+pub(crate) enum Rule {
+    Check(RuleId),
+    /// A rule of an operator, with its id.
+    Operator(OperatorName, String),
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(subject) = &arguments.subject else { return list() };
-    if let Some(outcome) = Outcome::ALL.into_iter().find(|outcome| outcome.name() == subject) {
-        let (meaning, next) = (outcome.meaning(), outcome.next_step());
-        print::line(&format!("{subject}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))?;
-        return Ok(exit::SUCCESS);
+    if let Some(outcome) = outcome(subject) {
+        print_outcome(outcome)?;
+    } else if let Some(rule) = Rule::find(subject)? {
+        rule.print()?;
+    } else if let Some(missing) = Rule::missing(subject)? {
+        bail!(missing);
+    } else {
+        let hint = nearest(subject, names()).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        let rule = "`onnx-conformance list rules` and `list outcomes` print them";
+        bail!(Usage(format!("'{subject}' is neither an outcome nor a rule{hint}; {rule}")));
     }
-    if let Some(rule) = RuleId::ALL.into_iter().find(|rule| rule.id() == subject) {
-        print::line(&page(rule))?;
-        for (document, sentence) in sentences_of_check(rule.id())? {
-            let places = sentence.places.iter().map(|(_, section)| section.to_string());
-            let mut places: Vec<String> = places.filter(|heading| !heading.is_empty()).collect();
-            places.insert(0, document.to_owned());
-            print::line(&format!("{}: \"{}\"", places.join(", "), line(sentence.text)))?;
+    Ok(exit::SUCCESS)
+}
+
+/// Returns the outcome of this name.
+pub(crate) fn outcome(name: &str) -> Option<Outcome> {
+    Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+}
+
+/// Returns the names of all outcomes and of all rules of `check`.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    Outcome::ALL.into_iter().map(Outcome::name).chain(RuleId::ALL.into_iter().map(RuleId::id))
+}
+
+/// Prints the meaning of an outcome and the next step.
+pub(crate) fn print_outcome(outcome: Outcome) -> anyhow::Result<()> {
+    let (name, meaning, next) = (outcome.name(), outcome.meaning(), outcome.next_step());
+    print::line(&format!("{name}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))
+}
+
+/// Prints a line per outcome.
+pub(crate) fn list_outcomes() -> anyhow::Result<()> {
+    print_rows("", Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome.meaning())).collect())
+}
+
+impl Rule {
+    /// Finds a rule: `node/type` of `check`, or `Sum/C1` of an operator.
+    pub(crate) fn find(text: &str) -> anyhow::Result<Option<Rule>> {
+        if let Some(rule) = RuleId::ALL.into_iter().find(|rule| rule.id() == text) {
+            return Ok(Some(Rule::Check(rule)));
         }
-        return Ok(exit::SUCCESS);
+        let Some((operator, id)) = text.rsplit_once('/') else { return Ok(None) };
+        let Ok(name) = OperatorName::parse(operator) else { return Ok(None) };
+        let rule = ids_of(&name)?.into_iter().find(|known| known.eq_ignore_ascii_case(id));
+        Ok(rule.map(|id| Rule::Operator(name, id)))
     }
-    if let Some((operator, rule)) = subject.rsplit_once('/') {
-        return operator_rule(operator, rule);
+
+    /// Returns the error for a text that names an operator but none of its rules, such as `Sum/C99`. It lists the rules.
+    pub(crate) fn missing(text: &str) -> anyhow::Result<Option<Usage>> {
+        // A path with a version, such as ai.onnx/Sum-13/x, is meant as one of cases.
+        let parts = text.rsplit_once('/').filter(|(operator, _)| !operator.contains('-'));
+        let Some((operator, id)) = parts else { return Ok(None) };
+        let Ok(name) = OperatorName::parse(operator) else { return Ok(None) };
+        let known = ids_of(&name)?;
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Ok(Some(Usage(format!("{} has no rule '{id}'; its rules are {known}", name.name))))
     }
-    let known = Outcome::ALL.into_iter().map(Outcome::name).chain(RuleId::ALL.into_iter().map(RuleId::id));
-    let hint = nearest(subject, known).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-    bail!(Usage(format!("'{subject}' is neither an outcome nor a rule{hint}; `onnx-conformance explain` lists them")))
+
+    /// Prints the rule with the sentences of the standard that state it.
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
+        match self {
+            Rule::Check(rule) => print_rule_of_check(*rule),
+            Rule::Operator(name, id) => {
+                name.note_case();
+                print_rule_of_operator(&name.version()?, id)
+            }
+        }
+    }
+}
+
+/// Returns the ids of the rules of an operator.
+fn ids_of(name: &OperatorName) -> anyhow::Result<Vec<String>> {
+    let (version, catalog) = (name.version()?, OperatorCatalog::embedded());
+    if !catalog.has(&version) {
+        return Ok(Vec::new());
+    }
+    Ok(catalog.get(&version)?.constraints.0.iter().map(|(id, _)| id.clone()).collect())
+}
+
+fn print_rule_of_check(rule: RuleId) -> anyhow::Result<()> {
+    print::line(&page(rule))?;
+    for (document, sentence) in sentences_of_check(rule.id())? {
+        let places = sentence.places.iter().map(|(_, section)| section.to_string());
+        let mut places: Vec<String> = places.filter(|heading| !heading.is_empty()).collect();
+        places.insert(0, document.to_owned());
+        print::line(&format!("{}: \"{}\"", places.join(", "), line(sentence.text)))?;
+    }
+    Ok(())
 }
 
 /// Formats everything known about a rule of `check` as a page.
@@ -83,29 +166,28 @@ fn block(title: &str, text: &str) -> String {
 }
 
 fn list() -> anyhow::Result<u8> {
-    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome.meaning()));
-    let rules = RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence()));
-    for (title, rows) in [("outcomes", outcomes.collect::<Vec<_>>()), ("\nrules of `check`", rules.collect())] {
-        print::line(title)?;
-        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        for (name, words) in rows {
-            print::line(&format!("  {name:width$}  {words}"))?;
-        }
-    }
+    print::line("outcomes")?;
+    print_rows("  ", Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome.meaning())).collect())?;
+    print::line("\nrules of `check`")?;
+    print_rows("  ", RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence())).collect())?;
     Ok(exit::SUCCESS)
 }
 
+/// Prints names with a sentence each.
+fn print_rows(indent: &str, rows: Vec<(&str, &str)>) -> anyhow::Result<()> {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, words) in rows {
+        print::line(&format!("{indent}{name:width$}  {words}"))?;
+    }
+    Ok(())
+}
+
 /// Prints a rule of an operator, with the cases that show it and those that violate it.
-fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
-    let version = op::version(operator)?;
+fn print_rule_of_operator(version: &OperatorVersion, id: &str) -> anyhow::Result<()> {
     let catalog = OperatorCatalog::embedded();
-    let file = catalog.get(&version)?;
-    let Some((id, constraint)) = file.constraints.0.iter().find(|(id, _)| id == rule) else {
-        let known: Vec<&str> = file.constraints.0.iter().map(|(id, _)| id.as_str()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        bail!(Usage(format!("{} has no rule '{rule}'; its rules are {known}", version.name)));
-    };
-    let is_own = |constraint: &Option<String>| constraint.as_ref() == Some(id);
+    let file = catalog.get(version)?;
+    let Some((_, constraint)) = file.constraints.0.iter().find(|(known, _)| known == id) else { return Ok(()) };
+    let is_own = |constraint: &Option<String>| constraint.as_deref() == Some(id);
     let shown: Vec<&str> =
         file.cases.iter().filter(|case| is_own(&case.constraint)).map(|case| case.name.as_str()).collect();
     let broken: Vec<String> = file
@@ -126,8 +208,7 @@ fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
     for sentence in sentences_of(&format!("{}/{}", version.domain, version.name), id)? {
         text = format!("{text}\n{}", line(&sentence));
     }
-    print::line(&text)?;
-    Ok(exit::SUCCESS)
+    print::line(&text)
 }
 
 /// Returns the sentences of the standard that a rule states, with their places.

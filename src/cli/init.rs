@@ -256,7 +256,7 @@ impl Arguments {
         if let Some(error) = ended.gate.broken.first() {
             bail!("some cases could not be loaded, so no file is written: {error}");
         }
-        print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
+        print::line(&terminal::summary(&ended.gate, ended.elapsed))?;
         Ok(Ok(all.results.into_iter().map(|(result, _)| result).collect()))
     }
 

@@ -1,6 +1,7 @@
-//! `list`: the ids of cases.
+//! `list`: the ids of cases, and the names of other things.
 
-use clap::Args;
+use anyhow::bail;
+use clap::{Args, Subcommand};
 use onnx_conformance_cases::case::{CaseId, TextRelease};
 use onnx_conformance_cases::suite::{Filter, recorded_cases};
 use onnx_conformance_harness::escape;
@@ -9,10 +10,37 @@ use serde_json::{Value, json};
 
 use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
-use crate::cli::{options, print};
+use crate::cli::usage::Usage;
+use crate::cli::{explain, finding, list_rules, measured, options, print};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    kind: Option<Kind>,
+
+    #[command(flatten)]
+    cases: CaseArguments,
+}
+
+/// The things to list.
+#[derive(Debug, Subcommand)]
+enum Kind {
+    /// List the ids of the cases that the filters select; the default.
+    Cases(CaseArguments),
+    /// List the findings about runtimes and tools, or the failures without a finding.
+    Findings(finding::ListArguments),
+    /// List the measured versions of runtimes with a summary of their results.
+    Measured(measured::Arguments),
+    /// List the outcomes of cases with their meaning.
+    Outcomes,
+    /// List the rules of operators and of `check`, each with its sentence.
+    Rules(list_rules::Arguments),
+}
+
+/// Selection of cases and the output format.
+#[derive(Debug, Args)]
+struct CaseArguments {
     #[command(flatten)]
     selection: options::Selection,
 
@@ -25,7 +53,25 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    match &arguments.kind {
+        None => list_cases(&arguments.cases),
+        Some(Kind::Cases(arguments)) => list_cases(arguments),
+        Some(Kind::Findings(arguments)) => finding::list(arguments),
+        Some(Kind::Measured(arguments)) => measured::main(arguments),
+        Some(Kind::Rules(arguments)) => list_rules::main(arguments),
+        Some(Kind::Outcomes) => {
+            explain::list_outcomes()?;
+            Ok(exit::SUCCESS)
+        }
+    }
+}
+
+fn list_cases(arguments: &CaseArguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
+    let kinds = ["cases", "findings", "measured", "outcomes", "rules"];
+    if let Some(kind) = patterns.iter().find(|pattern| kinds.contains(&pattern.as_str())) {
+        bail!(Usage(format!("'{kind}' is what to list, not a filter; write it first: `list {kind} ...`")));
+    }
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
     arguments.text.note_later();
     let suite = arguments.selection.open()?;

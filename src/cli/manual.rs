@@ -43,8 +43,9 @@ pub(crate) fn man(arguments: &ManArguments, mut command: Command) -> anyhow::Res
     };
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut pages = vec![(NAME.to_owned(), command.clone())];
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
         let name = format!("{NAME}-{}", sub.get_name());
+        pages.extend(sub.get_subcommands().map(|nested| (format!("{name}-{}", nested.get_name()), nested.clone())));
         pages.push((name, sub.clone()));
     }
     for (name, command) in pages {

@@ -1,21 +1,21 @@
-//! `measured`: the measured versions of runtimes, and a summary of their results.
+//! `list measured`: the measured versions of runtimes, and a summary of their results.
 
 use clap::Args;
-use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::measure::{Levels, Measurements, Overview, cases_in_float};
+use onnx_conformance_harness::measure::{Levels, Measurement, Measurements, Overview, cases_in_float};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use onnx_conformance_report::overview::table;
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
 use crate::cli::print;
+use crate::cli::runtime_name::RuntimeName;
 use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The runtimes [default: all measured runtimes]
-    #[arg(value_name = "RUNTIME")]
+    /// The runtimes, each in all measured versions or the one after @ [default: all measured runtimes]
+    #[arg(value_name = "NAME[@VERSION]")]
     runtimes: Vec<String>,
 
     /// Opset at which operators are counted
@@ -27,26 +27,31 @@ pub(crate) struct Arguments {
     format: Form,
 }
 
+impl Arguments {
+    /// Returns true if the output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Form::Json
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let newest = Specs::embedded().newest_opset(DEFAULT_DOMAIN)?;
     if !(1..=newest).contains(&arguments.opset) {
         anyhow::bail!(Usage(format!("ai.onnx has no opset {}; its opsets are 1 to {newest}", arguments.opset)));
     }
-    let all = Measurements::embedded().all()?;
-    let known = |name: &&String| all.iter().any(|measurement| measurement.runtime() == name.as_str());
-    if let Some(name) = arguments.runtimes.iter().find(|name| !known(name)) {
-        let names: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
-        anyhow::bail!(Usage(format!(
-            "no version of {} has been measured; measured runtimes: {}",
-            line(name),
-            names.join(", ")
-        )));
+    let named: Vec<RuntimeName> = arguments.runtimes.iter().map(|text| RuntimeName::parse(text)).collect();
+    for name in &named {
+        name.measurement("")?;
     }
-    let is_meant = |name: &str| arguments.runtimes.is_empty() || arguments.runtimes.iter().any(|wanted| wanted == name);
+    let is_meant = |measurement: &Measurement| {
+        let selects = |name: &RuntimeName| name.selects(measurement.runtime(), measurement.version());
+        named.is_empty() || named.iter().any(selects)
+    };
+    let all = Measurements::embedded().all()?;
     let operators = cases_in_float(arguments.opset)?;
     let mut overviews = all
         .par_iter()
-        .filter(|measurement| is_meant(measurement.runtime()))
+        .filter(|measurement| is_meant(measurement))
         .map(|measurement| Overview::new(measurement, arguments.opset, &operators))
         .collect::<Vec<_>>();
     for overview in &mut overviews {

@@ -13,6 +13,7 @@ use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
 
+use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
 use crate::cli::usage::{Nothing, Usage, ValueError};
 
@@ -32,8 +33,9 @@ pub(crate) enum Form {
 /// Selection of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; a leading ! excludes
-    #[arg(value_name = "FILTER")]
+    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**', or operators, such as Sum or Sum@13; a
+    /// leading ! excludes
+    #[arg(value_name = "FILTER", help_heading = None::<&'static str>)]
     filters: Vec<String>,
 
     /// Read more filters from this file, or from standard input for -, one per line. Blank lines and lines that begin with # are
@@ -134,6 +136,10 @@ impl Selection {
     /// Returns the patterns of the command line, and those in the file of `--from`.
     pub(crate) fn patterns(&self) -> anyhow::Result<Vec<String>> {
         let mut patterns = self.filters.clone();
+        // The cases of a folder may have the names of operators.
+        if self.sources.suite.is_none() {
+            patterns.iter_mut().for_each(expand_operator);
+        }
         if let Some(path) = &self.from {
             patterns.extend(read_patterns(path)?);
             if patterns.is_empty() {
@@ -179,6 +185,24 @@ impl Selection {
         }
         Ok(groups)
     }
+}
+
+/// Replaces an operator, such as `Sum` or `Sum@13`, by the pattern of its cases, and prints it. Other patterns are unchanged.
+fn expand_operator(filter: &mut String) {
+    let (mark, plain) = filter.strip_prefix('!').map_or(("", filter.as_str()), |plain| ("!", plain));
+    let Ok(name) = OperatorName::parse(plain) else { return };
+    let is_group = plain.contains('/') && !plain.contains('@') && name.opset.is_some();
+    if is_group {
+        return;
+    }
+    let group = match name.opset.map(|_| name.version()) {
+        None => format!("{}/{}-*", name.domain, name.name),
+        Some(Ok(version)) => version.qualified(),
+        Some(Err(_)) => return,
+    };
+    let pattern = format!("{mark}{group}/**");
+    print::note(&format!("'{filter}' is read as '{pattern}'"));
+    *filter = pattern;
 }
 
 /// Reads the patterns in a file. Each one is parsed separately, so that an invalid one is reported with its line.

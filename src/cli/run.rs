@@ -45,69 +45,76 @@ use crate::cli::{last_failures, options, print};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cases")]
     selection: options::Selection,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Runtime")]
     runtime: RuntimeOptions,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Verdict")]
     text: options::TextOptions,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cases")]
     shard: ShardOptions,
 
     /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped; or a question to a tool about
     /// the model: optimize, infer, check, upgrade, downgrade or float16 [default: runtime]
-    #[arg(long, value_parser = variant)]
+    #[arg(long, help_heading = "Cases", value_parser = variant)]
     variant: Option<Variant>,
 
     /// Keep the passes in this results file, and run the cases that failed, did not run or are new
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Cases", value_name = "FILE")]
     resume: Option<PathBuf>,
 
     /// With --resume: also keep failures, and run only cases that did not run or are new
-    #[arg(long, requires = "resume")]
+    #[arg(long, help_heading = "Cases", requires = "resume")]
     keep_failures: bool,
 
     /// Keep the outcomes of the embedded measurement of the runtime's version, and run the cases that are new or have changed since
-    #[arg(long, conflicts_with_all = ["resume", "failed", "shard", "variant"])]
+    #[arg(long, help_heading = "Cases", conflicts_with_all = ["resume", "failed", "shard", "variant"])]
     stale: bool,
 
     /// Re-run the unexpected failures of the last run, which are recorded in the folder of --failures
-    #[arg(long, conflicts_with_all = ["filters", "from"])]
+    #[arg(long, help_heading = "Cases", conflicts_with_all = ["filters", "from"])]
     failed: bool,
 
     /// Ask the runtime which graphs its optimizer rewrites, in additional processes. The results then have `rewritten` for each
     /// case below graph/, and --stale runs these cases again
-    #[arg(long, conflicts_with = "variant")]
+    #[arg(long, help_heading = "Runtime", conflicts_with = "variant")]
     rewrites: bool,
 
     /// Output format of the summary
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
     format: Form,
 
     /// Write one line of JSON per case to this file [default: the one of --resume]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
     results: Option<PathBuf>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Verdict")]
     gate: GateOptions,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     reports: ReportOptions,
 
     /// Write each printed unexpected failure as a test folder to this folder
-    #[arg(long, value_name = "DIR", default_value = "target/failures")]
+    #[arg(long, help_heading = "Output", value_name = "DIR", default_value = "target/failures")]
     failures: PathBuf,
 
     /// Print at most this many failing cases; 0 for all
-    #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        help_heading = "Output",
+        value_name = "N",
+        default_value = "30",
+        value_parser = options::shown,
+        allow_negative_numbers = true
+    )]
     show: usize,
 
     /// Group failures by cause or by operator version [default: by operator version, or by cause if there are more groups than
     /// --show]
-    #[arg(long, value_enum)]
+    #[arg(long, help_heading = "Output", value_enum)]
     by: Option<By>,
 }
 

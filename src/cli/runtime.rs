@@ -14,6 +14,7 @@ use onnx_conformance_subject::{
     Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
 
+use crate::cli::runtime_name::{runtime_parser, split_version};
 use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{options, print};
 
@@ -27,9 +28,9 @@ const MAX_JOBS: usize = 1_024;
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
     /// The runtime: builtin; an adapter by its name (onnxruntime, onnx-reference, ..., or a folder in adapters/) or
-    /// path (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda; or the command line of an
-    /// adapter
-    #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
+    /// path (./adapters/onnxruntime), optionally with a provider as in onnxruntime:cuda, or with the version that must be installed
+    /// as in onnxruntime@1.20.1; or the command line of an adapter
+    #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN, value_parser = runtime_parser())]
     pub(crate) runtime: String,
 
     /// Run this many cases at a time, at most 1024. With an adapter, each has its own process [default: the number of processors]
@@ -97,7 +98,7 @@ impl RuntimeOptions {
     }
 
     fn launch(&self, adapters: &Adapters) -> anyhow::Result<Launch> {
-        match Launch::find(&self.runtime, adapters) {
+        match Launch::find(split_version(&self.runtime).0, adapters) {
             Err(error @ (LaunchError::Io { .. } | LaunchError::Yaml(_))) => Err(error.into()),
             Err(error) => bail!(Usage(error.to_string())),
             Ok(launch) => Ok(launch),
@@ -110,7 +111,15 @@ impl RuntimeOptions {
             let file = file.display().to_string();
             print::note(&format!("starting {} as defined in {}", escape::line(&self.runtime), escape::line(&file)));
         }
-        Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
+        let host = Subprocess::start(launch, self.options(), stop)?;
+        let (name, wanted) = split_version(&self.runtime);
+        let version = host.declaration().version;
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != version) {
+            bail!(Usage(format!(
+                "--runtime: the installed version of {name} is {version}, not {wanted}; install that one, or omit @{wanted}"
+            )));
+        }
+        Ok(Box::new(host))
     }
 
     /// Restricts the suite to cases that fit into the memory limit of a case.
@@ -126,7 +135,8 @@ impl RuntimeOptions {
         if self.runtime == BUILTIN {
             return String::new();
         }
-        let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
+        let plain =
+            self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@'));
         let quote = match self.runtime.contains('\'') {
             _ if plain => "",
             true => "\"",

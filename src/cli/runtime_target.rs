@@ -10,6 +10,7 @@ use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_subject::{Accepted, Opsets};
 
+use crate::cli::runtime_name::RuntimeName;
 use crate::cli::usage::Usage;
 
 /// Conversion target for a runtime, and the facts that determine it in a sentence.
@@ -55,17 +56,9 @@ pub(crate) fn runtime_target(name: &str, model: &ModelProto) -> anyhow::Result<R
 }
 
 fn accepted(name: &str) -> anyhow::Result<(&'static Measurement, &'static Accepted)> {
-    let all = Measurements::embedded();
-    let (runtime, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
-    let measurement = match version {
-        Some(version) => all.get(runtime, version)?,
-        None => all.newest(runtime)?,
-    };
-    let Some(measurement) = measurement else {
-        bail!(Usage(format!("--runtime {name}: no such measurement; measured runtimes: {}", all.names())));
-    };
+    let measurement = RuntimeName::parse(name).measurement("--runtime: ")?;
     let Some(accepted) = measurement.accepts() else {
-        let known = all.all()?.into_iter().filter(|other| other.accepts().is_some());
+        let known = Measurements::embedded().all()?.into_iter().filter(|other| other.accepts().is_some());
         let known: Vec<String> = known.map(|other| format!("{}@{}", other.runtime(), other.version())).collect();
         let known = known.join(", ");
         bail!(Usage(format!(

@@ -1,26 +1,45 @@
-//! `show`: prints a case.
+//! `show`: prints a case, a version of an operator, a rule, an outcome or a finding.
 
 use anyhow::bail;
 use clap::Args;
-use onnx_conformance_cases::case::{Case, CaseId, TextRelease};
-use onnx_conformance_cases::suite::{Filter, Suite, is_glob, recorded_cases};
+use onnx_conformance_cases::case::{Case, CaseId};
+use onnx_conformance_cases::suite::{Suite, recorded_cases};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Levels, Measured, Measurement, Measurements};
-use onnx_conformance_harness::run::{Confirm as _, Outcome};
+use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_report::case_json::as_json;
 use onnx_conformance_report::describe_case::describe;
 
+use crate::cli::explain::{self, Rule};
+use crate::cli::find_case::{find_in, first_of_group, no_case};
+use crate::cli::finding::Found;
+use crate::cli::operator_name::{OperatorName, nearest_operator};
 use crate::cli::options::Form;
-use crate::cli::suggest::near_pattern;
-use crate::cli::{options, print};
+use crate::cli::suggest::{near_pattern, nearest};
+use crate::cli::usage::Usage;
+use crate::cli::{op, options, print, spec};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of the case, or a glob, which shows the first case that it selects
-    #[arg(value_name = "CASE")]
-    case: String,
+    /// Id of a case, or a glob or group, whose first case is shown; a version of an operator, such as Sum@13 or Softmax; a
+    /// rule, such as Sum/C1 or node/type; an outcome, such as mismatch; or a finding, such as gather-strings
+    #[arg(value_name = "THING")]
+    thing: String,
+
+    /// Of an operator: show the results of these runtimes, each in its newest measured version or the one after @ [default:
+    /// all measured runtimes]
+    #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
+    runtime: Vec<String>,
+
+    /// Of an operator: show its definition instead of results and cases: formula, shape, changes, and rules with examples
+    #[arg(long, conflicts_with = "runtime")]
+    definition: bool,
+
+    /// Of a finding: print an issue in markdown, with a program that reproduces it
+    #[arg(long)]
+    issue: bool,
 
     #[command(flatten)]
     sources: options::Sources,
@@ -28,26 +47,149 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     text: options::TextOptions,
 
-    /// Output format
+    /// Output format of a case
     #[arg(long, value_enum, default_value_t)]
     format: Form,
 }
 
+/// Something with a name.
+enum Thing {
+    Case(Box<Case>),
+    Rule(Rule),
+    Outcome(Outcome),
+    Finding(Found),
+    Operator(OperatorName),
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.text.note_later();
-    let case = find(&arguments.sources, arguments.text.release(), &arguments.case)?;
-    if arguments.format == Form::Json {
-        print::json(&as_json(&case))?;
-        return Ok(exit::SUCCESS);
+    let thing = arguments.find()?;
+    arguments.check_options(&thing)?;
+    match &thing {
+        Thing::Case(case) => arguments.show_case(case)?,
+        Thing::Rule(rule) => rule.print()?,
+        Thing::Outcome(outcome) => explain::print_outcome(*outcome)?,
+        Thing::Finding(found) => found.print(arguments.issue)?,
+        Thing::Operator(name) => arguments.show_operator(name)?,
     }
-    print::line(&describe(&case))?;
-    if arguments.sources.is_project() {
-        let failures = measured_failures(&case)?;
+    Ok(exit::SUCCESS)
+}
+
+impl Arguments {
+    /// Finds the thing: the case with this id, else a rule, an outcome, a finding, an operator, and last a group of cases.
+    fn find(&self) -> anyhow::Result<Thing> {
+        let (suite, name) = (self.sources.open_by(self.text.release())?, self.thing.as_str());
+        if let Some(case) = find_in(&suite, &self.sources, name)? {
+            return Ok(Thing::Case(Box::new(case)));
+        }
+        if !self.sources.is_project() {
+            bail!(no_case(&suite, name));
+        }
+        if let Some(rule) = Rule::find(name)? {
+            return Ok(Thing::Rule(rule));
+        }
+        if let Some(outcome) = explain::outcome(name) {
+            return Ok(Thing::Outcome(outcome));
+        }
+        if let Some(found) = Found::find(name)? {
+            return Ok(Thing::Finding(found));
+        }
+        if let Ok(operator) = OperatorName::parse(name) {
+            return Ok(Thing::Operator(operator));
+        }
+        let is_path = name.contains('/') && !name.starts_with(['!', '@']);
+        let first = if is_path { first_of_group(&suite, &self.sources, name)? } else { None };
+        match first {
+            Some(case) => Ok(Thing::Case(Box::new(case))),
+            None => bail!(unknown(&suite, name)?),
+        }
+    }
+
+    /// Fails if an option is given that is not about this kind of thing.
+    fn check_options(&self, thing: &Thing) -> Result<(), Usage> {
+        let (is_case, is_operator) = (matches!(thing, Thing::Case(_)), matches!(thing, Thing::Operator(_)));
+        let options = [
+            ("--runtime", !self.runtime.is_empty(), is_operator, "an operator"),
+            ("--definition", self.definition, is_operator, "an operator"),
+            ("--issue", self.issue, matches!(thing, Thing::Finding(_)), "a finding"),
+            ("--text", self.text.other().is_some(), is_case, "a case"),
+            ("--format json", self.format == Form::Json, is_case, "a case"),
+        ];
+        let misplaced = options.into_iter().find(|(_, is_given, fits, _)| *is_given && !*fits);
+        let Some((option, _, _, about)) = misplaced else { return Ok(()) };
+        Err(Usage(format!("{option} is about {about}, but '{}' is {}; omit {option}", self.thing, thing.kind())))
+    }
+
+    fn show_case(&self, case: &Case) -> anyhow::Result<()> {
+        if self.format == Form::Json {
+            return print::json(&as_json(case));
+        }
+        print::line(&describe(case))?;
+        let failures = if self.sources.is_project() { measured_failures(case)? } else { Vec::new() };
         if !failures.is_empty() {
             print::line(&format!("\nmeasured failures\n  {}", failures.join("\n  ")))?;
         }
+        Ok(())
     }
-    Ok(exit::SUCCESS)
+
+    fn show_operator(&self, name: &OperatorName) -> anyhow::Result<()> {
+        let version = name.version()?;
+        name.note_case();
+        if self.definition {
+            return spec::print_definition(&version);
+        }
+        op::print_version(&version, &self.runtime)?;
+        let operator = format!("{}@{}", version.name, version.since);
+        print::line(&format!("\nformula, shape and examples: `onnx-conformance show {operator} --definition`"))
+    }
+}
+
+impl Thing {
+    /// Returns the kind of thing, with its article.
+    fn kind(&self) -> &'static str {
+        match self {
+            Thing::Case(_) => "a case",
+            Thing::Rule(_) => "a rule",
+            Thing::Outcome(_) => "an outcome",
+            Thing::Finding(_) => "a finding",
+            Thing::Operator(_) => "an operator",
+        }
+    }
+}
+
+/// Returns the error for a name of nothing, with the nearest names of all kinds.
+fn unknown(suite: &Suite, name: &str) -> anyhow::Result<Usage> {
+    // If the part before @ is an operator, the part after it is no opset.
+    if let Some((plain, _)) = name.split_once('@')
+        && OperatorName::parse(plain).is_ok()
+        && let Err(error) = OperatorName::parse(name)
+    {
+        return Ok(error);
+    }
+    if let Some(missing) = Rule::missing(name)? {
+        return Ok(missing);
+    }
+    let near = near_names(suite, name)?;
+    let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+    let is_rule = name.strip_prefix('C').is_some_and(|number| number.parse::<u32>().is_ok());
+    let rule = if is_rule { format!("write a rule with its operator, as in Sum/{name}; ") } else { String::new() };
+    Ok(Usage(format!(
+        "there is no case, rule, outcome, finding or operator '{name}'; {hint}{rule}`onnx-conformance list` prints the \
+         cases, and `list rules`, `list outcomes` and `list findings` print other names"
+    )))
+}
+
+/// Returns the nearest names of all kinds, in quotes.
+fn near_names(suite: &Suite, name: &str) -> anyhow::Result<Vec<String>> {
+    let findings = Found::ids()?;
+    let near_case = if name.contains('/') { near_pattern(suite, name) } else { None };
+    let near = [
+        nearest_operator(name).filter(|_| !name.contains('/')).map(str::to_owned),
+        near_case,
+        nearest(name, explain::names()).map(str::to_owned),
+        nearest(name, findings.iter().map(String::as_str)).map(str::to_owned),
+    ];
+    Ok(near.into_iter().flatten().map(|near| format!("'{near}'")).collect())
 }
 
 /// Describes the failures of the case in the newest measured version of each runtime, with the finding for each.
@@ -80,31 +222,4 @@ fn failed_as(measurement: &Measurement, case: &Case) -> Option<Measured> {
         Measured::ended(entry.outcome(), entry.ulp)
     };
     Some(measured).filter(|it| it.outcome().is_some_and(|outcome| outcome != Outcome::Pass))
-}
-
-/// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the nearest id.
-pub(crate) fn find(sources: &options::Sources, text: TextRelease, id: &str) -> anyhow::Result<Case> {
-    let suite = sources.open_by(text)?;
-    let found = match suite.find(id)? {
-        None => first_chosen(&suite, id)?,
-        found => found,
-    };
-    if let Some(mut case) = found {
-        sources.evidence()?.confirm(&mut case);
-        return Ok(case);
-    }
-    let hint = near_pattern(&suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
-    bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
-}
-
-/// Returns the first case that a glob selects, and prints the number of cases; `None` if the pattern is not a glob.
-fn first_chosen(suite: &Suite, pattern: &str) -> anyhow::Result<Option<Case>> {
-    let Some(filter) = Filter::new(&[pattern]).ok().filter(|_| is_glob(pattern)) else { return Ok(None) };
-    let ids = suite.ids(&filter)?;
-    let Some(first) = ids.first() else { return Ok(None) };
-    if ids.len() > 1 {
-        let count = ids.len();
-        print::note(&format!("'{pattern}' selects {count} cases; showing the first, `list` prints all"));
-    }
-    Ok(suite.find(first)?)
 }

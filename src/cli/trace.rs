@@ -17,8 +17,8 @@ use onnx_conformance_report::describe_case::{describe_expected, shown};
 use onnx_conformance_report::models::{is_stdin, model_name};
 
 use crate::cli::body::function_body;
+use crate::cli::find_case::find;
 use crate::cli::limits::{Allowance, LimitOptions};
-use crate::cli::show::find;
 use crate::cli::trace_model::{SearchOptions, first_inputs, home, search};
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};

@@ -30,6 +30,7 @@ use crate::cli::limits::Allowance;
 use crate::cli::options::Form;
 use crate::cli::print;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions};
+use crate::cli::runtime_name::runtime_parser;
 use crate::cli::target::{opset_label, opset_of};
 use crate::cli::usage::{NotAModel, Usage};
 
@@ -40,12 +41,12 @@ const DRAWS: usize = 3;
 #[derive(Debug, Args)]
 pub(crate) struct SearchOptions {
     /// Of a model: find the first node that this runtime computes differently; a name or command line as for `run`
-    #[arg(long, value_name = "NAME|COMMAND")]
+    #[arg(long, value_name = "NAME|COMMAND", value_parser = runtime_parser())]
     pub(crate) runtime: Option<String>,
 
     /// Runtime whose values are taken as correct, or an opset: @13 or @ai.onnx.ml=3 is the model itself, converted to it, on the
     /// same runtime
-    #[arg(long, value_name = "NAME|COMMAND|@OPSET", default_value = BUILTIN)]
+    #[arg(long, value_name = "NAME|COMMAND|@OPSET", default_value = BUILTIN, value_parser = runtime_parser())]
     against: String,
 
     /// Inputs of the model instead of generated ones: a .npz file, or a folder with x.npy or `input_0.pb` and so on

@@ -209,9 +209,17 @@ fn an_answer_names_the_finding_of_its_case_and_of_no_other() {
 
 #[test]
 fn a_runtime_that_was_not_measured_is_said_with_those_that_were() {
-    for name in ["nonsense", "onnxruntime@0.1"] {
-        call(&["check", "--runtime", name, DOUBLE]).expect(64, "no such measurement; measured runtimes: ");
+    for (name, message) in [
+        ("nonsense", "--runtime: no version of nonsense has been measured; measured runtimes: "),
+        ("onnxruntime@0.1", "--runtime: onnxruntime 0.1 has not been measured; measured versions: "),
+        ("ort==0.1", "--runtime: onnxruntime 0.1 has not been measured; measured versions: "),
+        ("onxruntime", "the nearest name is onnxruntime; "),
+        ("tensorrt", "; --probe tries a runtime that was not measured"),
+    ] {
+        call(&["check", "--runtime", name, DOUBLE]).expect(64, message);
     }
+    let [alias, full] = ["ort==1.20.1", "onnxruntime@1.20.1"].map(|name| call(&["check", "--runtime", name, DOUBLE]));
+    assert_eq!((alias.code, alias.out), (full.code, full.out));
 }
 
 #[test]

@@ -132,7 +132,9 @@ fn a_runtime_chooses_the_opset_and_the_ir_version() {
         told.out.contains("opset 23 of ai.onnx becomes 21") && told.out.contains("ir_version 11 becomes 10"),
         "{told:?}"
     );
-    call("onnxruntime@0.1").expect(64, "no such measurement; measured runtimes: ");
+    assert_eq!(call("ort==1.20.1").expect(0, "").out, told.out);
+    call("onnxruntime@0.1").expect(64, "--runtime: onnxruntime 0.1 has not been measured; measured versions: ");
+    call("nothing").expect(64, "--runtime: no version of nothing has been measured; measured runtimes: ");
 }
 
 #[test]

@@ -42,6 +42,33 @@ fn a_file_of_filters_that_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
+fn an_operator_selects_its_cases() {
+    let list = |filters: &[&str]| call(&[&["list"], filters].concat());
+    for (named, pattern) in [
+        ("Sum", "ai.onnx/Sum-*/**"),
+        ("sum", "ai.onnx/Sum-*/**"),
+        ("ai.onnx/Sum", "ai.onnx/Sum-*/**"),
+        ("Sum@14", "ai.onnx/Sum-13/**"),
+        ("Sum-13", "ai.onnx/Sum-13/**"),
+        ("ai.onnx/Sum@13", "ai.onnx/Sum-13/**"),
+        ("Scaler", "ai.onnx.ml/Scaler-*/**"),
+    ] {
+        let called = list(&[named]).expect(0, &format!("'{named}' is read as '{pattern}'\n"));
+        assert_eq!(called.out, list(&[pattern]).expect(0, "").out, "{named}");
+    }
+    let others = list(&["ai.onnx/S*-13/**", "!Sum"]).expect(0, "'!Sum' is read as '!ai.onnx/Sum-*/**'\n").out;
+    assert!(others.contains("ai.onnx/Sign-13/") && !others.contains("ai.onnx/Sum-13/"), "{}", others.len());
+    assert_eq!(list(&["ai.onnx/Sum-13"]).expect(0, "").err, "");
+    for unknown in ["Sun", "Sum@999", "Sum@x"] {
+        list(&[unknown]).expect(3, "no case matches");
+    }
+    call(&["run", "Abs@13"]).expect(0, "'Abs@13' is read as 'ai.onnx/Abs-13/**'");
+    // A case of a folder may have the name of an operator.
+    let folder = Folder::with_identity("Sum");
+    assert_eq!(list(&["Sum", "--suite", &folder.argument()]).expect(0, "Sum\n").err, "");
+}
+
+#[test]
 fn an_empty_filter_is_bad_usage() {
     for empty in ["!", "", "/", "!/"] {
         let called = call(&["run", "ai.onnx/Abs-13", empty]).expect(64, "selects no case");

@@ -57,9 +57,83 @@ fn every_subcommand_says_what_it_is_for() {
     check("help", &help(&["--help"]));
     let names = subcommands();
     assert!(names.len() > 15 && names.contains(&"run".to_owned()), "{names:?}");
-    for name in names {
+    let old = OLD_NAMES.map(|(name, ..)| name.to_owned());
+    assert!(old.iter().all(|name| !names.contains(name)), "{names:?}");
+    for name in names.into_iter().chain(old) {
         check(&format!("help-{name}"), &help(&[&name, "--help"]));
     }
+    for kind in ["cases", "findings", "measured", "outcomes", "rules"] {
+        check(&format!("help-list-{kind}"), &help(&["list", kind, "--help"]));
+    }
+}
+
+/// Names of commands of an earlier version, with the arguments of a call and the name that the note gives.
+const OLD_NAMES: [(&str, &str, &str); 5] = [
+    ("explain", "mismatch", "`explain` is now `show`"),
+    ("finding", "gather-strings", "`finding` is now `show`"),
+    ("measured", "onnxruntime", "`measured` is now `list measured`"),
+    ("op", "Selu@6", "`op` is now `show`"),
+    ("spec", "Selu@6", "`spec` is now `show --definition`"),
+];
+
+#[test]
+fn old_names_of_commands_work_with_a_note() {
+    for (name, argument, note) in OLD_NAMES {
+        let called = call(&[name, argument]).expect(0, "");
+        assert_eq!(called.err.lines().next(), Some(&*format!("{note}; the old name goes with the next version")));
+        let new: Vec<&str> = note.split('`').nth(3).unwrap().split(' ').chain([argument]).collect();
+        let now = call(&new).expect(0, "");
+        assert!(now.out.starts_with(called.out.trim_end()) && now.err.is_empty(), "{new:?}: {now:?}");
+    }
+    call(&["explain"]).expect(0, "`explain` is now `list rules`");
+    call(&["finding"]).expect(0, "`finding` is now `list findings`");
+    let json = call(&["measured", "openvino", "--format", "json"]).expect(0, "openvino");
+    assert_eq!(json.err, "");
+}
+
+#[test]
+fn the_options_of_a_run_are_grouped() {
+    let help = call(&["run", "--help"]).expect(0, "").out;
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no '{text}' in\n{help}"));
+    let headings =
+        ["\nArguments:\n", "\nOptions:\n", "\nCases:\n", "\nRuntime:\n", "\nVerdict:\n", "\nOutput:\n"].map(place);
+    assert!(headings.is_sorted(), "{headings:?}");
+    let [.., cases, runtime, verdict, output] = headings;
+    for (option, from, to) in [
+        ("--release <", cases, runtime),
+        ("--shard <", cases, runtime),
+        ("--resume <", cases, runtime),
+        ("--jobs <", runtime, verdict),
+        ("--rewrites\n", runtime, verdict),
+        ("--strict\n", verdict, output),
+        ("--text <", verdict, output),
+        ("--results <", output, help.len()),
+        ("--by <", output, help.len()),
+    ] {
+        assert!((from..to).contains(&place(option)), "{option}");
+    }
+    // Without a heading, the only option is --help.
+    let ungrouped = &help[headings[1]..cases];
+    assert_eq!(ungrouped.matches("--").count(), 1, "{ungrouped}");
+}
+
+#[test]
+fn the_first_word_says_what_is_listed() {
+    let sum = "ai.onnx/Sum-13";
+    assert_eq!(call(&["list", "cases", sum]).expect(0, sum).out, call(&["list", sum]).expect(0, sum).out);
+    assert_eq!(call(&["list", "cases", "findings"]).code, 64);
+    let misplaced = "'findings' is what to list, not a filter; write it first: `list findings ...`";
+    call(&["list", "--format", "json", "findings"]).expect(64, misplaced);
+    call(&["list", "nonsense"]).expect(3, "no case matches");
+    call(&["list", "outcomes"]).expect(0, "\nmismatch ");
+    let rules = call(&["list", "rules", "Sum", "ai.onnx.ml/Scaler"]).expect(0, "Sum/C2 ").out;
+    assert!(rules.starts_with("Sum/formula ") && rules.contains("\nai.onnx.ml/Scaler/formula "), "{rules}");
+    for line in rules.lines() {
+        call(&["show", line.split(' ').next().unwrap()]).expect(0, "");
+    }
+    let check = call(&["list", "rules", "check"]).expect(0, "\nnode/type ").out;
+    assert!(!check.contains("Sum/"), "{check}");
+    call(&["list", "rules", "Sun"]).expect(64, "there is no operator 'Sun'; did you mean ");
 }
 
 #[test]
@@ -101,7 +175,8 @@ fn a_case_is_shown_with_its_inputs() {
     {
         assert!(called.out.contains(text), "no '{text}' in\n{}", called.out);
     }
-    call(&["show", "nonsense"]).expect(4, "there is no case 'nonsense'");
+    call(&["show", "nonsense"]).expect(64, "there is no case, rule, outcome, finding or operator 'nonsense'");
+    call(&["trace", "nonsense"]).expect(64, "there is no case 'nonsense'");
 }
 
 #[test]
@@ -109,10 +184,48 @@ fn versions_are_compared() {
     let newest = Specs::embedded().newest_opset("").unwrap();
     let shown = call(&["diff", "Softmax", "11", "13"]).expect(0, "").out;
     check("diff", &shown.replacen(&format!("13 to {newest}"), "13 to NEWEST", 1));
-    call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
+    call(&["diff", "Nonsense", "8", "13"]).expect(64, "error: there is no operator 'Nonsense'");
     let next = (newest + 1).to_string();
     call(&["diff", "Sum", "8", &next])
-        .expect(4, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));
+        .expect(64, &format!("opset {next} of ai.onnx is unknown; the newest known is {newest}"));
+}
+
+#[test]
+fn versions_to_compare_are_written_in_several_ways() {
+    let diff = |arguments: &[&str]| call(&[&["diff"], arguments].concat());
+    let plain = diff(&["Softmax", "11", "13"]).expect(0, "").out;
+    for arguments in [&["Softmax@11", "Softmax@13"][..], &["Softmax@11", "13"], &["ai.onnx/Softmax-11", "Softmax-13"]] {
+        let called = diff(arguments).expect(0, "");
+        assert_eq!((called.out.as_str(), called.err.as_str()), (plain.as_str(), ""), "{arguments:?}");
+    }
+    for arguments in [&["Softmax", "13", "11"][..], &["Softmax@13", "Softmax@11"]] {
+        let called = diff(arguments).expect(0, "11 is the older opset, so these are the changes from 11 to 13\n");
+        assert_eq!(called.out, plain, "{arguments:?}");
+    }
+    assert_eq!(diff(&["softmax", "11", "13"]).expect(0, "'softmax' is read as Softmax").out, plain);
+    let opsets = diff(&["--opset", "13", "12", "--grep", "Softmax"]).expect(0, "12 is the older opset").out;
+    assert_eq!(diff(&["--opset", "12", "13", "--grep", "Softmax"]).expect(0, "").out, opsets);
+}
+
+#[test]
+fn versions_that_cannot_be_compared_are_bad_usage() {
+    let refused: [(&[&str], &str); 9] = [
+        (
+            &["Softmax"],
+            "give two opsets, as in `diff Softmax FROM TO` or `diff Softmax@FROM Softmax@TO`; Softmax has the versions 1, ",
+        ),
+        (&["Softmax", "13"], "give two opsets"),
+        (&["Softmax@13"], "give two opsets"),
+        (&["Softmax@11", "12", "13"], "give two opsets"),
+        (&["Softmax@11", "Hardmax@13"], "Softmax and Hardmax are two operators"),
+        (&["Softmax@11", "Softmax"], "'Softmax' has no opset; write for example Softmax@13"),
+        (&["Softmax", "eleven", "13"], "'eleven' is not an opset"),
+        (&["Softmax", "0", "13"], "it was added in opset 1"),
+        (&["--opset", "1", "2", "--domain", "none"], "--domain: domain 'none' is unknown"),
+    ];
+    for (arguments, message) in refused {
+        call(&[&["diff"], arguments].concat()).expect(64, message);
+    }
 }
 
 #[test]

@@ -10,30 +10,31 @@ use crate::snapshot::{check, without_paragraphs};
 fn a_version_of_an_operator_is_shown() {
     // Results of runtimes change with every measurement.
     let measured = ["measured results, ", "types by version\n", "findings, "];
-    let called = call(&["op", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
+    let called = call(&["show", "Selu@6"]).expect(0, "onnxruntime 1.32.0  ");
     for head in measured {
         assert!(called.out.contains(&format!("\n\n{head}")), "no '{head}' in\n{}", called.out);
     }
     check("op", &without_paragraphs(&called.out, &measured));
-    let one = call(&["op", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
+    let one = call(&["show", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
     assert!(!one.out.contains("onnx-reference 1.23.2"), "{}", one.out);
-    call(&["op", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
-    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime has been measured");
+    call(&["show", "Sum", "--runtime", "nothing"])
+        .expect(64, "--runtime: no version of nothing has been measured; measured runtimes: ");
 }
 
 #[test]
 fn what_an_operator_is_fits_on_a_page() {
-    check("spec", &call(&["spec", "CumSum@11"]).expect(0, "\n  axis\n").out);
+    check("spec", &call(&["show", "CumSum@11", "--definition"]).expect(0, "\n  axis\n").out);
     // Rules of the past are those of a version of the past.
-    assert!(call(&["spec", "Softmax@11"]).expect(0, "counted as one row").out.contains("below version 13"));
-    assert!(!call(&["spec", "Softmax"]).expect(0, "formula").out.contains("below version 13"));
-    call(&["spec", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
+    assert!(
+        call(&["show", "Softmax@11", "--definition"]).expect(0, "counted as one row").out.contains("below version 13")
+    );
+    assert!(!call(&["show", "Softmax", "--definition"]).expect(0, "formula").out.contains("below version 13"));
 }
 
 #[test]
 fn outcomes_and_rules_are_explained() {
-    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
-    let page = call(&["explain", "node/type"]).expect(0, "node/type, error: ").out;
+    call(&["show", "wrong-type"]).expect(0, "wrong-type: an output has the wrong type");
+    let page = call(&["show", "node/type"]).expect(0, "node/type, error: ").out;
     for part in [
         "\nfrom Operators.md\n",
         "\nwhy: ",
@@ -43,13 +44,86 @@ fn outcomes_and_rules_are_explained() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let page = call(&["explain", "function/twice"]).expect(0, "function/twice, error: ").out;
+    let page = call(&["show", "function/twice"]).expect(0, "function/twice, error: ").out;
     assert!(page.contains("except that function l.f is defined twice"), "{page}");
-    call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
-    call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are formula, C1");
+    call(&["show", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
+    call(&["show", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are formula, C1");
     call(&["explain", "mismach"]).expect(64, "did you mean 'mismatch'?");
+    call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are formula, C1");
     let all = call(&["explain"]).expect(0, "outcomes\n").out;
     assert!(all.contains("  crash ") && all.contains("  node/type "), "{all}");
+}
+
+/// Returns the first line that `show` prints.
+fn first_line(thing: &str) -> String {
+    call(&["show", thing]).expect(0, "").out.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_name_of_anything_is_shown() {
+    for (thing, first) in [
+        ("ai.onnx/Abs-13/known_values/T=float", "case ai.onnx/Abs-13/known_values/T=float"),
+        ("Softmax@11", "ai.onnx/Softmax-11: "),
+        ("Softmax@12", "ai.onnx/Softmax-11: "),
+        ("ai.onnx/Softmax-11", "ai.onnx/Softmax-11: "),
+        ("Scaler", "ai.onnx.ml/Scaler-1: "),
+        ("Sum/C2", "ai.onnx/Sum C2: "),
+        ("sum/c2", "ai.onnx/Sum C2: "),
+        ("Sum@13/C2", "ai.onnx/Sum C2: "),
+        ("node/type", "node/type, error: "),
+        ("mismatch", "mismatch: "),
+        ("gather-strings", "onnxruntime/gather-strings"),
+        ("onnxruntime/gather-strings", "onnxruntime/gather-strings"),
+        ("onnxslim/dropout-in-training", "onnxslim/dropout-in-training"),
+        ("graph/casts", "case graph/casts/"),
+        ("ai.onnx/Sum-13/broadcast", "case ai.onnx/Sum-13/broadcast/"),
+        ("ai.onnx/Sum-*", "case ai.onnx/Sum-1/"),
+    ] {
+        let shown = first_line(thing);
+        assert!(shown.starts_with(first), "{thing}: {shown}");
+    }
+    call(&["show", "graph/casts"]).expect(0, "'graph/casts' selects ");
+    let noted = call(&["show", "softmax@11"]).expect(0, "ai.onnx/Softmax-11: ");
+    assert!(noted.err.starts_with("'softmax' is read as Softmax; "), "{}", noted.err);
+    assert_eq!(call(&["show", "Softmax@11"]).err, "");
+}
+
+#[test]
+fn a_name_of_nothing_is_bad_usage_with_the_nearest_names() {
+    for (thing, hint) in [
+        ("Softmx", "operator 'Softmx'; did you mean 'Softmax'?"),
+        ("mismach", "did you mean 'mismatch'?"),
+        ("node/typ", "'node/type'"),
+        ("gather-string", "'gather-strings'"),
+        ("ai.onnx/Abs-13/nan_and_infinites/T=float", "did you mean 'ai.onnx/Abs-13/nan_and_infinities/T=float'?"),
+        ("ai.onnx/Softmx", "did you mean 'ai.onnx/Softmax-*'?"),
+        ("C9", "write a rule with its operator, as in Sum/C9"),
+        ("Sum@x", "'x' is not an opset; write for example Sum@13"),
+        ("Sum@999", "opset 999 of ai.onnx is unknown"),
+        ("", "there is no case"),
+        ("a[b", "there is no case"),
+        ("@pr", "there is no case"),
+    ] {
+        call(&["show", thing]).expect(64, hint);
+    }
+    let folder = Folder::with_identity("case");
+    call(&["show", "Sum", "--suite", &folder.argument()]).expect(64, "there is no case 'Sum'");
+}
+
+#[test]
+fn options_are_about_one_kind_of_thing() {
+    let misplaced: [(&[&str], &str); 6] = [
+        (&["Sum", "--issue"], "--issue is about a finding, but 'Sum' is an operator; omit --issue"),
+        (&["Sum", "--format", "json"], "--format json is about a case, but 'Sum' is an operator"),
+        (&["mismatch", "--runtime", "onnxruntime"], "--runtime is about an operator, but 'mismatch' is an outcome"),
+        (&["Sum/C2", "--definition"], "--definition is about an operator, but 'Sum/C2' is a rule"),
+        (&["gather-strings", "--definition"], "--definition is about an operator, but 'gather-strings' is a finding"),
+        (&["Sum", "--definition", "--runtime", "onnxruntime"], "cannot be used with"),
+    ];
+    for (arguments, message) in misplaced {
+        call(&[&["show"], arguments].concat()).expect(64, message);
+    }
+    call(&["show", "gather-strings", "--issue"]).expect(0, "# Gather of strings");
 }
 
 #[test]
@@ -61,6 +135,9 @@ fn shells_and_manuals_are_told_of_every_subcommand() {
     call(&["man", "-o", &folder.argument()]).expect(0, "wrote the manual pages");
     let page = fs::read_to_string(folder.path().join("onnx-conformance-run.1")).unwrap();
     assert!(page.contains("update\\-expectations"), "{page}");
+    let page = fs::read_to_string(folder.path().join("onnx-conformance-list-findings.1")).unwrap();
+    assert!(page.contains("unexplained"), "{page}");
+    assert!(!folder.path().join("onnx-conformance-finding.1").exists());
 }
 
 #[test]

@@ -197,6 +197,27 @@ fn what_a_probed_runtime_does_is_the_verdict() {
 
 #[cfg(unix)]
 #[test]
+fn a_runtime_is_started_in_the_named_version_only() {
+    let folder = Folder::new();
+    shell(&folder, r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#);
+    fs::create_dir_all(folder.path().join("shell")).unwrap();
+    folder.write("shell/adapter.yaml", format!("command: [sh, '{}']\n", folder.file("adapter.sh")));
+    let smoke = |runtime: &str| {
+        let mut command = command(&["smoke", "--runtime", runtime]);
+        command.env("ONNX_CONFORMANCE_ADAPTERS", folder.path());
+        finish(command)
+    };
+    for runtime in ["shell@2", "shell==2"] {
+        smoke(runtime)
+            .expect(64, "--runtime: the installed version of shell is 1, not 2; install that one, or omit @2");
+    }
+    let plain = smoke("shell");
+    assert!(plain.code != 64 && plain.out.contains("shell 1"), "{plain:?}");
+    assert_eq!(smoke("shell@1").code, plain.code);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_trace_of_a_model_finds_the_first_node_that_differs() {
     let folder = Folder::new();
     let model = written(&folder, "two.onnx", TWO);

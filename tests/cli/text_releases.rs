@@ -30,7 +30,8 @@ fn a_case_has_the_level_of_the_selected_text() {
     }
     let sentence = "text: required from the text of 1.24.0 on; open before";
     call(&["show", ZEROS, "--text", BEFORE]).expect(0, sentence);
-    call(&["spec", "DynamicQuantizeLinear"]).expect(0, "required from the text of 1.24.0 on; open before: zeros");
+    call(&["show", "DynamicQuantizeLinear", "--definition"])
+        .expect(0, "required from the text of 1.24.0 on; open before: zeros");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_terminal_is_shown_no_escape_sequence() {
     assert_eq!(listed.out, format!("{SHOWN}\n"));
     let shown = call(&["show", NAME, "--suite", &suite]).expect(0, SHOWN);
     assert!(is_clean(&shown.out), "{shown:?}");
-    let error = call(&["show", "\u{1b}[2J", "--suite", &suite]).expect(4, "\\u{1b}[2J");
+    let error = call(&["show", "\u{1b}[2J", "--suite", &suite]).expect(64, "\\u{1b}[2J");
     assert!(is_clean(&error.err), "{error:?}");
     let better = folder.write("better.jsonl", fs::read_to_string(&results).unwrap().replace("\"error\"", "\"pass\""));
     let compared = call(&["compare", &better, &results]).expect(1, &format!("broken: {SHOWN} (pass -> error)\n"));

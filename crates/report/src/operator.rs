@@ -222,7 +222,7 @@ fn cases(text: &mut String, table: &VersionTable) {
 fn findings(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
     let about =
         Findings::embedded()?.about(version).map(|finding| [finding.full_id(), line(&finding.title).into_owned()]);
-    section(text, "findings, `onnx-conformance finding ID`", &about.collect::<Vec<_>>());
+    section(text, "findings, `onnx-conformance show ID`", &about.collect::<Vec<_>>());
     Ok(())
 }
 

@@ -66,7 +66,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
          not taken: an opset or IR version that the runtime does not accept\n\
          right: measured operators of ai.onnx at opset {opset} whose required cases in float all pass and none crashes\n\
          -: the runtime does not accept opset {opset}, or nothing was measured\n\
-         `op OPERATOR@VERSION` shows one operator, `finding --runtime NAME` the causes of failures."
+         `show OPERATOR@OPSET` prints one operator, `list findings --runtime NAME` the causes of failures."
     );
     text
 }

@@ -406,7 +406,8 @@ mod tests {
         let wrong = answer(&plain, &one);
         assert_eq!((wrong.verdict, wrong.of_these, wrong.reason.as_deref()), (NodeVerdict::Wrong, 1, Some("so it is")));
         assert_eq!(answer(&plain, &one.replace("mismatch", "error")).verdict, NodeVerdict::PartlyFails);
-        let small = "  - {cases: 'ai.onnx/Softmax-13/{matrix,rows,small_share,next_to_zero}/T=float', outcome: unsupported}\n";
+        let small =
+            "  - {cases: 'ai.onnx/Softmax-13/{matrix,rows,small_share,next_to_zero}/T=float', outcome: unsupported}\n";
         assert_eq!(answer(&plain, small).verdict, NodeVerdict::PartlyNotHere);
         assert_eq!(answer(&plain, &all.replace("unsupported", "error")).verdict, NodeVerdict::Fails);
         assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);

@@ -88,7 +88,7 @@
     if (!data.issue) return el("p", { class: "quiet" }, "The text of the standard does not decide this, so there is no issue to file about the runtime.");
     return [
       el("p", { class: "actions" }, site.copyButton("Copy as issue", data.issue), site.saveButton("Download the issue", `${data.id}.md`, "text/markdown", () => data.issue),
-        site.copyButton("Copy command", `onnx-conformance finding --issue ${id}`)),
+        site.copyButton("Copy command", `onnx-conformance show --issue ${id}`)),
       el("details", null, el("summary", null, "Text of the issue"), el("pre", { tabindex: "0" }, data.issue)),
     ];
   }
@@ -134,7 +134,7 @@
       data.shown.length > 0 ? shownBy(data) : null,
       el("p", { class: "quiet" }, "Patterns: ", separated(data.cases.map((pattern) => code(pattern)))),
       el("h2", null, "Run it"),
-      el("pre", { tabindex: "0" }, `onnx-conformance finding ${row.runtime}/${row.id}\nonnx-conformance run '${data.sample}' --runtime ${row.runtime}`),
+      el("pre", { tabindex: "0" }, `onnx-conformance show ${row.runtime}/${row.id}\nonnx-conformance run '${data.sample}' --runtime ${row.runtime}`),
     ];
   });
 })();
