@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::convert::Target;
 use onnx_conformance_check::infer::{BodyId, infer_facts};
@@ -20,7 +21,7 @@ use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_report::models::{
     InputPlan, OtherOpsets, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
-    TrialInputs, generated_trial, model_name, trace_model,
+    TrialInputs, generated_trial, model_name, resized_ways, trace_model,
 };
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
@@ -33,7 +34,8 @@ use crate::cli::runtime::{BUILTIN, RuntimeOptions};
 use crate::cli::target::{opset_label, opset_of};
 use crate::cli::usage::{NotAModel, Usage};
 
-/// Number of draws of generated inputs, of which one has special values: outputs may agree by chance.
+/// Number of draws of generated inputs: outputs may agree by chance. One has special values, and the later ones have other sizes if
+/// the model runs with them.
 const DRAWS: usize = 3;
 
 /// Options for a model file.
@@ -92,7 +94,7 @@ pub(crate) fn first_inputs(
 ) -> anyhow::Result<TrialInputs> {
     let decoded = decoded(path, model)?;
     let source = InputSource::new(path, model, graph(path, &decoded)?, options, allowance)?;
-    source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))
+    source.trial(0, source.way)?.with_context(|| format!("{}: there are no inputs", model_name(path)))
 }
 
 /// Finds the first nodes of a model that a runtime computes differently, and prints them.
@@ -126,10 +128,8 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
     };
     let types = if options.has_reference() { inferred_types(&bytes, &allowance) } else { BTreeMap::new() };
     let source = InputSource::new(path, &bytes, graph, options, &allowance)?;
-    let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
-    for number in 1.. {
-        let (name, inputs) = &trial;
-        let question = TraceQuestion {
+    let trace = |inputs: &[Named]| {
+        trace_model(&TraceQuestion {
             model: &bytes,
             folder: Some(home(path)),
             inputs,
@@ -138,8 +138,16 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             types: types.clone(),
             deadline: allowance.deadline(),
             bytes: allowance.memory(),
+        })
+    };
+    let mut same = None;
+    for number in 0.. {
+        let Some((name, traced)) = source.traced(number, &trace)? else {
+            let (name, trace) = same.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
+            let inputs = if number > 1 { format!("{number} sets of inputs") } else { name };
+            return report(path, &inputs, &trace, options);
         };
-        let trace = trace_model(&question).map_err(|error| explained(path, name, error, &allowance, source.is_given()));
+        let traced = traced.map_err(|error| explained(path, &name, error, &allowance, source.is_given()));
         if let Some(StopReason::Failed(reason)) = stop.reason() {
             bail!("{reason}; the search cannot go on");
         }
@@ -147,13 +155,11 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             print::note("stopped before the search ended");
             return Ok(exit::INTERRUPTED);
         }
-        let trace = trace?;
-        let next = if trace.is_same() { source.trial(number)? } else { None };
-        let Some(next) = next else {
-            let inputs = if number > 1 && trace.is_same() { format!("{number} sets of inputs") } else { name.clone() };
-            return report(path, &inputs, &trace, options);
-        };
-        trial = next;
+        let traced = traced?;
+        if !traced.is_same() {
+            return report(path, &name, &traced, options);
+        }
+        same = Some((name, traced));
     }
     Ok(exit::SUCCESS)
 }
@@ -265,6 +271,12 @@ fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance
     }
 }
 
+/// Result of a search.
+type TraceResult = Result<Trace, TraceError>;
+
+/// Traces a model on inputs.
+type TraceInputs<'a> = &'a dyn Fn(&[Named]) -> TraceResult;
+
 /// Inputs of a model: from files, or generated.
 struct InputSource<'a> {
     plan: InputPlan<'a>,
@@ -308,8 +320,25 @@ impl<'a> InputSource<'a> {
         !self.given.is_empty()
     }
 
-    /// Returns the inputs of a run by its number; `None` after the last one.
-    fn trial(&self, number: usize) -> anyhow::Result<Option<TrialInputs>> {
+    /// Traces the model on the inputs of a run by its number; `None` after the last one. A later run has other sizes, unless the
+    /// reference does not run the model with them.
+    fn traced(&self, number: usize, trace: TraceInputs<'_>) -> anyhow::Result<Option<(String, TraceResult)>> {
+        let ways = self.plan.ways();
+        let is_resized = number > 0 && ways > 1 && !self.is_given();
+        for way in is_resized.then(|| resized_ways(self.way, ways)).into_iter().flatten() {
+            // Other sizes may exceed a limit.
+            let Ok(Some((name, inputs))) = self.trial(number, way) else { continue };
+            match trace(&inputs) {
+                Err(TraceError::Reference { .. } | TraceError::Memory(_)) => {}
+                traced => return Ok(Some((name, traced))),
+            }
+        }
+        let Some((name, inputs)) = self.trial(number, self.way)? else { return Ok(None) };
+        Ok(Some((name, trace(&inputs))))
+    }
+
+    /// Returns the inputs of a run by its number, in this way; `None` after the last one.
+    fn trial(&self, number: usize, way: usize) -> anyhow::Result<Option<TrialInputs>> {
         if let Some(set) = self.given.get(number) {
             return set.read(self.plan.wanted()).map(Some);
         }
@@ -317,7 +346,7 @@ impl<'a> InputSource<'a> {
         if !is_generated || (number > 0 && self.plan.wanted().is_empty()) {
             return Ok(None);
         }
-        let generated = generated_trial(&self.plan, self.way, number, &self.allowance.limits());
+        let generated = generated_trial(&self.plan, way, number, &self.allowance.limits());
         generated.map(Some).map_err(|failure| match failure {
             RunFailure::Limit(why) => self.allowance.limit_error(&why),
             RunFailure::Model(why) | RunFailure::Never(why) => anyhow!("{why}; provide inputs with --inputs"),

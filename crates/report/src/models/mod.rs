@@ -21,7 +21,7 @@ mod trace;
 
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
-pub use generated_inputs::{InputFault, InputGenerationError, InputPlan};
+pub use generated_inputs::{InputFault, InputGenerationError, InputPlan, resized_ways};
 pub use half_precision::{HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, NodeError, half_precision};
 pub(crate) use known_graphs::KnownGraph;
 pub use known_graphs::{FailingInputs, GraphReport};

@@ -12,11 +12,11 @@ use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Re
 use serde::Serialize;
 
 use crate::models::comparison::{Roundings, difference, requested_output};
-use crate::models::generated_inputs::{InputGenerationError, InputPlan};
+use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
 use crate::models::proof::TrialInputs;
 use crate::models::trace::divided::DividedModel;
 
-/// Draws of the inputs; the last one has special values.
+/// Draws of the inputs; the last one has special values, and other sizes if the model runs with them.
 const DRAWS: [usize; 2] = [0, 2];
 
 /// Time limit of a run on the built-in executor.
@@ -82,8 +82,12 @@ pub(in crate::models) fn try_model(
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
-        let Ok(inputs) = plan.inputs(way, draw, limits) else { continue };
-        let Ok(expected) = whole.expected(&inputs) else { continue };
+        let mut ways = resized_ways(way, plan.ways()).into_iter().chain([way]).filter(|way| *way == 0 || plan.ways() > 1);
+        let fitting = ways.find_map(|way| {
+            let inputs = plan.inputs(way, draw, limits).ok()?;
+            whole.expected(&inputs).ok().map(|expected| (inputs, expected))
+        });
+        let Some((inputs, expected)) = fitting else { continue };
         let other = whole.compared(&inputs, &expected);
         if other.result != TriedResult::Runs {
             return Ok(other);
@@ -289,6 +293,21 @@ mod tests {
         };
         let wrong = tried(MODEL, doubled).unwrap();
         assert!(wrong.result == TriedResult::Wrong && wrong.message.unwrap().starts_with("output 'y': "));
+    }
+
+    #[test]
+    fn a_later_draw_has_other_sizes() {
+        // The first draw has 7 rows, as the weights.
+        let of_three_rows = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let step = if tensor.shape()[0] == 3 { 1.0 } else { 0.0 };
+            let floats: Vec<f64> = tensor.floats().into_iter().map(|value| value + step).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        assert_eq!(result(&MODEL.replace("Exp", "Sigmoid"), of_three_rows), TriedResult::Wrong);
     }
 
     #[test]
