@@ -152,6 +152,21 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
     assert!(missing.out.is_empty(), "{}", missing.out);
 }
 
+#[test]
+fn a_model_with_errors_is_probed_anyway() {
+    let folder = Folder::new();
+    let model = written(&folder, "wrong.onnx", &TWO.replace("float[N, 2] y", "float[N, 5] y"));
+    let told = call(&["check", "--probe", "--runtime", "builtin", &model]).expect(1, "is declared with [N, 5]");
+    assert!(told.out.contains(" loads and runs it, although it breaks rules of ONNX\n"), "{}", told.out);
+    let out = folder.file("nodes");
+    let json = ["check", "--probe", "--runtime", "builtin", &model, "--format", "json", "--save-node", &out];
+    let told = call(&json).expect(1, "although it breaks rules of ONNX");
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    validate(&json);
+    assert!(json["models"][0]["runtimes"][0]["tried"]["result"] == "runs" && json["models"][0]["saved"][0]["file"].is_string());
+    call(&["check", "--runtime", "onnxruntime", &model]).expect(1, "--probe runs this one anyway");
+}
+
 /// Creates a shell runtime that answers every model with the output of this command.
 #[cfg(unix)]
 fn shell(folder: &Folder, command: &str) -> String {

@@ -37,6 +37,9 @@ pub fn text(report: &ModelReport) -> String {
         [] | [_] => {
             let _ = writeln!(text, " {}", escape::line(&report.verdict));
         }
+        [first, ..] if first.is_invalid => {
+            let _ = writeln!(text, " {}", escape::line(&report.verdict));
+        }
         runtimes => {
             text.push('\n');
             for runtime in runtimes {
