@@ -6,6 +6,8 @@ use onnx_conformance_reference::infer::{List, NodeView, Size, ValueFact};
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
+use crate::infer::roles::{Role, role};
+
 /// Sizes that are tried whatever the node is. 1 is first, because its message is shown; 60 has many divisors.
 const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 
@@ -89,8 +91,7 @@ enum Symbol {
 /// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
 /// which one size is known to be valid if any is has this size only.
 pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
-    // In other domains, lengths of lists of floats and strings decide sizes.
-    if view.spec.version.domain != DEFAULT_DOMAIN || view.spec.facts.tied_sizes {
+    if view.spec.facts.tied_sizes {
         return None;
     }
     let free = Free::from_view(view);
@@ -99,6 +100,10 @@ pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<Valu
         all.iter().map(|symbol| (symbol, free.sufficient_size(view, symbol))).partition(|(_, size)| size.is_some());
     let fixed: Vec<(&Symbol, usize)> = fixed.into_iter().filter_map(|(symbol, size)| Some((symbol, size?))).collect();
     let symbols: Vec<&Symbol> = symbols.into_iter().map(|(symbol, _)| symbol).collect();
+    // In other domains, lengths of lists of floats and strings decide sizes.
+    if view.spec.version.domain != DEFAULT_DOMAIN && !symbols.is_empty() {
+        return None;
+    }
     let sizes = if symbols.is_empty() { vec![1] } else { sizes(view)? };
     let exponent = u32::try_from(symbols.len()).ok()?;
     let count = sizes.len().checked_pow(exponent).filter(|count| *count <= MAX_ASSIGNMENTS && !all.is_empty())?;
@@ -167,6 +172,9 @@ impl<'v> Free<'v> {
         if self.has_formulas {
             return None;
         }
+        if self.has_any_size(view, symbol) {
+            return Some(1);
+        }
         if BROADCASTING.contains(&operator) {
             return (view.since() >= NUMPY_BROADCASTING).then_some(1);
         }
@@ -186,6 +194,25 @@ impl<'v> Free<'v> {
         } else {
             None
         }
+    }
+
+    /// Returns true if a dimension may have any size, as far as other dimensions may have the same one.
+    fn has_any_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> bool {
+        // A formula of a name restricts it.
+        if dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_))) {
+            return false;
+        }
+        let is_at = |symbol: &Symbol, wanted: &dyn Fn(Role) -> bool| {
+            dims(view)
+                .filter(|(dim, at, axis)| self.symbol(dim, *at, *axis).as_ref() == Some(symbol))
+                .any(|(_, at, axis)| wanted(role(view, at, axis)))
+        };
+        let is_bound = |symbol: &Symbol| is_at(symbol, &|role| role == Role::Other);
+        let mut linked = dims(view).filter(|(_, at, axis)| role(view, *at, *axis) == Role::Linked);
+        let may_be_any = |(dim, at, axis): (&Dim, usize, usize)| {
+            self.symbol(dim, at, axis).is_some_and(|other| !is_bound(&other))
+        };
+        !is_bound(symbol) && (!is_at(symbol, &|role| role == Role::Linked) || linked.all(may_be_any))
     }
 }
 
