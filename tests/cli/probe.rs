@@ -81,6 +81,12 @@ fn a_node_is_a_model_with_what_is_known_of_it() {
     folder.write("nodes/two.1-Relu-13.onnx", "mine");
     call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "another file with this name exists");
     assert_eq!(fs::read(folder.path().join("nodes/two.1-Relu-13.onnx")).unwrap(), b"mine");
+    // All nodes of a model are written, or none.
+    fs::create_dir(folder.path().join("other")).unwrap();
+    folder.write("other/two.1-Relu-13.onnx", "mine");
+    let other = folder.file("other");
+    call(&["check", &model, "--save-node", &other, "--node", "all"]).expect(4, "another file with this name exists");
+    assert_eq!(fs::read_dir(other).unwrap().count(), 1);
     call(&["check", &model, "--save-node", &out, "--node", "none"]).expect(64, "no node has this name");
     call(&["check", &model, "--save-node", &out]).expect(0, "no node was written: none has a problem");
     call(&["check", &model, "--node", "1"]).expect(64, "--save-node");
