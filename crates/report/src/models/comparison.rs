@@ -82,12 +82,14 @@ pub(super) struct Roundings {
     pub(super) steps: Steps,
     /// Coarsest float type of 16 bits in the computation.
     pub(super) half: Option<ElementType>,
+    /// Absolute tolerance of the operator that computes the output.
+    pub(super) absolute: f64,
 }
 
 impl Roundings {
     /// Returns the roundings of a graph.
     pub(super) fn of_graph(graph: &GraphProto) -> Roundings {
-        Roundings { steps: Steps::of_nodes(graph.node.iter()), half: half_type(graph) }
+        Roundings { steps: Steps::of_nodes(graph.node.iter()), half: half_type(graph), absolute: 0.0 }
     }
 }
 
@@ -123,7 +125,13 @@ pub(super) fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String
 
 /// Tolerance of a computation with these roundings. Whatever the computation is, elements may cancel.
 fn accuracy(expected: &Value, roundings: Roundings) -> Accuracy {
-    closeness(expected, roundings.half, |roundoff| (ROUNDOFFS * roundoff).max(roundings.steps.of_floats()))
+    let share = |roundoff: f64| (ROUNDOFFS * roundoff).max(roundings.steps.of_floats());
+    match closeness(expected, roundings.half, share) {
+        Accuracy::Close { relative, absolute } => {
+            Accuracy::Close { relative, absolute: absolute.max(roundings.absolute) }
+        }
+        other => other,
+    }
 }
 
 /// Returns true if integers differ by at most 1: rounding to a quantization step may go either way.
@@ -156,7 +164,7 @@ mod tests {
         let byte = |value: i128| Value::Tensor(Tensor::of_integers(ElementType::Int8, &[1], &[value]).unwrap());
         let word = |value: i128| Value::Tensor(Tensor::of_integers(ElementType::Int64, &[1], &[value]).unwrap());
         let is_near = |expected: &Value, actual: &Value, steps: Steps| {
-            difference(expected, actual, Roundings { steps, half: None }).is_none()
+            difference(expected, actual, Roundings { steps, half: None, absolute: 0.0 }).is_none()
         };
         assert!(is_near(&float(0.5), &float(0.51), Steps::Several(1)));
         assert!(!is_near(&float(0.5), &float(0.51), Steps::One));

@@ -24,7 +24,7 @@ const MAX_DIMENSIONS: usize = 4;
 const MAX_WAYS: usize = 48;
 
 /// Maximum number of nodes between an input and the node that reads positions from it.
-const MAX_STEPS: usize = 8;
+pub(super) const MAX_STEPS: usize = 8;
 
 /// Maximum number of elements of a constant that is read.
 const MAX_ELEMENTS: i64 = 64;
@@ -190,7 +190,7 @@ fn read_positions(
 }
 
 /// Returns true if an operator's output has the elements of its first input.
-fn keeps_elements(operator: &str) -> bool {
+pub(super) fn keeps_elements(operator: &str) -> bool {
     matches!(
         operator,
         "Cast"

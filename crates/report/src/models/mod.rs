@@ -36,6 +36,6 @@ pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
 pub use summary::{ModelSummary, OperatorSummary, OpsetHistogram, opset_histogram};
 pub use trace::{
-    CaseFiles, Fault, OtherOpsets, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, Traced,
-    TriedModel, TriedResult, trace_model,
+    BoundAtZero, CaseFiles, Fault, OtherOpsets, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
+    Traced, TriedModel, TriedResult, bound_at_zero, trace_model,
 };

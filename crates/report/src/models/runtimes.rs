@@ -458,7 +458,7 @@ fn try_file(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> Resul
     let mut bytes = vec![0; length.ok_or("the file is larger than the memory limit")?];
     origin.file.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
     let folder = origin.home.map(|home| if home.as_os_str().is_empty() { Path::new(".") } else { home });
-    try_model(&*probe.host, &bytes.into(), folder, &probe.inputs, limits)
+    try_model(probe, &bytes.into(), folder, limits)
 }
 
 /// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says

@@ -13,7 +13,9 @@ use serde::Serialize;
 
 use crate::models::comparison::{Roundings, difference, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
+use crate::models::probe::RuntimeProbe;
 use crate::models::proof::TrialInputs;
+use crate::models::trace::accuracy::BoundAtZero;
 use crate::models::trace::divided::DividedModel;
 
 /// Draws of the inputs; the last one has special values, and other sizes if the model runs with them.
@@ -63,10 +65,9 @@ impl TriedModel {
 
 /// Runs a whole model on a runtime, on the given inputs, or on generated ones if there are none. `Err` has the reason why there is no result.
 pub(in crate::models) fn try_model(
-    host: &dyn Host,
+    probe: &RuntimeProbe,
     bytes: &Bytes,
     folder: Option<&Path>,
-    given: &[TrialInputs],
     limits: &Limits,
 ) -> Result<TriedModel, String> {
     let model = decode::model(bytes.clone()).map_err(|error| error.to_string())?;
@@ -74,9 +75,10 @@ pub(in crate::models) fn try_model(
     let divided = DividedModel::new(&model).ok_or("the model has no nodes")?;
     // A host copies the files of a folder.
     let folder = folder.filter(|_| !external_locations(&model).is_empty());
-    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits };
-    if !given.is_empty() {
-        return whole.on_given(given);
+    let (host, bound) = (&*probe.host, probe.bound);
+    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits, bound };
+    if !probe.inputs.is_empty() {
+        return whole.on_given(&probe.inputs);
     }
     let plan = InputPlan::new(graph);
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
@@ -112,6 +114,7 @@ struct Whole<'a> {
     graph: &'a GraphProto,
     divided: &'a DividedModel<'a>,
     limits: &'a Limits,
+    bound: BoundAtZero,
 }
 
 impl Whole<'_> {
@@ -177,7 +180,8 @@ impl Whole<'_> {
                 let (expected, actual) = (expected.value_type(), actual.value_type());
                 (expected != actual).then(|| format!("expected {expected}, got {actual}"))
             } else {
-                difference(expected, actual, roundings)
+                let absolute = self.divided.absolute_bound(name, expected.value_type().element_type(), self.bound);
+                difference(expected, actual, Roundings { absolute, ..roundings })
             };
             message.map(|message| format!("output '{name}': {message}"))
         });
@@ -234,9 +238,13 @@ impl Whole<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use onnx_conformance_reference::model::text::parse_model;
     use onnx_conformance_reference::proto::Message as _;
     use onnx_conformance_subject::Declaration;
+
+    use crate::models::trace::accuracy::bound_at_zero;
 
     use super::*;
 
@@ -255,7 +263,9 @@ mod tests {
 
     fn tried(text: &str, tamper: fn(Ended) -> Ended) -> Result<TriedModel, String> {
         let bytes = parse_model(text).unwrap().encode_to_vec().into();
-        try_model(&Tampered(tamper), &bytes, None, &[], &Limits::default())
+        let host = Arc::new(Tampered(tamper));
+        let probe = RuntimeProbe { host, measurement: None, inputs: Arc::new([]), bound: bound_at_zero };
+        try_model(&probe, &bytes, None, &Limits::default())
     }
 
     fn result(text: &str, tamper: fn(Ended) -> Ended) -> TriedResult {
@@ -308,6 +318,29 @@ mod tests {
             Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
         };
         assert_eq!(result(&MODEL.replace("Exp", "Sigmoid"), of_three_rows), TriedResult::Wrong);
+    }
+
+    #[test]
+    fn an_output_is_as_close_as_its_operator_is_near_zero() {
+        let shifted = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let floats: Vec<f64> = tensor.floats().into_iter().map(|value| value + 5e-7).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        let text = |operator: &str| {
+            format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[1, N] y) <float c = {{20}}, int64[2] s = {{1, -1}}> {{
+                    a = Sub (x, c)
+                    b = {operator} (a)
+                    y = Reshape (b, s)
+                }}"#
+            )
+        };
+        assert_eq!(result(&text("Sigmoid"), shifted), TriedResult::Runs);
+        assert_eq!(result(&text("Exp"), shifted), TriedResult::Wrong);
     }
 
     #[test]
