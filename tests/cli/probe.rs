@@ -169,7 +169,10 @@ fn a_model_with_errors_is_probed_anyway() {
     let told = call(&json).expect(1, "although it breaks rules of ONNX");
     let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
     validate(&json);
-    assert!(json["models"][0]["runtimes"][0]["tried"]["result"] == "runs" && json["models"][0]["saved"][0]["file"].is_string());
+    assert!(
+        json["models"][0]["runtimes"][0]["tried"]["result"] == "runs"
+            && json["models"][0]["saved"][0]["file"].is_string()
+    );
     call(&["check", "--runtime", "onnxruntime", &model]).expect(1, "--probe runs this one anyway");
 }
 

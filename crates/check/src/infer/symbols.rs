@@ -209,9 +209,8 @@ impl<'v> Free<'v> {
         };
         let is_bound = |symbol: &Symbol| is_at(symbol, &|role| role == Role::Other);
         let mut linked = dims(view).filter(|(_, at, axis)| role(view, *at, *axis) == Role::Linked);
-        let may_be_any = |(dim, at, axis): (&Dim, usize, usize)| {
-            self.symbol(dim, at, axis).is_some_and(|other| !is_bound(&other))
-        };
+        let may_be_any =
+            |(dim, at, axis): (&Dim, usize, usize)| self.symbol(dim, at, axis).is_some_and(|other| !is_bound(&other));
         !is_bound(symbol) && (!is_at(symbol, &|role| role == Role::Linked) || linked.all(may_be_any))
     }
 }

@@ -154,7 +154,8 @@ fn a_node_that_has_a_valid_size_is_valid() {
 #[test]
 fn a_list_that_does_not_fit_the_features_is_invalid_for_any_number_of_rows() {
     let messages = |x: &str, node: &str| {
-        let text = format!("<ir_version: 8, opset_import: [\"ai.onnx.ml\": 3]> g ({x} x) => (float[] y) {{ {node} (x) }}");
+        let text =
+            format!("<ir_version: 8, opset_import: [\"ai.onnx.ml\": 3]> g ({x} x) => (float[] y) {{ {node} (x) }}");
         let model = parse_model(&text).unwrap();
         let inferred = infer(&model, &Limits::default());
         inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect::<Vec<_>>()

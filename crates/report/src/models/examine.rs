@@ -103,8 +103,7 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         facts: None,
         target,
     };
-    let asks_about_runtimes =
-        if has_errors { !questions.probes.is_empty() } else { questions.asks_about_runtimes() };
+    let asks_about_runtimes = if has_errors { !questions.probes.is_empty() } else { questions.asks_about_runtimes() };
     if asks_about_runtimes || questions.save.is_some() || questions.shapes || questions.summary {
         let inferred = infer_facts(&scan.model, limits);
         all.values = questions.shapes.then(|| values(&inferred, &scan.model));

@@ -421,7 +421,8 @@ mod tests {
         assert!(one != other && draw(0) == one);
         let zeros = draw(2).as_tensor().unwrap().floats().into_iter().filter(|value| *value == 0.0).count();
         assert!(zeros > 0);
-        let largest = |value: &Value| value.as_tensor().unwrap().floats().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        let largest =
+            |value: &Value| value.as_tensor().unwrap().floats().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
         assert!(largest(&one) > 1.0 && largest(&other) <= 1.0, "{one:?} {other:?}");
     }
 

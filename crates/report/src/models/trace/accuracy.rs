@@ -32,9 +32,7 @@ pub fn bound_at_zero(spec: &OpSpec, element: ElementType) -> f64 {
     let Ok(file) = catalog().get(&spec.version) else { return 0.0 };
     match file.accuracy.resolve(element, &BTreeMap::new()) {
         Ok(Accuracy::Absolute(distance)) => distance,
-        Ok(Accuracy::Roundoffs(multiple)) => {
-            multiple * element.float_format().map_or(0.0, FloatFormat::unit_roundoff)
-        }
+        Ok(Accuracy::Roundoffs(multiple)) => multiple * element.float_format().map_or(0.0, FloatFormat::unit_roundoff),
         Ok(Accuracy::Bounded(rule)) => rule.bound(element, 0.0, 0.0),
         _ => 0.0,
     }

@@ -84,7 +84,8 @@ pub(in crate::models) fn try_model(
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
-        let mut ways = resized_ways(way, plan.ways()).into_iter().chain([way]).filter(|way| *way == 0 || plan.ways() > 1);
+        let mut ways =
+            resized_ways(way, plan.ways()).into_iter().chain([way]).filter(|way| *way == 0 || plan.ways() > 1);
         let fitting = ways.find_map(|way| {
             let inputs = plan.inputs(way, draw, limits).ok()?;
             whole.expected(&inputs).ok().map(|expected| (inputs, expected))
