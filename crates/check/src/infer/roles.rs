@@ -30,12 +30,12 @@ const STATISTICS_OF_CHANNELS: u32 = 9;
 const LAYOUT: u32 = 14;
 
 /// Role of a dimension of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// If the node is valid with any size there, it is valid with each from 1 on.
     Free,
-    /// Sizes there must be equal, and may be any from 1 on.
-    Linked,
+    /// Sizes there must be equal to the others of this group, and may be any from 1 on.
+    Linked(usize),
     /// Anything else.
     Other,
 }
@@ -54,9 +54,15 @@ pub(super) fn role(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Role {
             let is_free = view.since() >= STATISTICS_OF_CHANNELS && at == 0 && axis != 1;
             is_free.then_some(Role::Free)
         }
+        // A size of 1 fits any other size of the same letter.
+        "Einsum" => Some(Role::Free),
+        "Concat" => {
+            let joined = view.axis("axis", view.rank(at).unwrap_or(0));
+            joined.map(|joined| if axis == joined { Role::Free } else { Role::Linked(axis) })
+        }
         "RNN" | "GRU" | "LSTM" => recurrent(view, at, axis),
         "GridSample" => match (at, axis) {
-            (0 | 1, 0) => Some(Role::Linked),
+            (0 | 1, 0) => Some(Role::Linked(0)),
             (0, _) => Some(Role::Free),
             // The last axis has the coordinates.
             (1, _) if axis.checked_add(1) != view.rank(1) => Some(Role::Free),
@@ -80,9 +86,9 @@ fn recurrent(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     let (steps, batch, batch_of_states) = if is_batch_first { (1, 0, 0) } else { (0, 1, 1) };
     match at {
         0 if axis == steps => Some(Role::Free),
-        0 if axis == batch => Some(Role::Linked),
-        4 if axis == 0 => Some(Role::Linked),
-        5 | 6 if axis == batch_of_states => Some(Role::Linked),
+        0 if axis == batch => Some(Role::Linked(0)),
+        4 if axis == 0 => Some(Role::Linked(0)),
+        5 | 6 if axis == batch_of_states => Some(Role::Linked(0)),
         _ => None,
     }
 }
@@ -94,7 +100,7 @@ fn product(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     // The summed axis is the last one of the first factor, and the last but one of the second.
     let summed = if at == 0 || rank == 1 { 1 } else { 2 };
     match from_the_back {
-        1 | 2 if from_the_back == summed => Some(Role::Linked),
+        1 | 2 if from_the_back == summed => Some(Role::Linked(0)),
         1 | 2 => Some(Role::Free),
         _ => (other <= 2).then_some(Role::Free),
     }
@@ -110,7 +116,7 @@ fn general_product(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Ro
     // A sum of one axis is added to each row.
     let adds_rows = !view.is_given(2) || view.rank(2).is_some_and(|rank| rank <= 1);
     match at {
-        _ if is_summed => Some(Role::Linked),
+        _ if is_summed => Some(Role::Linked(0)),
         0 => adds_rows.then_some(Role::Free),
         _ => None,
     }

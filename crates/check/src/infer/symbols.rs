@@ -133,6 +133,8 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
 struct Free<'v> {
     names: BTreeSet<&'v str>,
     has_formulas: bool,
+    /// Free dimensions that may have any size.
+    any: BTreeSet<Symbol>,
 }
 
 impl<'v> Free<'v> {
@@ -141,9 +143,10 @@ impl<'v> Free<'v> {
             Dim::Name(name) => Some(&**name),
             _ => None,
         };
-        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false };
+        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false, any: BTreeSet::new() };
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
+        free.any = free.of_any_size(view);
         free
     }
 
@@ -172,7 +175,7 @@ impl<'v> Free<'v> {
         if self.has_formulas {
             return None;
         }
-        if self.has_any_size(view, symbol) {
+        if self.any.contains(symbol) {
             return Some(1);
         }
         if BROADCASTING.contains(&operator) {
@@ -196,22 +199,31 @@ impl<'v> Free<'v> {
         }
     }
 
-    /// Returns true if a dimension may have any size, as far as other dimensions may have the same one.
-    fn has_any_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> bool {
+    /// Returns the free dimensions that may have any size, as far as others of them have the same one.
+    fn of_any_size(&self, view: &NodeView<'_, '_>) -> BTreeSet<Symbol> {
         // A formula of a name restricts it.
         if dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_))) {
-            return false;
+            return BTreeSet::new();
         }
-        let is_at = |symbol: &Symbol, wanted: &dyn Fn(Role) -> bool| {
-            dims(view)
-                .filter(|(dim, at, axis)| self.symbol(dim, *at, *axis).as_ref() == Some(symbol))
-                .any(|(_, at, axis)| wanted(role(view, at, axis)))
+        let roles: Vec<(Option<Symbol>, Role)> =
+            dims(view).map(|(dim, at, axis)| (self.symbol(dim, at, axis), role(view, at, axis))).collect();
+        let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
+            roles.iter().filter(|(_, role)| is_in(*role)).filter_map(|(symbol, _)| symbol.clone()).collect()
         };
-        let is_bound = |symbol: &Symbol| is_at(symbol, &|role| role == Role::Other);
-        let mut linked = dims(view).filter(|(_, at, axis)| role(view, *at, *axis) == Role::Linked);
-        let may_be_any =
-            |(dim, at, axis): (&Dim, usize, usize)| self.symbol(dim, at, axis).is_some_and(|other| !is_bound(&other));
-        !is_bound(symbol) && (!is_at(symbol, &|role| role == Role::Linked) || linked.all(may_be_any))
+        let bound = in_roles(&|role| role == Role::Other);
+        let mut any: BTreeSet<Symbol> = self.symbols(view).difference(&bound).cloned().collect();
+        loop {
+            // A group with another dimension has the size of that.
+            let is_other = |symbol: &Option<Symbol>| symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
+            let tied: BTreeSet<Role> =
+                roles.iter().filter(|(symbol, _)| is_other(symbol)).map(|(_, role)| *role).collect();
+            let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));
+            let left: BTreeSet<Symbol> = any.difference(&sized).cloned().collect();
+            if left.len() == any.len() {
+                return any;
+            }
+            any = left;
+        }
     }
 }
 

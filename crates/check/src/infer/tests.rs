@@ -103,6 +103,8 @@ fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
         "g (float[A,B,C,D] x, float[3] s, float[4] b) => (float[] y) { y = LayerNormalization (x, s, b) }",
         "g (float[A,B,C,D] x, float[E,F,G,3] p) => (float[] y) { y = GridSample (x, p) }",
         "g (float[A,B] x, float[C,3] w, float[4] c) => (float[] y) { y = Gemm (x, w, c) }",
+        "g (float[A,B,C,5] x, float[D,E,F,4] w) => (float[] y) { y = Concat <axis = 1> (x, w) }",
+        "g (float[A,B,C,D] x, float[E,F,G,H] w) => (float[] y) { y = Einsum <equation = \"ijk,ijk->ij\"> (x, w) }",
     ] {
         let messages = messages(graph);
         assert_eq!(messages.len(), 1, "{graph}: {messages:?}");
@@ -145,6 +147,8 @@ fn a_node_that_has_a_valid_size_is_valid() {
         "g (float[A,B,C,D] x, float[2,F,G,2] p) => (float[] y) { y = GridSample <mode = \"cubic\"> (x, p) }",
         "g (float[A,B] x, float[C,B] w, float[4] c) => (float[] y) { y = Gemm <transB = 1> (x, w, c) }",
         "g (float[A,3] x, float[A,B] w, float[3,4] c) => (float[] y) { y = Gemm <transA = 1> (x, w, c) }",
+        "g (float[A,B,C,5] x, float[B,D,2,5] w) => (float[] y) { y = Concat <axis = -3> (x, w) }",
+        "g (float[A,B,C,D] x, float[A,5,D] w) => (float[] y) { y = Einsum <equation = \"ijkl,ijl->ik\"> (x, w) }",
     ] {
         let messages = messages(graph);
         assert!(messages.is_empty(), "{graph}: {messages:?}");
