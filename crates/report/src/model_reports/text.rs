@@ -34,17 +34,15 @@ fn style(level: Level) -> Style {
 pub fn text(report: &ModelReport) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}:", escape::line(&report.file));
     match &report.runtimes[..] {
-        [] | [_] => {
-            let _ = writeln!(text, " {}", escape::line(&report.verdict));
-        }
-        [first, ..] if first.is_invalid => {
-            let _ = writeln!(text, " {}", escape::line(&report.verdict));
-        }
-        runtimes => {
+        // Without errors, the lines of the runtimes are the verdict.
+        runtimes if runtimes.len() > 1 && runtimes.iter().all(|runtime| !runtime.is_invalid) => {
             text.push('\n');
             for runtime in runtimes {
                 let _ = writeln!(text, "  {}", escape::line(&runtime.line()));
             }
+        }
+        _ => {
+            let _ = writeln!(text, " {}", escape::line(&report.verdict));
         }
     }
     for group in groups(&report.findings) {

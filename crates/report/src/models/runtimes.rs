@@ -300,20 +300,16 @@ impl RuntimeReport {
             let why = self.not_tried.as_deref().unwrap_or_default();
             return format!("{name} did not run it: {why}");
         };
-        let says = match result {
-            TriedResult::Runs | TriedResult::RunsUncompared => {
-                "loads and runs it, although it breaks rules of ONNX".to_owned()
-            }
-            TriedResult::Loads => "loads it, although it breaks rules of ONNX".to_owned(),
-            TriedResult::Wrong => {
-                "loads and runs it, although it breaks rules of ONNX, and gives other outputs than the built-in executor"
-                    .to_owned()
-            }
+        let message = message.as_deref();
+        let does = match result {
+            TriedResult::Runs | TriedResult::RunsUncompared | TriedResult::Wrong => "loads and runs it",
+            TriedResult::Loads => "loads it",
             TriedResult::Fails | TriedResult::Crashes | TriedResult::WillNotLoad => {
-                return format!("{name}: {} (tried){}", self.verdict, after_colon(message.as_deref()));
+                return format!("{name}: {} (tried){}", self.verdict, after_colon(message));
             }
         };
-        format!("{name} {says}{}", after_colon(message.as_deref()))
+        let outputs = if *result == TriedResult::Wrong { "; its outputs differ" } else { "" };
+        format!("{name} {does}, although it breaks rules of ONNX{outputs}{}", after_colon(message))
     }
 
     /// Summarizes the report in one line, the cause first.
