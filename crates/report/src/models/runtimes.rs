@@ -308,8 +308,12 @@ impl RuntimeReport {
                 return format!("{name}: {} (tried){}", self.verdict, after_colon(message));
             }
         };
-        let outputs = if *result == TriedResult::Wrong { "; its outputs differ" } else { "" };
-        format!("{name} {does}, although it breaks rules of ONNX{outputs}{}", after_colon(message))
+        let outputs = match (result, message) {
+            (TriedResult::RunsUncompared, Some(message)) => format!("; {message}"),
+            (TriedResult::Wrong, message) => format!("; its outputs differ{}", after_colon(message)),
+            (_, message) => after_colon(message),
+        };
+        format!("{name} {does}, although it breaks rules of ONNX{outputs}")
     }
 
     /// Summarizes the report in one line, the cause first.
