@@ -19,9 +19,10 @@ use onnx_conformance_harness::whole_folder::write_whole_folder;
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, OperatorSetIdProto, decode};
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::models::{
     InputPlan, OtherOpsets, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
-    TrialInputs, generated_trial, model_name, resized_ways, trace_model,
+    TrialInputs, generated_trial, is_degenerate, model_name, resized_ways, trace_model,
 };
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
@@ -37,6 +38,9 @@ use crate::cli::usage::{NotAModel, Usage};
 /// Number of draws of generated inputs: outputs may agree by chance. One has special values, and the later ones have other sizes if
 /// the model runs with them.
 const DRAWS: usize = 3;
+
+/// Maximum number of ways to generate inputs that are tried although the outputs are only NaN or empty.
+const MAX_DEGENERATE: usize = 24;
 
 /// Options for a model file.
 #[derive(Debug, Args)]
@@ -279,6 +283,8 @@ type TraceInputs<'a> = &'a dyn Fn(&[Named]) -> TraceResult;
 
 /// Inputs of a model: from files, or generated.
 struct InputSource<'a> {
+    path: &'a Path,
+    model: &'a Bytes,
     plan: InputPlan<'a>,
     /// The way to generate inputs on which the built-in executor runs the model.
     way: usize,
@@ -288,32 +294,44 @@ struct InputSource<'a> {
 
 impl<'a> InputSource<'a> {
     fn new(
-        path: &Path,
-        model: &Bytes,
+        path: &'a Path,
+        model: &'a Bytes,
         graph: &'a GraphProto,
         options: &SearchOptions,
         allowance: &'a Allowance,
     ) -> anyhow::Result<InputSource<'a>> {
         let plan = InputPlan::new(graph);
         let given = options.inputs.as_deref().map(input_sets).transpose()?.unwrap_or_default();
-        let mut source = InputSource { plan, way: 0, given, allowance };
+        let mut source = InputSource { path, model, plan, way: 0, given, allowance };
+        let mut degenerate = None;
         // Other inputs do not help a model that does not load.
         let fits = |way: usize| {
-            let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else { return Some(way) };
-            let request =
-                Request { id: "trace", model, folder: Some(home(path)), inputs: &inputs, outputs: &[], ask: Ask::RUN };
-            let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
-            match builtin.run(&request).ended.into_values() {
+            let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else {
+                return Some(degenerate.unwrap_or(way));
+            };
+            match source.run(&inputs) {
+                Ok(values) if is_degenerate(&values) => {
+                    let first = *degenerate.get_or_insert(way);
+                    (way >= MAX_DEGENERATE).then_some(first)
+                }
                 Ok(_) => Some(way),
                 Err(Ended::Answered(Response::Error { phase: Phase::Run, .. })) => None,
-                Err(_) => Some(0),
+                Err(_) => Some(degenerate.unwrap_or(0)),
             }
         };
         // If none fits, the first one gives the error.
         if source.given.is_empty() && source.plan.ways() > 1 {
-            source.way = (0..source.plan.ways()).find_map(fits).unwrap_or(0);
+            source.way = (0..source.plan.ways()).find_map(fits).or(degenerate).unwrap_or(0);
         }
         Ok(source)
+    }
+
+    /// Runs the model on the built-in executor.
+    fn run(&self, inputs: &[Named]) -> Result<Vec<Value>, Ended> {
+        let folder = Some(home(self.path));
+        let request = Request { id: "trace", model: self.model, folder, inputs, outputs: &[], ask: Ask::RUN };
+        let builtin = Builtin::new(self.allowance.time_left()).with_memory(self.allowance.memory());
+        builtin.run(&request).ended.into_values()
     }
 
     fn is_given(&self) -> bool {
@@ -328,6 +346,9 @@ impl<'a> InputSource<'a> {
         for way in is_resized.then(|| resized_ways(self.way, ways)).into_iter().flatten() {
             // Other sizes may exceed a limit.
             let Ok(Some((name, inputs))) = self.trial(number, way) else { continue };
+            if self.run(&inputs).is_ok_and(|values| is_degenerate(&values)) {
+                continue;
+            }
             match trace(&inputs) {
                 Err(TraceError::Reference { .. } | TraceError::Memory(_)) => {}
                 traced => return Ok(Some((name, traced))),

@@ -19,6 +19,7 @@ mod single_node;
 mod summary;
 mod trace;
 
+pub use comparison::is_degenerate;
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
 pub use generated_inputs::{InputFault, InputGenerationError, InputPlan, resized_ways};

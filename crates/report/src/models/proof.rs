@@ -13,6 +13,7 @@ use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::value::Value;
 
 use crate::models::closeness::{closeness, half_type};
+use crate::models::comparison::is_degenerate;
 use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
 
 /// Tolerance for cancellation, in unit roundoffs of the largest element.
@@ -144,6 +145,8 @@ impl Trials<'_> {
                 let ran = (self.inputs)(number, way).and_then(|(_, inputs)| run(&inputs, expected.held));
                 fit.add(way, ways, ran.is_ok());
                 match ran {
+                    // Other sizes may be too small.
+                    Ok(values) if way >= ways && is_degenerate(&values) => {}
                     Ok(values) => {
                         let size: usize = values.iter().map(Value::size).sum();
                         expected.held = expected.held.saturating_add(size);

@@ -11,7 +11,7 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
 
-use crate::models::comparison::{Roundings, difference, requested_output};
+use crate::models::comparison::{Roundings, difference, is_degenerate, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
 use crate::models::probe::RuntimeProbe;
 use crate::models::proof::TrialInputs;
@@ -23,6 +23,9 @@ const DRAWS: [usize; 2] = [0, 2];
 
 /// Time limit of a run on the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Maximum number of ways to generate inputs that are tried although their outputs are degenerate.
+const MAX_DEGENERATE: usize = 24;
 
 /// Maximum number of bytes of a requested output whose value is unknown.
 const UNKNOWN_OUTPUT: u64 = 1 << 28;
@@ -88,7 +91,8 @@ pub(in crate::models) fn try_model(
             resized_ways(way, plan.ways()).into_iter().chain([way]).filter(|way| *way == 0 || plan.ways() > 1);
         let fitting = ways.find_map(|way| {
             let inputs = plan.inputs(way, draw, limits).ok()?;
-            whole.expected(&inputs).ok().map(|expected| (inputs, expected))
+            let expected = whole.expected(&inputs).ok()?;
+            (way < plan.ways() || !is_degenerate(&expected)).then_some((inputs, expected))
         });
         let Some((inputs, expected)) = fitting else { continue };
         let other = whole.compared(&inputs, &expected);
@@ -133,29 +137,39 @@ impl Whole<'_> {
         Ok(TriedModel::new(TriedResult::Runs, None))
     }
 
-    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
+    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
+    /// if there are no others.
     fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
+        let mut degenerate = None;
         for way in 0..plan.ways() {
+            if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
+                break;
+            }
             let inputs = match plan.inputs(way, DRAWS[0], self.limits) {
                 Ok(inputs) => inputs,
                 // Other sizes may be smaller.
                 Err(InputGenerationError::TooLarge { .. }) if way > 0 => continue,
+                Err(_) if degenerate.is_some() => break,
                 Err(error) => return Err(error.to_string()),
             };
             match self.expected(&inputs) {
+                Ok(expected) if is_degenerate(&expected) => {
+                    degenerate.get_or_insert(Fitting { way, inputs, expected });
+                }
                 Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
                 // Other sizes do not help.
                 Err(Ended::Answered(Response::Unsupported { .. } | Response::Error { phase: Phase::Load, .. })) => {
                     break;
                 }
+                Err(Ended::Timeout(_) | Ended::OutOfMemory(_)) if degenerate.is_some() => break,
                 Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => return Err(message),
                 Err(_) => {}
             }
-            if self.limits.deadline.is_over() {
+            if degenerate.is_none() && self.limits.deadline.is_over() {
                 return Err("no inputs that fit were found in time".to_owned());
             }
         }
-        Ok(None)
+        Ok(degenerate)
     }
 
     /// Runs the model on the built-in executor.
@@ -319,6 +333,30 @@ mod tests {
             Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
         };
         assert_eq!(result(&MODEL.replace("Exp", "Sigmoid"), of_three_rows), TriedResult::Wrong);
+    }
+
+    #[test]
+    fn inputs_that_are_too_small_do_not_count() {
+        let zeros_for_nan = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let floats: Vec<f64> =
+                tensor.floats().into_iter().map(|value| if value.is_nan() { 0.0 } else { value }).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        // The mean of no elements is NaN; the model has the size 100.
+        let text = |end: usize| {
+            format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[1] y) <int64[1] s = {{4}}, int64[1] e = {{{end}}}> {{
+                    p = Slice (x, s, e)
+                    y = ReduceMean (p)
+                }}"#
+            )
+        };
+        assert_eq!(result(&text(100), zeros_for_nan), TriedResult::Runs);
+        assert_eq!(result(&text(4), zeros_for_nan), TriedResult::Wrong);
     }
 
     #[test]
